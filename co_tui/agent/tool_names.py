@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from co_tui.events.tool_calls import CHANGING_TOOLS as CHANGING_TOOLS
+from co_tui.events.tool_calls import COMMAND_TOOLS as COMMAND_TOOLS
 from co_tui.settings import AgentFile
 from co_tui.settings.permission_rules import MCP
 
-COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
-CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "create_directory"))
 READING_TOOLS: Final = frozenset(("read_file", "list_directory", "search_files", "find_files"))
 FREE_TOOLS: Final = READING_TOOLS | frozenset(
     ("check_command", "stop_command", "write_plan", "ask_user_question", "load_capability", "delegate_task")

@@ -1,4 +1,4 @@
-"""What a session is told of the learnings about its repository and branch: data, within a budget."""
+"""The context board as the note sent to the model: data, within a token budget."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _TAGS: Final = re.compile(rf"<(?=\s*/?\s*{TAG})", re.IGNORECASE)
 
 
 class BoardNote(NamedTuple):
-    """As the model gets it."""
+    """The note as sent to the model."""
 
     text: str = ""
     shown: int = 0
@@ -27,7 +27,7 @@ class BoardNote(NamedTuple):
 
 
 def board_note(learnings: Sequence[str], budget_tokens: int, window_tokens: int) -> BoardNote:
-    """The newest learnings that fit, oldest first; without any, nothing at all."""
+    """The newest notes that fit, oldest first; an empty text if none does."""
     room = min(budget_tokens, int(window_tokens * MOST_OF_WINDOW)) - estimate_text(_note(()))
     chosen: list[str] = []
     for line in reversed([f"- {_TAGS.sub('‹', one_line(text, NOTE_CHARS))}" for text in learnings]):

@@ -1,4 +1,4 @@
-"""A conversation as text, for whoever summarises it or writes it into a memory file (T5)."""
+"""A conversation as text, for summaries and memory files (T5)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,18 +18,18 @@ from pydantic_ai.messages import (
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.request.tool_outputs import ends_of
 from co_tui.events.content import content_text, prompt_text
-from co_tui.events.stored_messages import STANDS_FOR, SUMMARY
+from co_tui.events.stored_messages import REPLACES, SUMMARY
 
 CLIPS: Final = ((12_000, 20_000), (4_000, 8_000), (1_200, 3_000), (400, 1_200))
-"""Characters left of each tool result and of each text, step by step, until the whole fits."""
+"""Length limits in characters for (tool results, texts), tried in order until everything fits."""
 MOST_PARTS: Final = 8
 LEAST_ROOM_TOKENS: Final = 100
 
 
 def in_parts(messages: Sequence[ModelMessage], room_tokens: float) -> list[str]:
-    """The conversation in as few texts as possible that each fit the room, in order.
+    """The conversation in as few texts as possible, each of which fits the room, in order.
 
-    Long messages are clipped rather than split; of what needs more parts than `MOST_PARTS` even so, the middle goes.
+    Long messages are clipped rather than split. Beyond `MOST_PARTS`, the parts in the middle are dropped.
     """
     room = max(LEAST_ROOM_TOKENS, room_tokens)
     texts: list[str] = []
@@ -58,7 +58,7 @@ def _packed(texts: Sequence[str], room: float) -> list[str]:
 
 
 def messages_as_text(messages: Sequence[ModelMessage], *, result_chars: int, text_chars: int) -> list[str]:
-    """Each message as one text, none longer than its limits allow; system parts and summaries are left out."""
+    """Each message as one text within the limits, without system parts and summaries."""
     inputs: dict[str, str] = {}
     texts = []
     for message in messages:
@@ -82,8 +82,8 @@ def _response(message: ModelResponse, inputs: dict[str, str]) -> list[str]:
 
 
 def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
-    if STANDS_FOR in (message.metadata or {}) and SUMMARY in (message.metadata or {}):
-        return []  # handed over apart, to be brought up to date
+    if REPLACES in (message.metadata or {}) and SUMMARY in (message.metadata or {}):
+        return []  # passed separately, to be updated
     blocks = []
     for part in message.parts:
         if isinstance(part, UserPromptPart):
@@ -95,7 +95,7 @@ def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
 
 
 def tool_result(name: str, given: str, returned: str) -> str:
-    """A tool's work under its heading, with what went in and what came out."""
+    """A tool call under its heading, with input and output."""
     return f"## Tool: {name}\n**Input:**\n{given}\n**Output:**\n{returned}"
 
 

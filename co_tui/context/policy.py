@@ -1,4 +1,4 @@
-"""How the context is governed: one frozen record, made from the settings once. Imports nothing heavy."""
+"""The context policy: one frozen record, built from the settings. Imports nothing heavy."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from co_tui.settings.by_window import ByWindow
 
 
 class CompactionRule(StrEnum):
-    """Which rule decides when and what is summarised."""
+    """Which rule decides when to compact, and what."""
 
     NONE = "none"
     WINDOW = "window"
@@ -16,11 +16,11 @@ class CompactionRule(StrEnum):
     TURNS = "turns"
     BACKGROUND = "background"
     RUN = "run"
-    """Of delegations only: their own steps are compressed, the task and the earlier conversation stay (G3c)."""
+    """For delegations only: compresses their own steps, keeps the task and the earlier conversation (G3c)."""
 
 
 class SummaryForm(StrEnum):
-    """What stands where the summarised messages stood."""
+    """The form of the messages that replace summarised ones."""
 
     MARKER = "marker"
     PAIR = "pair"
@@ -29,7 +29,7 @@ class SummaryForm(StrEnum):
 
 
 class SummaryFallback(StrEnum):
-    """What serves when no model can summarise."""
+    """What replaces a summary when no model can write one."""
 
     OFFLINE = "offline"
     MARKER = "marker"
@@ -37,23 +37,23 @@ class SummaryFallback(StrEnum):
 
 
 class Policy(Record):
-    """Every choice and number by which a conversation is governed; numbers have the names of their settings."""
+    """Every choice and number of a policy; numbers are named like their settings."""
 
     rule: CompactionRule
     form: SummaryForm
     form_on_demand: SummaryForm
-    """The form after a compaction that somebody asked for."""
+    """The form after a manual compaction."""
     fallback: SummaryFallback
     asks_first: bool
     """Whether automatic compaction asks first."""
     holds_to_turn_end: bool
-    """Whether automatic compaction waits for the end of the turn, as long as the request still fits."""
+    """Whether automatic compaction waits for the end of the turn while the request still fits."""
     reviews_summaries: bool
-    """Whether a summary can be read and edited before it is applied."""
+    """Whether the user can edit a summary before it is applied."""
     restores_texts_only: bool
-    """Whether a resumed session begins with texts of its last turns instead of its exact history."""
+    """Whether a resumed session starts with the texts of its last turns instead of its exact history."""
     truncates: bool
-    """Whether the last guard leaves out what does not fit."""
+    """Whether messages that do not fit are left out of a request."""
     truncation_headroom: float
     max_prompt_tokens: int
     tool_output_trim_chars: int
@@ -79,7 +79,7 @@ class Policy(Record):
     recollection_share: float | ByWindow
 
     def for_delegation(self) -> "Policy":
-        """The same for a part of the work that another agent does."""
+        """The policy for a delegated subtask."""
         governed = self.rule is not CompactionRule.NONE
         return self.but(rule=CompactionRule.RUN if governed else self.rule, form=SummaryForm.FULL)
 
@@ -88,7 +88,7 @@ class Policy(Record):
 
 
 def policy_of(settings: ContextSettings) -> Policy:
-    """What the settings say about the context."""
+    """The policy the settings describe."""
     form = SummaryForm(settings.summary_form)
     as_set = settings.on_demand_form == "as set"
     numbers = {name: getattr(settings, name) for name in Policy.FIELDS if name in ContextSettings.FIELDS}

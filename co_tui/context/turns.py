@@ -1,4 +1,4 @@
-"""The shape of a history: turns, steps, and where it may be cut."""
+"""The structure of a history: turns, steps, and where it can be cut."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,38 +12,38 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.events.stored_messages import COMMAND, RECOLLECTED, STANDS_FOR, SUMMARY
+from co_tui.events.stored_messages import COMMAND, RECOLLECTED, REPLACES, SUMMARY
 
 EARLIER = "[Earlier conversation, summarised]"
 
 
 def is_prompt(message: ModelMessage) -> bool:
-    """Whether the user speaks in it."""
-    # Asked of every message of a long turn before each request: the shortest way to "no" comes first.
+    """Whether the message contains a prompt of the user."""
+    # Called for every message of a long turn before each request: the most common "no" comes first.
     if isinstance(message, ModelResponse):
         return False
     for part in message.parts:
         if isinstance(part, UserPromptPart):
-            return not message.metadata or _is_said_by_user(message)
+            return not message.metadata or _is_from_user(message)
     return False
 
 
-def _is_said_by_user(message: ModelRequest) -> bool:
-    """Whether its words are the user's, and not what stands for others, tells of a command, or came back."""
+def _is_from_user(message: ModelRequest) -> bool:
+    """Whether the user wrote it: not a replacement, a command's output, or only a recollected note."""
     metadata = message.metadata or {}
     notes = 1 if RECOLLECTED in metadata else 0
     prompts = sum(isinstance(part, UserPromptPart) for part in message.parts)
-    return STANDS_FOR not in metadata and COMMAND not in metadata and prompts > notes
+    return REPLACES not in metadata and COMMAND not in metadata and prompts > notes
 
 
-def stands_in(message: ModelMessage) -> bool:
-    """Whether it stands in place of others."""
-    return isinstance(message, ModelRequest) and STANDS_FOR in (message.metadata or {})
+def is_replacement(message: ModelMessage) -> bool:
+    """Whether the message replaces others."""
+    return isinstance(message, ModelRequest) and REPLACES in (message.metadata or {})
 
 
 def holds_summary(message: ModelMessage) -> bool:
-    """Whether it is a summary of others."""
-    return stands_in(message) and SUMMARY in (message.metadata or {})
+    """Whether the message contains a summary."""
+    return is_replacement(message) and SUMMARY in (message.metadata or {})
 
 
 def holds_system(message: ModelMessage) -> bool:
@@ -51,7 +51,7 @@ def holds_system(message: ModelMessage) -> bool:
 
 
 def answers_calls(message: ModelMessage) -> bool:
-    """Whether it holds the results of calls made just before it."""
+    """Whether the message contains results of the preceding calls."""
     return isinstance(message, ModelRequest) and any(isinstance(part, ToolReturnPart) for part in message.parts)
 
 
@@ -62,7 +62,7 @@ def has_text(message: ModelMessage) -> bool:
 
 
 def turn_starts(messages: Sequence[ModelMessage]) -> list[int]:
-    """Where each turn begins: its prompt."""
+    """The index of each turn's prompt."""
     return [index for index, message in enumerate(messages) if is_prompt(message)]
 
 
@@ -74,7 +74,7 @@ def latest_prompt(messages: Sequence[ModelMessage]) -> int | None:
 
 
 def cut_before(messages: Sequence[ModelMessage], index: int) -> int:
-    """The nearest place at or before `index` where the history can be cut without parting a call from its return."""
+    """The nearest index at or before `index` where a cut separates no call from its return."""
     index = max(0, min(index, len(messages)))
     while 0 < index < len(messages) and answers_calls(messages[index]):
         index -= 1
@@ -82,7 +82,7 @@ def cut_before(messages: Sequence[ModelMessage], index: int) -> int:
 
 
 def kept_by_rule(messages: Sequence[ModelMessage], pinned: Iterable[int] = (), *, prompt: bool = True) -> set[int]:
-    """What no stage may remove: system messages, what is pinned, and the latest prompt unless it is answered."""
+    """What no stage may remove: system and pinned messages, and the latest prompt unless `prompt` is false."""
     kept = {index for index, message in enumerate(messages) if holds_system(message)}
     kept.update(pinned)
     if prompt and (latest := latest_prompt(messages)) is not None:
@@ -93,7 +93,7 @@ def kept_by_rule(messages: Sequence[ModelMessage], pinned: Iterable[int] = (), *
 
 
 def step_around(messages: Sequence[ModelMessage], index: int) -> range:
-    """The message with the call it answers, or the answers to what it calls: they stay together."""
+    """The step of a message: a call and its returns stay together."""
     start, stop = index, index + 1
     while start > 0 and answers_calls(messages[start]):
         start -= 1
@@ -104,7 +104,7 @@ def step_around(messages: Sequence[ModelMessage], index: int) -> range:
 
 
 def steps(messages: Sequence[ModelMessage], start: int, end: int) -> list[tuple[int, int]]:
-    """The steps between two places: each a response with the requests that answer its calls."""
+    """The steps between two indexes: each a response with the requests that answer its calls."""
     found: list[tuple[int, int]] = []
     index = start
     while index < end:

@@ -1,16 +1,15 @@
-"""Contents of messages as text. Apart from the rest of this room, since it loads what pydantic is made of."""
+"""Message contents as text. A module of its own because it imports pydantic_core, which is slow to load."""
 
 from collections.abc import Iterator, Sequence
 
 from pydantic_core import to_json
 
 from co_tui.events import stored_messages
-from co_tui.events.file_labels import file_label, joined_texts
-from co_tui.events.stored_messages import ATTACHED
+from co_tui.events.stored_messages import ATTACHED, file_label, joined_texts
 
 
 def content_text(content: object) -> str:
-    """A tool result as the text it is sent as: itself, or JSON; files by their kind, as they are sent apart."""
+    """A tool result as the text that is sent: itself, or JSON. Files appear by media type only."""
     if isinstance(content, str):
         return content
     if media_type := media_type_of(content):
@@ -21,7 +20,7 @@ def content_text(content: object) -> str:
 
 
 def prompt_text(content: object) -> str:
-    """All text of a prompt, that of its files included; what is no text, by its kind."""
+    """All text of a prompt, including attached text files; other files appear by media type."""
     return _joined(content, typed_only=False)
 
 
@@ -31,7 +30,7 @@ def typed_text(content: object) -> str:
 
 
 def attached_texts(content: object) -> Iterator[tuple[str, str]]:
-    """The files of a prompt that are text: the name and the text of each."""
+    """The name and text of each text file attached to a prompt."""
     for item in content if isinstance(content, Sequence) and not isinstance(content, str) else ():
         metadata, text = getattr(item, "metadata", None), getattr(item, "content", None)
         if isinstance(metadata, dict) and isinstance(text, str) and ATTACHED in metadata:
@@ -39,19 +38,19 @@ def attached_texts(content: object) -> Iterator[tuple[str, str]]:
 
 
 def media_type_of(item: object) -> str:
-    """The kind of a file with its bytes, as the library has it or as it is stored; empty for all else."""
+    """The media type of a binary file, as a pydantic-ai object or as stored JSON; empty for anything else."""
     if getattr(item, "kind", "") != "binary":
         return stored_messages.media_type_of(item)
     return str(getattr(item, "media_type", "")) or "a file"
 
 
 def files_in(content: object) -> list[object]:
-    """The files of a tool's result, which are sent beside its text."""
+    """The files of a tool result, which are sent separately from its text."""
     return [each for each in (content if isinstance(content, list) else [content]) if media_type_of(each)]
 
 
 def without_files(content: object) -> object:
-    """The rest of a tool's result; a text that is all of it, as such."""
+    """A tool result without its files; a single remaining item is returned as is."""
     rest = [each for each in (content if isinstance(content, list) else [content]) if not media_type_of(each)]
     return rest[0] if len(rest) == 1 else rest or ""
 

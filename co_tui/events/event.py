@@ -1,7 +1,7 @@
-"""An event: a fact with its place in a session's log, and its JSON form.
+"""An event: a fact with its position in a session's log, and its JSON form.
 
-The reader is tolerant: keys it does not know, and values it cannot use, are kept and written back; missing keys
-and odd values take their defaults; and an event it cannot make sense of becomes `Unknown` instead of an error.
+The reader is tolerant: unknown keys and invalid values are kept and written back, missing keys and invalid values
+take their defaults, and an event it cannot read becomes `Unknown` instead of an error.
 """
 
 import json
@@ -16,14 +16,14 @@ from co_tui.record import Record
 
 
 class Event(Record):
-    """One record of a session's log; `seq` is None for what is announced but not logged."""
+    """One record of a session's log; `seq` is None for announced events, which are not logged."""
 
     session_id: str
     seq: int | None
     timestamp: str
     fact: Fact
     extra: Json = NOTHING
-    """Payload keys of a newer version, kept so that nothing is lost when the event is written again."""
+    """Unknown payload keys, kept so that nothing is lost when the event is written again."""
 
     @property
     def type(self) -> str:
@@ -45,7 +45,7 @@ def payload_of(event: Event) -> dict[str, Any]:
 
 
 def encode(event: Event) -> dict[str, Any]:
-    """The event as the one JSON object that is logged and printed."""
+    """The event as one JSON object, as logged and printed."""
     return {
         "session_id": event.session_id,
         "seq": event.seq,
@@ -61,7 +61,7 @@ def event_json(event: Event) -> str:
 
 
 def dump(value: object) -> str:
-    """JSON on one line, in the characters that were written; lone surrogates are escaped, not lost."""
+    """JSON on one line, not escaped to ASCII unless it contains lone surrogates."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
@@ -71,14 +71,14 @@ def dump(value: object) -> str:
 
 
 def decode(record: Json) -> Event:
-    """Read an event of any version. Raises ValueError only when it is no event at all."""
+    """Read an event of any version. Raises ValueError only if the record is not an event at all."""
     try:
         session_id, kind, timestamp = str(record["session_id"]), str(record["type"]), str(record["timestamp"])
         payload = record["payload"]
     except (KeyError, TypeError) as error:
         raise ValueError(f"not an event: {error}") from None
     if not isinstance(payload, Mapping):
-        raise ValueError("not an event: its payload is no object")
+        raise ValueError("not an event: its payload is not an object")
     version = record.get("version", 1)
     return build(session_id, record.get("seq"), kind, timestamp, version, payload)
 
@@ -97,7 +97,7 @@ def build(session_id: str, seq: int | None, kind: str, timestamp: str, version: 
 
 
 def stored(session_id: str, seq: int | None, kind: str, timestamp: str, version: int, payload: str) -> Event:
-    """An event from its row. Never fails: one damaged record must not take the rest of the session with it."""
+    """An event from its database row. Never fails: one damaged record must not make the session unreadable."""
     try:
         read = json.loads(payload)
     except (ValueError, RecursionError):
@@ -105,7 +105,7 @@ def stored(session_id: str, seq: int | None, kind: str, timestamp: str, version:
     if not isinstance(read, dict):
         fact = Unknown(type=kind, version=version, payload={"unreadable": payload})
         return Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact)
-    if "\\ud" in payload:  # written only for halves of characters, which nothing can be done with
+    if "\\ud" in payload:  # only lone surrogates are written escaped
         read = storable(read)
     return build(session_id, seq, kind, timestamp, version, read)
 
@@ -135,17 +135,17 @@ def _fact(kind: str, version: int, payload: Json) -> tuple[Fact, Json]:
 
 _REFUSED: Final = object()
 _MOST: Final = 10**15
-"""Whole numbers beyond this count nothing we know, and far beyond it SQLite has none."""
+"""Larger integers are invalid: nothing we count gets there, and SQLite stores only 64 bits."""
 
 
 class _Shape(NamedTuple):
-    """How a fact's fields meet its JSON keys."""
+    """How a fact's fields map to its JSON keys."""
 
     fields: tuple[tuple[str, str, Callable[[Any], Any]], ...]
-    """(JSON key, field name, what turns a JSON value into the field's, or `_REFUSED`)"""
+    """(JSON key, field name, reader that returns the field value or `_REFUSED`)"""
     required: frozenset[str]
     vital: frozenset[str]
-    """Lists of messages: without theirs, an event would mean something else than it says."""
+    """Lists of messages: an event without them would mean something else."""
 
 
 _SHAPES: Final[dict[type[Any], _Shape]] = {}
@@ -154,11 +154,11 @@ _SHAPES: Final[dict[type[Any], _Shape]] = {}
 def _shape(kind: type[Any]) -> _Shape:
     shape = _SHAPES.get(kind)
     if shape is None:
-        shape = _SHAPES[kind] = _measured(kind)
+        shape = _SHAPES[kind] = _shape_of(kind)
     return shape
 
 
-def _measured(kind: type[Record]) -> _Shape:
+def _shape_of(kind: type[Record]) -> _Shape:
     return _Shape(
         tuple((name.removesuffix("_"), name, _reader(hint)) for name, hint in kind.FIELDS.items()),
         kind.REQUIRED,
@@ -184,7 +184,7 @@ def _texts(value: Any) -> Any:
 
 
 def _number(value: Any, kinds: tuple[type, ...]) -> Any:
-    """A finite number of a size that can be stored; where only a whole one is allowed, without its fraction."""
+    """A finite number that can be stored, truncated to an integer where the field takes no float."""
     if value is None and type(None) in kinds:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not -_MOST <= value <= _MOST:
@@ -193,7 +193,7 @@ def _number(value: Any, kinds: tuple[type, ...]) -> Any:
 
 
 def _reader(hint: Any) -> Callable[[Any], Any]:
-    """Accepts what the annotation allows; tuples arrive as JSON arrays, floats may arrive as integers."""
+    """The reader for an annotation; tuples arrive as JSON arrays, floats may arrive as integers."""
     origin = get_origin(hint)
     if hint == tuple[Ref, ...]:
         return _refs
@@ -205,7 +205,7 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
         return lambda value: value if isinstance(value, Mapping) else _REFUSED
     allowed = tuple(get_args(hint)) if origin is UnionType else (hint,)
     classes = tuple(item for item in allowed if isinstance(item, type))
-    if not classes:  # Literal: kept as written, so that a newer word survives
+    if not classes:  # Literal: kept as written, so that values of newer versions survive
         return lambda value: value if isinstance(value, str) else _REFUSED
     if bool not in classes and (int in classes or float in classes):
         return lambda value: _number(value, classes)

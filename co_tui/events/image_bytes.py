@@ -1,10 +1,10 @@
-"""What the first bytes of an image tell: its kind and its size. Nothing of it is unpacked."""
+"""The type and size of an image, read from its header without decoding it."""
 
 import struct
 from typing import Final
 
 MOST_IMAGE_BYTES: Final = 5_000_000
-"""As much as providers take."""
+"""The most that providers accept."""
 _STARTS: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -15,20 +15,20 @@ _FRAME_MARKERS: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
 def image_type(beginning: bytes) -> str:
-    """The media type of an image that models take, by its first bytes; empty for all else."""
+    """The media type of an image that models accept, by its first bytes; empty for anything else."""
     if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _STARTS if beginning.startswith(start)), "")
 
 
 def sendable_type(data: bytes) -> str:
-    """The media type of an image that can be given to a model as it is: a known kind, a size, not too large."""
+    """The media type of an image that can be sent as it is: known type, readable size, not too large; else empty."""
     size = image_size(data) if len(data) <= MOST_IMAGE_BYTES else None
     return image_type(data) if size and all(size) else ""
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels from the header of a PNG, JPEG, GIF or WebP; None when it cannot be told."""
+    """Width and height in pixels from the header of a PNG, JPEG, GIF or WebP; None if unreadable."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
             width, height = struct.unpack_from(">II", data, 16)
@@ -61,12 +61,12 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """From the frame's header; the segments before it are stepped over."""
-    place = 2
-    while place + 9 <= len(data) and data[place] == 0xFF:
-        marker, length = struct.unpack_from(">BH", data, place + 1)
+    """From the frame header, skipping the segments before it."""
+    offset = 2
+    while offset + 9 <= len(data) and data[offset] == 0xFF:
+        marker, length = struct.unpack_from(">BH", data, offset + 1)
         if marker in _FRAME_MARKERS:
-            height, width = struct.unpack_from(">HH", data, place + 5)
+            height, width = struct.unpack_from(">HH", data, offset + 5)
             return width, height
-        place += 2 + length
+        offset += 2 + length
     return None

@@ -1,4 +1,4 @@
-"""Images inside stored messages, as they were logged: encoded, with their kind."""
+"""Images inside stored messages."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from co_tui.events.facts.base import Json
-from co_tui.events.file_labels import MEDIA_TYPE_CHARS, file_label
-from co_tui.events.stored_messages import attached_name, media_type_of, text_of
+from co_tui.events.stored_messages import MEDIA_TYPE_CHARS, attached_name, file_label, media_type_of, text_of
 from co_tui.inert import one_line
 
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")
@@ -17,12 +16,12 @@ class StoredImage(NamedTuple):
     """An image of a message."""
 
     media_type: str
-    """Inert, in a line: it may come from anywhere."""
+    """Sanitised to one inert line, since it is untrusted."""
     encoded: str
-    """In base64, of either alphabet."""
+    """Base64, standard or URL-safe."""
 
     def data(self, most_bytes: int) -> bytes:
-        """What is encoded; nothing when that is no base64, or more than so much."""
+        """The decoded bytes; empty if they are not base64 or exceed `most_bytes`."""
         if len(self.encoded) * 3 // 4 > most_bytes:
             return b""
         try:
@@ -32,7 +31,7 @@ class StoredImage(NamedTuple):
 
 
 def image_of(item: Any) -> StoredImage | None:
-    """The image that an item of a part's content is; None for all else."""
+    """A content item as an image; None if it is not one."""
     media_type = media_type_of(item)
     return (
         StoredImage(one_line(media_type, MEDIA_TYPE_CHARS), item["data"]) if media_type.startswith("image/") else None
@@ -40,14 +39,14 @@ def image_of(item: Any) -> StoredImage | None:
 
 
 def images_in(part: Json) -> tuple[StoredImage, ...]:
-    """The images of a prompt, of a tool's result or of a reply, without those that were attached by their names."""
+    """The images of a prompt, tool result or reply, except those attached by file name."""
     content = part.get("content")
     items = content if isinstance(content, list) else [content]
     found = (image_of(item) for before, item in pairwise([None, *items]) if not attached_name(before))
     return tuple(image for image in found if image is not None)
 
 
-def text_beside_images(part: Json) -> str:
+def text_without_images(part: Json) -> str:
     """The readable text of a content without its images."""
     content = part.get("content")
     items = content if isinstance(content, list) else [content]
@@ -55,15 +54,15 @@ def text_beside_images(part: Json) -> str:
 
 
 def images_label(images: Sequence[StoredImage]) -> str:
-    """What is said where they cannot be drawn; empty for none."""
+    """The label shown where images cannot be drawn; empty without images."""
     return file_label([image.media_type for image in images]) if images else ""
 
 
 def attached_image(message: Json, file: Json) -> StoredImage | None:
-    """The image that stands right behind the words that tell of an attached file; None for a text."""
+    """The image that follows the text naming an attached file; None for a text file."""
     for part in message.get("parts") or ():
         content = part.get("content") if isinstance(part, Mapping) else None
-        for item, behind in pairwise(content if isinstance(content, list) else ()):
+        for item, following in pairwise(content if isinstance(content, list) else ()):
             if item is file:
-                return image_of(behind)
+                return image_of(following)
     return None

@@ -1,11 +1,11 @@
-"""A reply in the making, as pieces that are kept one after the other; together they are the reply as far as it came."""
+"""A streaming reply, stored piece by piece so that a crash loses nothing that arrived."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 
 class DraftPiece(NamedTuple):
-    """Some more of one part of the reply."""
+    """The next piece of one part of the reply."""
 
     part: int
     kind: str
@@ -15,7 +15,7 @@ class DraftPiece(NamedTuple):
 
 
 def joined(pieces: Iterable[DraftPiece]) -> list[DraftPiece]:
-    """The same pieces, those of one part that follow each other as one."""
+    """The pieces, with consecutive ones of the same part merged."""
     runs: list[tuple[DraftPiece, list[str]]] = []
     for piece in pieces:
         if runs and runs[-1][0].part == piece.part:
@@ -26,7 +26,7 @@ def joined(pieces: Iterable[DraftPiece]) -> list[DraftPiece]:
 
 
 def read_pieces(stored: object) -> list[DraftPiece]:
-    """The pieces of a stored row; what is none is left out."""
+    """The valid pieces of a stored row."""
     found = []
     for each in stored if isinstance(stored, list) else ():
         if isinstance(each, list) and len(each) == len(DraftPiece._fields):
@@ -37,13 +37,13 @@ def read_pieces(stored: object) -> list[DraftPiece]:
 
 
 def reply_so_far(pieces: Sequence[DraftPiece], model: str, started: str) -> dict[str, Any] | None:
-    """The reply as a stored message, marked as interrupted; None when nothing came that can be kept."""
+    """The reply as a stored message, marked as interrupted; None if there is nothing to keep."""
     texts: dict[int, list[str]] = {}
     kinds: dict[int, str] = {}
     for piece in pieces:
         kinds.setdefault(piece.part, piece.kind)
         texts.setdefault(piece.part, []).append(piece.text)
-    # A call whose arguments are only half written was never made.
+    # A tool call with incomplete arguments was never made.
     parts = [
         {"part_kind": kind, "content": "".join(texts[part])} for part, kind in kinds.items() if kind != "tool_call"
     ]

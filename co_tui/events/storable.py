@@ -1,6 +1,6 @@
-"""What comes from outside, made storable: a provider, a tool or a server may send anything, the log takes it all.
+"""Make untrusted data storable: providers, tools and servers may send anything.
 
-Everything that is logged passes through here, so that no value can keep a session from being written, read or sent.
+Everything logged passes through here, so that no value can prevent a session from being written, read or sent.
 """
 
 import json
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 DEEPEST: Final = 64
-"""Levels of nesting; what lies deeper is left out. Python's own reader gives up at about a thousand."""
+"""Nesting levels; deeper data is dropped. Python's JSON reader fails at about a thousand."""
 LARGEST_DIGITS: Final = 300
-"""Python refuses to read a whole number of more than some thousand digits, and a float has at most so many."""
+"""Python refuses to parse integers of several thousand digits; floats have at most 309."""
 MOST_TOKENS: Final = 10**12
 TOO_DEEP: Final = "[nested too deeply]"
 
@@ -21,14 +21,14 @@ _LARGEST: Final = 10**LARGEST_DIGITS
 
 
 def storable_text(text: str) -> str:
-    """The text with halves of surrogate pairs joined, and lone ones, which no encoding knows, replaced."""
+    """The text with surrogate pairs joined and lone surrogates, which cannot be encoded, replaced."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def storable(value: Any, depth: int = 0) -> Any:
-    """JSON-ready data that can be written, read and sent; equal to what came in when nothing was odd about it."""
+    """JSON-ready data that can be written, read and sent; equal to the input if that was valid."""
     match value:
         case str():
             return storable_text(value)
@@ -49,9 +49,9 @@ def storable(value: Any, depth: int = 0) -> Any:
 
 
 def storable_arguments(arguments: Any) -> Any:
-    """A tool call's arguments, as JSON text or as data, without values that no strict JSON has.
+    """A tool call's arguments, as JSON text or as data, without values that strict JSON does not allow.
 
-    Equal to what came in when nothing was odd about it. Text that is no JSON stays text: it is sent back as such.
+    Equal to the input if that was valid. Text that is not JSON is kept and sent back as it is.
     """
     if not isinstance(arguments, str):
         return storable(arguments)
@@ -59,7 +59,7 @@ def storable_arguments(arguments: Any) -> Any:
 
     def one_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal repeated
-        read = dict(pairs)  # the last one counts, as it does for the tool
+        read = dict(pairs)  # the last duplicate wins, as it does for the tool
         repeated = repeated or len(read) < len(pairs)
         return read
 
@@ -73,8 +73,8 @@ def storable_arguments(arguments: Any) -> Any:
     return json.dumps(kept, ensure_ascii=False)
 
 
-def whole(value: object, most: int = MOST_TOKENS) -> int | None:
-    """A count as somebody told it, as a whole number; None when it cannot be one."""
+def whole_number(value: object, most: int = MOST_TOKENS) -> int | None:
+    """An untrusted count as an integer; None if it is not a valid one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,32 +1,35 @@
 """Reading stored messages as plain JSON, without pydantic-ai.
 
-The first paint, the listing and the search index need texts and roles long before the engine is loaded.
+The first paint, the session list and the search index need texts and roles before the engine is loaded.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from co_tui.events.facts.base import Json
-from co_tui.events.file_labels import file_label, joined_texts
+from co_tui.inert import one_line
 
+T = TypeVar("T")
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached", "command"]
 
 TITLE_CHARS = 72
+MEDIA_TYPE_CHARS = 40
+MOST_TYPES = 3
 
-STANDS_FOR = "co_tui_stands_for"
-"""Metadata of a message that stands in place of others: user-role, but nobody said it."""
+REPLACES = "co_tui_stands_for"
+"""Metadata of a message that replaces others: how many. Its role is user, but the user did not write it."""
 SUMMARY = "co_tui_summary"
-"""Metadata of a message that holds a summary: the summary alone."""
-RULES, SAID, UNSAID = "co_tui_rules", "co_tui_said", "co_tui_unsaid"
-"""Metadata of the same: standing rules of the user, what the user said, and how many messages are not quoted."""
+"""Metadata of a message with a summary: the summary alone."""
+RULES, QUOTES, UNQUOTED = "co_tui_rules", "co_tui_said", "co_tui_unsaid"
+"""Metadata of the same: the user's standing rules, quoted user messages, and how many are not quoted."""
 EXCERPTS = "co_tui_excerpts"
-"""Metadata of the same: the original lines that stand in it, each with where it was said."""
+"""Metadata of the same: the original lines it contains, each with its position."""
 RECOLLECTED = "co_tui_recollected"
-"""Metadata of a request message with a note in it that nobody said there: the note."""
+"""Metadata of a request with a recollected note added to it: the note."""
 ATTACHED = "co_tui_attached"
-"""Metadata of a text inside a prompt: the name of the file it was read from. All that was typed stands before it."""
+"""Metadata of a text inside a prompt: the name of the file it was read from. Typed text comes first."""
 COMMAND = "co_tui_command"
-"""Metadata of a message that tells of a command the user ran: the command. User-role, but no prompt."""
+"""Metadata of a message about a command the user ran: the command. Its role is user, but it is not a prompt."""
 
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",
@@ -45,7 +48,7 @@ _ROLES: dict[str, Role] = {
 
 
 def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
-    """Each part of a message that says something: its role, its text, and the part itself."""
+    """Each readable part of a message: its role, its text, and the part itself."""
     parts, command = message.get("parts"), command_in(message)
     for part in parts if isinstance(parts, list | tuple) else ():
         role = _ROLES.get(str(part.get("part_kind"))) if isinstance(part, Mapping) else None
@@ -62,7 +65,7 @@ def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
 
 
 def command_in(message: Json) -> str:
-    """The user's own command that a message tells of; empty for all else."""
+    """The command of a message about a command the user ran; empty for other messages."""
     metadata = message.get("metadata")
     command = metadata.get(COMMAND) if isinstance(metadata, Mapping) else None
     return command if isinstance(command, str) else ""
@@ -74,14 +77,14 @@ def _files_in(part: Json) -> list[Json]:
 
 
 def attached_name(item: Any) -> str:
-    """The name of the file that an item of a prompt was read from; empty for all else."""
+    """The name of the file a prompt item was read from; empty for other items."""
     metadata = item.get("metadata") if isinstance(item, Mapping) else None
     name = metadata.get(ATTACHED) if isinstance(metadata, Mapping) else None
     return name if isinstance(name, str) else ""
 
 
 def text_of(content: Any) -> str:
-    """The readable text of a part's content: a string, a list of contents, data as JSON, or a file by its kind."""
+    """The readable text of a part's content: a string, a list, data as JSON, or a file by its media type."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -96,7 +99,7 @@ def text_of(content: Any) -> str:
 
 
 def media_type_of(item: Any) -> str:
-    """The kind of a file that stands in a message with its bytes; empty for all else."""
+    """The media type of a file stored inside a message; empty for anything else."""
     if not isinstance(item, Mapping) or item.get("kind") != "binary" or not isinstance(item.get("data"), str):
         return ""
     media_type = item.get("media_type")
@@ -112,16 +115,40 @@ def _item_text(item: Any) -> str:
 
 
 def prompt_of(message: Json) -> str | None:
-    """The user's own words in a message; None when it holds none (a reply, tool results)."""
+    """The user's text in a message; None if it has none (a reply, tool results)."""
     texts = [text for role, text, _ in pieces(message) if role == "user"]
     return "\n".join(texts) if texts else None
 
 
 def title_of(prompt: str) -> str:
-    """A session's name until the user gives one: the prompt's first line, clipped."""
+    """The default title of a session: the prompt's first line, clipped."""
     first = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
-    # Control characters and lone surrogates have no place in a list or a window title.
+    # Control characters and lone surrogates must not reach a list or a window title.
     first = "".join(
         " " if character == "\t" else character for character in first if character.isprintable() or character == "\t"
     )
     return first if len(first) <= TITLE_CHARS else first[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+def file_label(media_types: Sequence[str]) -> str:
+    """One line for all files of a message: the media type of one, the count of several."""
+    kinds = list(dict.fromkeys(one_line(each, MEDIA_TYPE_CHARS) for each in media_types))
+    listed = ", ".join([*kinds[:MOST_TYPES], *(["…"] if len(kinds) > MOST_TYPES else [])])
+    if len(media_types) == 1:
+        return f"[{listed}]"
+    what = "images" if all(each.startswith("image/") for each in kinds) else "files"
+    return f"[{len(media_types):,} {what}: {listed}]"
+
+
+def joined_texts(items: Iterable[T], media_type_of: Callable[[T], str], text_of: Callable[[T], str]) -> str:
+    """The items' texts, one per line; one line for all files, at the position of the first."""
+    texts: list[str] = []
+    files: list[str] = []
+    position = 0
+    for item in items:
+        if media_type := media_type_of(item):
+            position = position if files else len(texts)
+            files.append(media_type)
+        elif text := text_of(item):
+            texts.append(text)
+    return "\n".join([*texts[:position], file_label(files), *texts[position:]] if files else texts)

@@ -1,4 +1,4 @@
-"""Why a conversation is made smaller (E5), and what follows from it."""
+"""What triggers a compaction (E5), and what follows from that."""
 
 from enum import Flag, StrEnum, auto
 
@@ -15,7 +15,7 @@ _ON_ITS_OWN = _Trait.AUTOMATIC | _Trait.MUST_FREE
 
 
 class Trigger(StrEnum):
-    """Each with its words for people; without any, how full the window is says enough."""
+    """Each with its label; an empty one where the fill level explains enough."""
 
     MANUAL = "manual", "you asked for it", _Trait.BY_ANSWERING_MODEL
     BACKGROUND = "background", "", _ON_ITS_OWN
@@ -29,40 +29,40 @@ class Trigger(StrEnum):
     MODEL_REQUEST = "model_request", "the model asked for it"
     PROVIDER = "provider", "the provider did it"
 
-    words: str
+    label: str
     _traits: _Trait
 
-    def __new__(cls, value: str, words: str = "", traits: _Trait = _NONE) -> "Trigger":
+    def __new__(cls, value: str, label: str = "", traits: _Trait = _NONE) -> "Trigger":
         member = str.__new__(cls, value)
         member._value_ = value
-        member.words = words
+        member.label = label
         member._traits = traits
         return member
 
     @property
     def is_automatic(self) -> bool:
-        """It comes from the policy, not from a person or an emergency."""
+        """The policy triggers it, not a person or an emergency."""
         return _Trait.AUTOMATIC in self._traits
 
     @property
     def must_free(self) -> bool:
-        """Such a compaction is only worth it when it frees a tenth of the conversation."""
+        """Only worthwhile if it frees a tenth of the conversation."""
         return _Trait.MUST_FREE in self._traits
 
     @property
     def is_emergency(self) -> bool:
-        """It comes in the middle of a turn: the turn's prompt and last step stay, if that is enough."""
+        """Happens in the middle of a turn: keeps the turn's prompt and last step if that frees enough."""
         return _Trait.EMERGENCY in self._traits
 
     @property
     def is_summarised_by_answering_model(self) -> bool:
-        """Others leave it to the model that is set for summaries, if any."""
+        """Others use the model configured for summaries, if any."""
         return _Trait.BY_ANSWERING_MODEL in self._traits
 
 
-def words_for(trigger: str) -> str:
-    """The words of a trigger as it stands in the log; none for one of a newer version."""
+def trigger_label(trigger: str) -> str:
+    """The label of a logged trigger; empty for one of a newer version."""
     try:
-        return Trigger(trigger).words
+        return Trigger(trigger).label
     except ValueError:
         return ""

@@ -24,7 +24,6 @@ from co_tui.headless.printing import PrintedPiece, as_json, word
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import NOBODY_THERE, Unattended
 from co_tui.session.attachments import AttachmentRefused
-from co_tui.session.event_wording import told_compaction
 from co_tui.session.file_references import NamedFile
 from co_tui.session.session import Session
 from co_tui.session.tool_wording import GIST_CHARS, gist_of_call, told_call, told_progress, told_result
@@ -130,7 +129,7 @@ class ProsePrinter:
                 yield word(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
             case CompactionComplete() as done:
                 yield from self._end_line()
-                yield word(told_compaction(done))
+                yield word(done.outcome_sentence())
             case StreamReset() | Message() | SessionInterrupted():
                 yield from self._end_line()
             case _:

@@ -1,4 +1,4 @@
-"""Whether a request keeps the invariants, judged from the outside."""
+"""Check the invariants of a request, independently of the engine."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,45 +9,45 @@ from co_tui.context.turns import is_prompt
 
 
 def breaches(before: Sequence[ModelMessage], request: Sequence[ModelMessage], *, fits: bool) -> list[str]:
-    """What is wrong with a request made from the messages before it; empty when all is well."""
+    """The invariants a request breaks, given the messages before it."""
     inspector = Inspector()
     for message in before:
-        inspector.said(message)
+        inspector.add(message)
     return inspector.breaches(request, fits=fits)
 
 
 class _Seen(NamedTuple):
-    """What is known of a request up to one of its messages."""
+    """Findings about a request up to one of its messages."""
 
     open_calls: tuple[str, ...] = ()
     unpaired: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
     prompts: tuple[object, ...] = ()
-    place: int = -1
-    """The latest message of the conversation among them."""
+    position: int = -1
+    """Position in the conversation of the latest message so far."""
     ordered: bool = True
 
 
 class Inspector:
-    """Judges the requests of one conversation as it grows; each costs what differs from the one before."""
+    """Checks the requests of a growing conversation; each costs only what differs from the last one."""
 
     def __init__(self) -> None:
-        self._places: dict[int, tuple[int, ModelMessage]] = {}
+        self._positions: dict[int, tuple[int, ModelMessage]] = {}
         self._system: tuple[str, ...] = ()
         self._prompt: object = None
         self._request: Sequence[ModelMessage] = ()
         self._seen: list[_Seen] = []
 
-    def said(self, message: ModelMessage) -> None:
-        """The conversation went on."""
-        self._places[id(message)] = (len(self._places), message)
+    def add(self, message: ModelMessage) -> None:
+        """Add the next message of the conversation."""
+        self._positions[id(message)] = (len(self._positions), message)
         self._system += _system(message)
         if is_prompt(message):
             self._prompt = _prompts(message)[-1]
 
     def breaches(self, request: Sequence[ModelMessage], *, fits: bool) -> list[str]:
-        """What is wrong with a request made from what was said until now; empty when all is well."""
-        seen = self._look_at(request)
+        """The invariants a request breaks, given the conversation so far."""
+        seen = self._inspect(request)
         found = [*seen.unpaired, *["I1 unanswered call"] * len(seen.open_calls)]
         if self._system != seen.system:
             found.append("I2 system messages")
@@ -59,8 +59,8 @@ class Inspector:
             found.append("I6 does not fit")
         return found
 
-    def _look_at(self, request: Sequence[ModelMessage]) -> _Seen:
-        """Goes on from where the request begins to differ from the last one."""
+    def _inspect(self, request: Sequence[ModelMessage]) -> _Seen:
+        """Inspect the request from its first difference to the last one."""
         same = 0
         for message, other in zip(request, self._request, strict=False):
             if message is not other:
@@ -75,20 +75,20 @@ class Inspector:
         return seen
 
     def _next(self, seen: _Seen, message: ModelMessage) -> _Seen:
-        place, _ = self._places.get(id(message), (seen.place, message))
+        position, _ = self._positions.get(id(message), (seen.position, message))
         calls, unpaired = _pairs(message, seen.open_calls)
         return _Seen(
             open_calls=calls,
             unpaired=seen.unpaired + unpaired,
             system=seen.system + _system(message),
             prompts=seen.prompts + _prompts(message),
-            place=max(place, seen.place),
-            ordered=seen.ordered and place >= seen.place,
+            position=max(position, seen.position),
+            ordered=seen.ordered and position >= seen.position,
         )
 
 
 def _pairs(message: ModelMessage, open_calls: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The calls that are open after a message, and what is wrong with those it closes."""
+    """The calls open after a message, and the pairing errors in it."""
     if isinstance(message, ModelResponse):
         return tuple(call.tool_call_id for call in message.tool_calls), ("I1 unanswered call",) * len(open_calls)
     left, found = list(open_calls), []

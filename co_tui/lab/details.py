@@ -1,6 +1,6 @@
-"""Which details a message holds, and in what words around them: whether a request still has what comes next needs.
+"""Find details in messages with the words around them, to check whether a request has what the next messages need.
 
-The patterns are the lab's own. What summaries are chosen by knows other ones, so that the figures cannot flatter it.
+The patterns differ from those used to choose summary lines, so that the figures do not flatter the engine.
 """
 
 import re
@@ -20,11 +20,11 @@ from co_tui.context.memory.transcript_lines import arguments_text
 from co_tui.events.content import content_text, prompt_text
 
 WORDS_BEFORE = WORDS_AFTER = 3
-"""A detail has its context when so many of the original words stand around it, or its whole line does."""
+"""A detail is in context if this many of its original neighbours, or its whole line, are present."""
 MOST_LINES = 40
-"""Of one detail: in so many different lines it is looked for."""
+"""Mentions kept per detail."""
 _DETAIL = re.compile(
-    r"(?:[a-z]++(?![\w.~/-])|[^\w.~-]++)++"  # no detail: passed over in one go
+    r"(?:[a-z]++(?![\w.~/-])|[^\w.~-]++)++"  # not a detail: skipped in one step
     r"|((?<![\w.~-])(?:[\w.~-]++/)+[\w.-]+"  # paths
     r"|\b(?:\w++\.[a-z]{1,4}\b"  # files and dotted names
     r"|[a-zA-Z]++(?:_[a-zA-Z0-9]++)++\b"  # snake_case
@@ -37,44 +37,44 @@ _MARK = re.compile(r"^\s*(?:[-*>•]\s+)?")
 
 
 class Mention(NamedTuple):
-    """Where a message names a detail: the words around it, and its line."""
+    """Hashes of the words around a detail and of its line."""
 
     around: int
     line: int
 
 
 class Kept(NamedTuple):
-    """How many of the needed details a request holds."""
+    """How many of the needed details a request contains."""
 
     needed: int = 0
     kept: int = 0
     in_context: int = 0
-    """With the words that stood around them, or on their whole line."""
+    """With their original neighbours, or on their whole line."""
 
 
 class Details:
-    """The details of one conversation as it goes on."""
+    """The details of a growing conversation."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[ModelMessage, dict[str, frozenset[Mention]]]] = {}
         self._arounds: dict[str, set[int]] = {}
         self._lines: dict[str, set[int]] = {}
 
-    def said(self, message: ModelMessage) -> None:
-        """The conversation went on: what this message holds can be needed from now on."""
+    def add(self, message: ModelMessage) -> None:
+        """Add the next message: its details can be needed from now on."""
         for detail, mentions in self._of(message).items():
             self._arounds.setdefault(detail, set()).update(mention.around for mention in mentions)
             self._lines.setdefault(detail, set()).update(mention.line for mention in mentions)
 
     def needed_by(self, upcoming: Iterable[ModelMessage]) -> frozenset[str]:
-        """What of all that was said these messages use."""
+        """The details of the conversation that these messages use."""
         used = (detail for message in upcoming if isinstance(message, ModelResponse) for detail in self._of(message))
         return frozenset(detail for detail in used if detail in self._arounds)
 
     def kept(self, needed: frozenset[str], request: Sequence[ModelMessage]) -> Kept:
-        """How many of the needed details some message of the request holds."""
+        """Count the needed details in a request."""
         missing, out_of_context = set(needed), set(needed)
-        for message in reversed(request):  # what is needed was mostly said just before
+        for message in reversed(request):  # needed details are mostly recent
             if not out_of_context:
                 break
             held = self._of(message)
@@ -100,21 +100,21 @@ def _mentions(text: str) -> dict[str, frozenset[Mention]]:
     lines = [_MARK.sub("", line).rstrip() for line in text.splitlines()]
     words = [(word, number) for number, line in enumerate(lines) for word in line.split()]
     plain = [word for word, _ in words]
-    for detail, place in _placed(lines):
+    for detail, index in _positioned(lines):
         mentions = found.setdefault(detail, set())
         if len(mentions) < MOST_LINES:
-            around = tuple(plain[max(0, place - WORDS_BEFORE) : place + WORDS_AFTER + 1])
-            mentions.add(Mention(hash(around), hash(lines[words[place][1]])))
+            around = tuple(plain[max(0, index - WORDS_BEFORE) : index + WORDS_AFTER + 1])
+            mentions.add(Mention(hash(around), hash(lines[words[index][1]])))
     return {detail: frozenset(mentions) for detail, mentions in found.items()}
 
 
-def _placed(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Each detail, and which word of the text it stands in."""
+def _positioned(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Each detail with the index of the word it is in."""
     before = 0
     for line in lines:
         for match in _DETAIL.finditer(line):
             if match[1]:
-                # The words that begin up to where it begins: the last of them holds it.
+                # The last word that starts at or before the match contains it.
                 yield match[1], before + max(1, len(line[: match.start(1) + 1].split())) - 1
         before += len(line.split())
 

@@ -1,6 +1,6 @@
-"""The live engine without a model, a screen or a file: what was said is given, what would be sent comes out.
+"""The live engine without a model, a screen or files: recorded messages in, requests out.
 
-Decisions, summaries and rewrites are those of a session; only whoever summarises answers at once.
+Decisions, summaries and rewrites are those of a session; only the summariser answers at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,14 +39,14 @@ SESSION_ID = "replayed"
 
 
 class OfflineSummaries:
-    """The offline summariser in place of a model, for every policy."""
+    """The offline summariser instead of a model, for every policy."""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
         return offline(request)
 
 
 class Sent(NamedTuple):
-    """A request as it would be sent, and the compactions since the one before."""
+    """A request as it would be sent, and the compactions since the last one."""
 
     prepared: Prepared
     compactions: tuple[CompactionComplete, ...] = ()
@@ -55,7 +55,7 @@ class Sent(NamedTuple):
 
 
 class _WriterFrom(InMemoryWriter):
-    """Numbers what follows an event; keeps nothing."""
+    """Numbers events from `seq` on without storing them."""
 
     def __init__(self, seq: int) -> None:
         super().__init__({}, Lock())
@@ -78,15 +78,15 @@ class ReplayEngine:
         meter: Meter | None = None,
         summaries: SummaryWriter | None = None,
         keep: Keep | None = None,
-        begun: SessionState | None = None,
+        initial_state: SessionState | None = None,
         parsed: ParsedMessages | None = None,
         said_before: SaidBefore | None = None,
     ) -> None:
-        """With `begun`, and its messages `parsed`, it goes on from there, and what was said before is not logged.
-        `said_before` may be shared by all that go on from there."""
+        """With `initial_state`, and its messages `parsed`, continue from there without logging the earlier messages.
+        `said_before` may be shared by all engines that continue from there."""
         self._store = InMemoryStore()
-        writer = _WriterFrom(begun.seq) if begun is not None else self._store.writing()
-        self._recorder = Recorder(SESSION_ID, writer, begun or SessionState())
+        writer = _WriterFrom(initial_state.seq) if initial_state is not None else self._store.writing()
+        self._recorder = Recorder(SESSION_ID, writer, initial_state or SessionState())
         self._parsed = parsed or ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
         self.history = GovernedHistory(
@@ -95,10 +95,10 @@ class ReplayEngine:
         self._on = Compactable(self.history, summaries or OfflineSummaries())
         self._compactor = Compactor(Applier(Keeping(self._recorder, None, None)))
         self._is_answered = True
-        self._told = len(self._recorder.state.timeline)
+        self._reported = len(self._recorder.state.timeline)
 
-    async def say(self, message: ModelMessage) -> None:
-        """What comes next in the conversation: a prompt, results, or the reply to the request sent last."""
+    async def receive(self, message: ModelMessage) -> None:
+        """Add the next message: a prompt, results, or the reply to the last request."""
         turn = self.history.state.turn
         if is_prompt(message):
             await self._end_turn()
@@ -109,12 +109,12 @@ class ReplayEngine:
             await self.history.heard(message)
 
     async def add(self, message: ModelMessage, turn: int) -> None:
-        """A message of the past, of which no request was made."""
+        """Add an earlier message for which no request was made."""
         (event,) = await self._recorder.record(Message(turn=turn, message=message_json(message)))
         self._parsed.remember((event.seq or 0, 0), message)
 
     async def request(self) -> Sent:
-        """What would be sent now."""
+        """Build the next request."""
         self.history.in_turn = True
         measured = await self._compactor.before_request(self._on)
         prepared = await self.history.fit(measured)
@@ -123,15 +123,15 @@ class ReplayEngine:
         return self._sent(prepared)
 
     def logged(self) -> Sequence[Event]:
-        """All that a session would have in its log."""
+        """The events a session would have logged."""
         with self._store.reading() as reading:
             return list(reading.events(SESSION_ID))
 
     async def pin(self, messages: Sequence[ModelMessage]) -> None:
-        """Pin these very messages, as far as the history holds them."""
-        wanted = {id(message) for message in messages}
+        """Pin these message objects, if they are in the history."""
+        ids = {id(message) for message in messages}
         entries = zip(self.history.entries, self.history.messages, strict=True)
-        refs = tuple(entry.ref for entry, message in entries if id(message) in wanted)
+        refs = tuple(entry.ref for entry, message in entries if id(message) in ids)
         await self._recorder.record(Pin(messages=refs))
 
     async def clear(self) -> None:
@@ -146,7 +146,7 @@ class ReplayEngine:
 
     def _sent(self, prepared: Prepared) -> Sent:
         timeline = self.history.state.timeline
-        new, self._told = timeline[self._told :], len(timeline)
+        new, self._reported = timeline[self._reported :], len(timeline)
         done: list[CompactionComplete] = []
         waits, blocks = 0, False
         for event in new:

@@ -1,4 +1,4 @@
-"""What each policy would do with a conversation as it stands: the next request, and what its compaction would leave."""
+"""What each policy would do with a conversation: the next request, and the size after its compaction."""
 
 import asyncio
 from functools import partial
@@ -18,16 +18,16 @@ class PolicyOutlook(NamedTuple):
 
     lens: Lens
     compacted_tokens: int | None = None
-    """What is sent once the compaction that is due has been applied; None when none is due."""
+    """Size of the request after the pending compaction; None if there is none."""
 
     @property
     def summarised(self) -> int:
-        """How many messages the compaction that is due replaces; 0 when none is."""
+        """How many messages the pending compaction replaces; 0 if there is none."""
         return sum(each.judgement.goes_next for each in self.lens.messages) if self.lens.is_compacted_first else 0
 
     @property
     def smaller(self) -> int:
-        """How many results are trimmed or archived."""
+        """How many tool results are trimmed or archived."""
         fates = (each.judgement.fate for each in self.lens.messages)
         return sum(fate in (Fate.TRIMMED, Fate.ARCHIVED) for fate in fates)
 
@@ -37,8 +37,8 @@ class PolicyOutlook(NamedTuple):
 
 
 def outlook(source: LensSource, said_before: SaidBefore | None = None) -> PolicyOutlook:
-    """When a compaction is due it is made, with the offline summariser, in a copy of the conversation. What was said
-    before may be shared by all policies: it is looked through once."""
+    """The next request under the source's policy. A pending compaction is run with the offline summariser on a copy of
+    the conversation. `said_before` may be shared by all policies."""
     meter = source.meter.copied()
     lens = look(source)
     if not lens.is_compacted_first:
@@ -52,7 +52,7 @@ async def _compacted_tokens(source: LensSource, meter: Meter, said_before: SaidB
         source.window,
         meter=meter,
         keep=partial(archived, source.parsed),
-        begun=source.state.but(compacting=None, pending=()),
+        initial_state=source.state.but(compacting=None, pending=()),
         parsed=source.parsed,
         said_before=said_before,
     )
@@ -60,7 +60,7 @@ async def _compacted_tokens(source: LensSource, meter: Meter, said_before: SaidB
     if source.awaits_prompt:
         await engine.add(NEXT_PROMPT, source.state.turn + 1)
     sent = await engine.request()
-    if not sent.compactions:  # one that ran beside the request is applied before the next
+    if not sent.compactions:  # a background compaction is applied before the next request
         sent = await engine.request()
     prompt = meter.tokens(NEXT_PROMPT) if source.awaits_prompt else 0
     return max(0, round(sent.prepared.reading.current_tokens - prompt))

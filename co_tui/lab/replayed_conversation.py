@@ -1,10 +1,10 @@
 """One recorded conversation under one policy, request by request."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.measure.count import Window
 from co_tui.context.measure.meter import Meter
@@ -15,37 +15,63 @@ from co_tui.exchange.openai_format import Conversation
 from co_tui.lab.check import Inspector
 from co_tui.lab.details import Details, Kept
 from co_tui.lab.engine import OfflineSummaries, ReplayEngine
-from co_tui.lab.prompt_cache import PromptCache, Reuse
 from co_tui.lab.summary_bill import BilledSummaries, SummaryBill
 from co_tui.session.compaction.job import SummaryWriter
 
 NEXT_MESSAGES = 6
-"""What so many messages from here on use, a request should hold."""
+"""A request should contain the details that this many next messages use."""
+
+
+class Reuse(NamedTuple):
+    """What one request shares with the last one."""
+
+    tokens: float
+    """Of the common prefix, which a provider could take from its prompt cache."""
+    is_rewrite: bool
+    """Whether part of the last request was changed or removed."""
+
+
+class PromptCache:
+    """Compares each request of a conversation with the last one."""
+
+    def __init__(self, tokens: Callable[[ModelMessage], float]) -> None:
+        self._tokens = tokens
+        self._last: Sequence[ModelMessage] = ()
+
+    def next(self, request: Sequence[ModelMessage]) -> Reuse:
+        same = 0
+        for message, before in zip(request, self._last, strict=False):
+            if message is not before and message != before:
+                break
+            same += 1
+        is_rewrite = same < len(self._last)
+        self._last = request
+        return Reuse(sum(map(self._tokens, request[:same])), is_rewrite)
 
 
 class ReplayedRequest(NamedTuple):
-    """One request of the replay, with what became of it."""
+    """One request of the replay with its figures."""
 
     number: int
     input_messages: int
     prepared: Prepared
     compactions: int
-    """All until now."""
+    """In total so far."""
     new_compactions: int
     waits: int
     is_long: bool
-    """Whether all that was said before it is more than the window takes: so it is the same for every policy."""
+    """Whether the conversation before it exceeds the window; the same for every policy."""
     details: Kept
-    """Of what the next messages use; counted for long requests only."""
+    """Details used by the next messages; counted for long requests only."""
     reuse: Reuse
     breaches: list[str]
     bill: SummaryBill = SummaryBill()
-    """Of the summaries since the request before."""
+    """Summaries since the last request."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a policy did to a set of conversations."""
+    """The figures of a policy over a set of conversations."""
 
     policy: str
     conversations: int = 0
@@ -58,21 +84,21 @@ class Tally:
     too_long: int = 0
     breaches: int = 0
     long_requests: int = 0
-    """Those with more said before them than the window takes; all figures below are of these."""
+    """Requests after conversations longer than the window; the figures below are of these."""
     long_tokens: int = 0
     uncached_tokens: int = 0
-    """Sent beyond what the request shares with the one before."""
+    """Tokens beyond the prefix shared with the last request."""
     rewrites: int = 0
-    """Requests that change what the one before had sent."""
+    """Requests that change part of the last one."""
     details_needed: int = 0
     details_kept: int = 0
     details_in_context: int = 0
     summaries: int = 0
-    """Asked for, also those that were not used."""
+    """Including those that were not used."""
     summary_input_tokens: int = 0
     summary_output_tokens: int = 0
     summary_cost: float = 0.0
-    """In US dollars; at an assumed price where none is known."""
+    """In US dollars, at an assumed price if none is known."""
 
     def add(self, request: ReplayedRequest) -> None:
         prepared = request.prepared
@@ -123,7 +149,7 @@ async def replay(
     ratio: float = 1.0,
     summaries: SummaryWriter | None = None,
 ) -> AsyncIterator[ReplayedRequest]:
-    """A request before every reply of the recording, from what was said until then."""
+    """Build a request before every reply of the recording."""
     meter = Meter(ratio, margin=1.0)
     billed = BilledSummaries(summaries or OfflineSummaries())
     engine = ReplayEngine(policy, window, meter=meter, summaries=billed)
@@ -138,7 +164,7 @@ async def replay(
             compactions += len(done)
             is_long = said_tokens > window.tokens
             upcoming = messages[index : index + NEXT_MESSAGES]
-            # Without truncation nothing promises to fit; a prompt that alone is too long is said, not hidden.
+            # Without truncation a request need not fit; nor if the prompt alone is too long.
             fits = prepared.overshoot_tokens == 0 or not policy.truncates or _is_smallest(prepared)
             yield ReplayedRequest(
                 number=number,
@@ -153,12 +179,12 @@ async def replay(
                 breaches=inspector.breaches(prepared.messages, fits=fits),
                 bill=billed.take(),
             )
-        await engine.say(message)
-        inspector.said(message)
-        details.said(message)
+        await engine.receive(message)
+        inspector.add(message)
+        details.add(message)
         said_tokens += meter.tokens(message)
 
 
 def _is_smallest(prepared: Prepared) -> bool:
-    """Only what no stage may remove is left."""
+    """Whether only messages that no stage may remove are left."""
     return kept_by_rule(prepared.messages) == set(range(len(prepared.messages)))

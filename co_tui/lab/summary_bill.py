@@ -1,4 +1,4 @@
-"""What summaries cost in the lab: as a model reports it, or as one would count it."""
+"""What summaries cost in the lab: as reported by a model, or estimated."""
 
 from typing import Final, NamedTuple
 
@@ -9,12 +9,12 @@ from co_tui.session.compaction.job import SummaryWriter
 from co_tui.session.compaction.summaries import Summary, SummaryRequest
 
 INPUT_PRICE, OUTPUT_PRICE = 3.0, 15.0
-"""Assumed where no price is known, in US dollars a million tokens."""
+"""Assumed if no price is known, in US dollars per million tokens."""
 MILLION: Final = 1_000_000
 
 
 class SummaryBill(NamedTuple):
-    """What was asked of whoever summarises."""
+    """Number, tokens and cost of summaries."""
 
     summaries: int = 0
     input_tokens: int = 0
@@ -31,7 +31,7 @@ class SummaryBill(NamedTuple):
 
 
 class BilledSummaries:
-    """Passes requests on and counts them, also those whose summary is not used."""
+    """Forwards requests and counts them, including those whose summary is not used."""
 
     def __init__(self, summaries: SummaryWriter) -> None:
         self._summaries = summaries
@@ -43,13 +43,13 @@ class BilledSummaries:
         return summary
 
     def take(self) -> SummaryBill:
-        """The bill since it was last taken."""
+        """The bill since the last call."""
         bill, self._bill = self._bill, SummaryBill()
         return bill
 
 
 def _bill_of(request: SummaryRequest, summary: Summary) -> SummaryBill:
-    """As the model reported; without one, as if a model had read the messages and written the same."""
+    """As reported by the model; for offline summaries, as if a model had written them."""
     asked = request.bill
     if asked.requests:
         tokens = asked.input_tokens, asked.output_tokens

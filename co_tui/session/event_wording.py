@@ -1,10 +1,9 @@
-"""What happened, in a sentence, and money in words: for the screen, and for the command line."""
+"""Costs and clean-ups in a sentence, for the screen and the command line."""
 
 from typing import TYPE_CHECKING
 
 from co_tui.agent.models.catalogue import runs_locally
-from co_tui.events import CompactionComplete, SessionError
-from co_tui.events.stored_messages import STANDS_FOR
+from co_tui.events.wording import money
 
 if TYPE_CHECKING:
     from co_tui.store.housekeeping import CleanUp
@@ -13,60 +12,11 @@ if TYPE_CHECKING:
 FREE = "nothing"
 
 
-def sentence(text: str) -> str:
-    """The text with a full stop, unless it ends in a sign of its own."""
-    text = text.rstrip()
-    return text if not text or text[-1] in ".!?…:;)" else f"{text}."
-
-
-def told_retry(error: SessionError) -> str:
-    """A failure that is not the end of the turn."""
-    if error.kind == "context_limit":
-        return f"{sentence(error.what)} {sentence(error.outcome.capitalize())}"
-    again = f"{error.attempt} of {error.attempts}" if error.attempts else f"attempt {error.attempt}"
-    wait = f"in {error.retry_in_s:.0f} s" if error.retry_in_s and error.retry_in_s >= 1 else "now"
-    return f"{sentence(error.what)} Trying again {wait} ({again})."
-
-
-def money(dollars: float | None) -> str:
-    """None is a price that nobody published."""
-    if dollars is None:
-        return "unknown"
-    return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
-
-
 def told_cost(total: float | None, summaries: float | None = None, *, model: str) -> str:
     """What a session cost, with whom it goes on now, and how much of it was for summaries."""
     if total is None and runs_locally(model):
         return FREE
     return f"{money(total)} · summaries {money(summaries)}" if summaries else money(total)
-
-
-def told_compaction(done: CompactionComplete) -> str:
-    """How it ended."""
-    if done.cancelled:
-        return "Compaction cancelled; the conversation is as it was."
-    if not done.success:
-        return f"Compaction failed, the conversation is as it was: {done.error}."
-    if not done.replaced:
-        return f"Conversation Compacted by {done.summarised_by}, on its side."
-    if done.edited and done.summarised_by == "you":
-        return "The summary was rewritten by you."
-    note = f" ({done.note})" if done.note else ""
-    return f"Conversation Compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, {_what_was_done(done)}{note}."
-
-
-def _what_was_done(done: CompactionComplete) -> str:
-    if done.summarised_by:
-        by = "offline" if done.summarised_by == "offline" else f"by {done.summarised_by}"
-        return f"{_messages(len(done.replaced))} summarised {by}"
-    kept = sum(STANDS_FOR not in (message.get("metadata") or {}) for message in done.replacement)
-    removed = len(done.replaced) - kept
-    return f"{_messages(removed)} removed, no summary" if removed > 0 else "texts shortened, no summary"
-
-
-def _messages(count: int) -> str:
-    return f"{count:,} message{'' if count == 1 else 's'}"
 
 
 def told_clean_up(done: "CleanUp", retention_days: int, *, dry_run: bool = False) -> str:

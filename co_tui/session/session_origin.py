@@ -6,7 +6,7 @@ from co_tui.session.environment import Environment
 
 
 def place_of(environment: Environment, model: str, policy: str) -> dict[str, str]:
-    """The fields of a `Place`."""
+    """The fields of a `SessionOrigin`."""
     repository, branch = repository_of(environment.cwd)
     return {
         "model": model,

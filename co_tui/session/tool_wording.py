@@ -2,14 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events import Json
+from co_tui.events.tool_calls import GIST_CHARS as GIST_CHARS
+from co_tui.events.tool_calls import gist_of_call as gist_of_call
+from co_tui.events.tool_calls import objects_in
 from co_tui.inert import inert, one_line
 
-GIST_CHARS: Final = 160
 STATUS_CHARS: Final = 40
 _EXIT: Final = re.compile(r"\[exit code: (-?\d+)\]")
 _TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
@@ -37,28 +39,6 @@ def told_call(tool: str, arguments: str) -> str:
     if not values:
         return one_line(arguments, GIST_CHARS) if arguments != "{}" else ""
     return gist_of_call(tool, values)
-
-
-def gist_of_call(tool: str, values: Mapping[str, Any]) -> str:
-    """The same for arguments that were read already."""
-    match tool:
-        case "run_command" | "start_command":
-            told = values.get("command")
-        case "write_plan":
-            told = f"{len(_objects(values.get('items')))} steps"  # the plan has a line of its own
-        case "present_plan":
-            steps = values.get("steps")
-            told = f"{len(steps) if isinstance(steps, list) else 0} steps"
-        case "ask_user_question":
-            told = "  ".join(str(each.get("question", "")) for each in _objects(values.get("questions")))
-        case "delegate_task":
-            to, task = str(values.get("agent_name", "")), str(values.get("task", ""))
-            told = task if to in ("", "self") else f"{to}  {task}"
-        case "search_files" | "find_files":
-            told = "  ".join(str(values[name]) for name in ("pattern", "path") if values.get(name))
-        case _:
-            told = values.get("path") or "  ".join(str(value) for value in list(values.values())[:2])
-    return one_line(str(told or ""), GIST_CHARS)
 
 
 def told_output(text: str) -> str:
@@ -124,7 +104,7 @@ def diff_of(tool: str, arguments: str) -> list[str]:
     if tool != "edit_file":
         return []
     lines: list[str] = []
-    for each in _objects(values.get("replacements")) or [values]:
+    for each in objects_in(values.get("replacements")) or [values]:
         old, new = each.get("old_text"), each.get("new_text")
         if isinstance(old, str) and isinstance(new, str):
             lines += [f"-{line}" for line in inert(old).splitlines()]
@@ -154,7 +134,3 @@ def _ended(result: str) -> str:
         return "stopped at its time limit"
     codes = _EXIT.findall(result[-200:])
     return f"exit {codes[-1] if codes else 0}{lasted}"
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, Iterable) else []

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from co_tui.events import Fact, Json, Message, SessionInterrupted
 from co_tui.events.partial_reply import read_pieces, reply_so_far
-from co_tui.events.storable import whole
+from co_tui.events.storable import whole_number
 from co_tui.events.stored_messages import command_in
 from co_tui.store.timestamps import now
 
@@ -37,7 +37,7 @@ def _reply_in(bodies: Iterable[str]) -> tuple[int, Json] | None:
             continue
         if not isinstance(row, dict):
             continue
-        turn = whole(row.get("turn")) or turn
+        turn = whole_number(row.get("turn")) or turn
         if isinstance(whole_message := row.get("message"), dict):
             return turn, whole_message  # a command's, or as older versions saved a reply
         model, started = str(row.get("model") or model), str(row.get("started") or started)

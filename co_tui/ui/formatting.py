@@ -1,18 +1,14 @@
 """Numbers as people read them."""
 
+from co_tui.events.wording import counted, money, tokens
 from co_tui.inert import one_line
 from co_tui.paths import home_text
-from co_tui.session.event_wording import FREE, money, told_cost
+from co_tui.session.event_wording import FREE, told_cost
 
-__all__ = ["FREE", "money", "tokens", "told_cost"]
+__all__ = ["FREE", "counted", "money", "tokens", "told_cost"]
 
 IN_SECONDS_S = 100
 """Below, a time needs no minutes."""
-
-
-def counted(count: int, noun: str) -> str:
-    """1 message, 2 messages."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def elapsed(seconds: float) -> str:
@@ -30,14 +26,3 @@ def folder(path: str, limit: int = 60) -> str:
     """A folder on one line, with `~` for one's home; of a long one, the end tells most."""
     shown = one_line(home_text(path), len(path) + 1)
     return shown if len(shown) <= limit else f"…{shown[1 - limit :]}"
-
-
-def tokens(count: int) -> str:
-    """412, 3.1k, 124k, 1.2M."""
-    if count < 1000:
-        return str(count)
-    if count < 10_000:
-        return f"{count / 1000:.1f}k"
-    if count < 1_000_000:
-        return f"{count / 1000:.0f}k"
-    return f"{count / 1_000_000:.1f}M"

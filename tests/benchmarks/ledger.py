@@ -47,14 +47,14 @@ def figures(size: int) -> str:
     tracemalloc.start()
     ledger = Ledger()
     for message in messages:
-        ledger.hear(message)
+        ledger.add(message)
     held_mb = tracemalloc.get_traced_memory()[0] / 1e6
     tracemalloc.stop()
     sources = Sources(ledger, frozenset(range(size - TAIL)))
     choose_ms = timed_ms(lambda: choose_excerpts(sources, SUMMARY_TOKENS))
     note_ms = timed_ms(lambda: recollect(sources, messages[-TAIL:], NOTE_TOKENS))
     new = iter([message for n in range(50) for message in step(size + n, draw)])
-    step_ms = 2 * timed_ms(lambda: ledger.hear(next(new)), times=40)
+    step_ms = 2 * timed_ms(lambda: ledger.add(next(new)), times=40)
     return (
         f"a new step {step_ms:.2f} ms, lines of a summary {choose_ms:.1f} ms, lines that come back {note_ms:.1f} ms, "
         f"{len(ledger.details):,} names in {held_mb:.1f} MB"

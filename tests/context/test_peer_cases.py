@@ -26,7 +26,7 @@ from co_tui.context.policy import SummaryForm, policy_of
 from co_tui.context.request.pipeline import Governor
 from co_tui.context.request.tool_outputs import archive, keep_ends, trim
 from co_tui.context.request.truncate import truncate
-from co_tui.context.turns import STANDS_FOR
+from co_tui.context.turns import REPLACES
 from co_tui.events import CompactionComplete, Event, Message
 from co_tui.session.state.replay import replay
 from tests.context.request.test_pipeline import LOADED, asked, talk
@@ -268,8 +268,8 @@ def typed_prompts_survive(given: dict[str, Any], expected: dict[str, Any]) -> No
 def only_the_user_speaks(given: dict[str, Any], expected: dict[str, Any]) -> None:
     *injected, real = given["user_role_messages"]
     governor = Governor(policy_of(LOADED["copilot"]), Window(tokens=10_000, known=True))
-    said = [*(ask(text, **{STANDS_FOR: 1}) for text in injected), ask(real)]
-    kept = governor.words_of(said, SummaryForm.FULL)
+    said = [*(ask(text, **{REPLACES: 1}) for text in injected), ask(real)]
+    kept = governor.user_messages_for(said, SummaryForm.FULL)
     assert kept is not None and list(kept.said) == expected["kept_as_user_words"]
 
 

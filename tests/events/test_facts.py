@@ -40,6 +40,23 @@ def test_a_declared_fact_is_known_everywhere(kind: type[Any]) -> None:
     assert set(kind.UPGRADES) == set(range(1, kind.VERSION))
 
 
+@pytest.mark.parametrize("kind", [kind for kind in DECLARED if issubclass(kind, Logged)], ids=lambda kind: kind.TYPE)
+def test_a_logged_fact_declares_what_people_read_about_it(kind: type[Any]) -> None:
+    own = {name for each in kind.__mro__[: kind.__mro__.index(Logged)] for name in vars(each)}
+    assert own & {"ENTRY", "entry"}, "its symbol, kind and weight, or None"
+    assert "timeline_text" in own and "export_entry" in own, "its words, or why it has none"
+
+
+@settings(max_examples=20)
+@given(st.data())
+@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.TYPE)
+def test_an_entry_has_words_and_an_announced_fact_has_none(kind: type[Any], data: st.DataObject) -> None:
+    fact = data.draw(fact_of(kind))
+    assert bool(fact.entry()) is bool(fact.timeline_text()) is bool(fact.symbol)
+    if not fact.entry():
+        assert fact.export_entry() is None
+
+
 @settings(max_examples=20)
 @given(st.data())
 @pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.TYPE)

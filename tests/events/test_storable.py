@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.events.storable import DEEPEST, TOO_DEEP, storable, storable_text, whole
+from co_tui.events.storable import DEEPEST, TOO_DEEP, storable, storable_text, whole_number
 from tests.support.events import json_values
 
 
@@ -43,6 +43,6 @@ def test_numbers_and_depth_are_bounded() -> None:
 
 
 def test_a_count_is_whole_or_none() -> None:
-    assert [whole(value) for value in (0, 12, 1.9, 10**12)] == [0, 12, 1, 10**12]
+    assert [whole_number(value) for value in (0, 12, 1.9, 10**12)] == [0, 12, 1, 10**12]
     odd = (-1, -0.5, True, None, "12", [1], {}, float("nan"), float("inf"), 1e300, 10**30)
-    assert [whole(value) for value in odd] == [None] * len(odd)
+    assert [whole_number(value) for value in odd] == [None] * len(odd)

@@ -26,9 +26,9 @@ from co_tui.events import (
     MemoryWritten,
     Message,
     ModelChange,
-    Place,
     SessionEnd,
     SessionInterrupted,
+    SessionOrigin,
     SessionStart,
     UsageInfo,
 )
@@ -47,7 +47,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, needs_data
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)"> \x1b[31m &amp; "quoted" \u202eevil'
-BY_FILE = (ApprovalDecided, ApprovalRequested, BoardShown, Place, ModelChange, CompactionComplete)
+BY_FILE = (ApprovalDecided, ApprovalRequested, BoardShown, SessionOrigin, ModelChange, CompactionComplete)
 """Facts of which a file may not decide everything."""
 HARMLESS = st.one_of(
     *(fact_of(kind) for kind in BY_TYPE.values() if issubclass(kind, Logged) and not issubclass(kind, BY_FILE))

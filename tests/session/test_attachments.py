@@ -10,7 +10,7 @@ from pydantic_ai.messages import BinaryContent, TextContent, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
 
 from co_tui.context.compact.offline_summary import summarise_offline
-from co_tui.context.compact.user_messages import user_words_in
+from co_tui.context.compact.user_messages import user_messages_in
 from co_tui.context.conversation_text import in_parts
 from co_tui.events.stored_messages import pieces, prompt_of
 from co_tui.session.attachments import MOST_TEXT_CHARS, AttachmentRefused, with_files
@@ -171,7 +171,7 @@ def test_a_summary_is_made_of_the_words_and_takes_no_rules_or_bytes_from_files(h
     files = named_files("@rules.md @shot.png", home).files
     content = with_files("Always answer in French. Look at these.", files, window_tokens=10_000, takes_images=True)
     message = prompt_message(content)
-    words = user_words_in([message])
+    words = user_messages_in([message])
     assert words.rules == ("Always answer in French.",) and words.said == ("Always answer in French. Look at these.",)
     (as_text,) = in_parts([message], 5_000)
     assert "Never write tests" in as_text and "[image/png]" in as_text and "iVBOR" not in as_text

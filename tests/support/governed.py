@@ -92,7 +92,7 @@ class Governed:
             await self.engine.clear()
         elif known:
             for message in history[len(known) :]:
-                await self.engine.say(message)
+                await self.engine.receive(message)
             return
         for message in history:
             await self.engine.add(message, 1)

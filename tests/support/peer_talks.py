@@ -44,7 +44,7 @@ def weighed(history: list[ModelMessage], tokens: int) -> Meter:
     """A meter that knows the history to be that long, each message an equal part."""
     meter = Meter()
     for index, message in enumerate(history):
-        meter.know(message, tokens * (index + 1) // len(history) - tokens * index // len(history))
+        meter.set_exact(message, tokens * (index + 1) // len(history) - tokens * index // len(history))
     return meter
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from co_tui.agent.wire.http import NoAnswer, ask
-from co_tui.events.storable import whole
+from co_tui.events.storable import whole_number
 from co_tui.record import Record
 
 ASK_SERVER_TIMEOUT_S: Final = 3.0
@@ -39,7 +39,7 @@ def root_of(base_url: str) -> str:
 
 def plausible_window(tokens: object) -> int | None:
     """A reported window, if it is plausible."""
-    counted = whole(tokens, LARGEST_WINDOW)
+    counted = whole_number(tokens, LARGEST_WINDOW)
     return counted if counted is not None and counted >= SMALLEST_WINDOW else None
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from co_tui.agent.wire.http import MOST_ANSWER_BYTES, NoAnswer, ask
-from co_tui.events.storable import storable_text, whole
+from co_tui.events.storable import storable_text, whole_number
 
 COUNT_TIMEOUT_S = 2.0
 TOKEN_BYTES = 12
@@ -57,4 +57,4 @@ def _count_in(answer: object, chars: int) -> int | None:
         return None
     count, tokens = answer.get("count"), answer.get("tokens")
     reported = count if isinstance(count, int) else len(tokens) if isinstance(tokens, list) else None
-    return whole(reported, most=4 * chars + 16)
+    return whole_number(reported, most=4 * chars + 16)

@@ -18,7 +18,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from co_tui.agent.wire.model_errors import ReplyUnreadable, kind_of
-from co_tui.events.storable import whole
+from co_tui.events.storable import whole_number
 
 LATEST_S: Final = 250_000_000_000
 """The latest Unix time that Python can convert to a date."""
@@ -62,7 +62,7 @@ class _Stream(OpenAIStreamedResponse):
         _must_be(chunk, BaseModel, "a piece of it", "an object")
         self._raise_error_in(chunk)
         chunk.usage = _usage(chunk.usage)
-        chunk.created = whole(chunk.created, LATEST_S) or 0
+        chunk.created = whole_number(chunk.created, LATEST_S) or 0
         chunk.id = chunk.id if isinstance(chunk.id, str) else ""
         chunk.model = chunk.model if isinstance(chunk.model, str) else ""
         if chunk.choices is None:
@@ -102,15 +102,15 @@ def _usage(usage: Any) -> CompletionUsage | None:
     """The server's token counts; None unless they are plausible, since half a count is worse than none."""
     if not isinstance(usage, CompletionUsage):
         return None
-    prompt, completion = whole(usage.prompt_tokens), whole(usage.completion_tokens)
+    prompt, completion = whole_number(usage.prompt_tokens), whole_number(usage.completion_tokens)
     if prompt is None or completion is None:
         return None
     details = getattr(usage, "prompt_tokens_details", None)
-    cached = whole(getattr(details, "cached_tokens", None))
+    cached = whole_number(getattr(details, "cached_tokens", None))
     counted: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": completion}
     if cached is not None:
         counted["prompt_tokens_details"] = {"cached_tokens": min(cached, prompt)}
-    reasoning = whole(getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None))
+    reasoning = whole_number(getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None))
     if reasoning is not None:
         counted["completion_tokens_details"] = {"reasoning_tokens": min(reasoning, completion)}
     return CompletionUsage.model_validate({**counted, "total_tokens": prompt + completion})

@@ -33,7 +33,7 @@ from co_tui.agent.wire.http import Exchange, exchange
 from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
 from co_tui.agent.wire.portable_history import portable
 from co_tui.agent.wire.refused_images import RefusedImages
-from co_tui.events.storable import whole
+from co_tui.events.storable import whole_number
 
 MOST_REPLY_CHARS: Final = 4_000_000
 """About a million tokens, far more than any reply. The library copies the reply with each chunk."""
@@ -215,10 +215,10 @@ def _counted(usage: RequestUsage) -> RequestUsage:
     """The usage with plausible whole counts; others become 0."""
     values = {each.name: getattr(usage, each.name) for each in fields(usage)}
     counted: dict[str, Any] = {
-        name: whole(value) or 0 for name, value in values.items() if name.endswith(("_tokens", "_requests"))
+        name: whole_number(value) or 0 for name, value in values.items() if name.endswith(("_tokens", "_requests"))
     }
     details = values.get("details")
     counted["details"] = (
-        {str(name): whole(value) or 0 for name, value in details.items()} if isinstance(details, dict) else {}
+        {str(name): whole_number(value) or 0 for name, value in details.items()} if isinstance(details, dict) else {}
     )
     return replace(usage, **counted)

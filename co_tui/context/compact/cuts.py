@@ -1,4 +1,4 @@
-"""Which messages a compaction would replace, by each system's own rule (G3). Pure: says what, not with what."""
+"""Which messages a compaction would replace, by each policy's rule (G3). Pure."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ from co_tui.context.turns import (
     answers_calls,
     cut_before,
     has_text,
+    is_replacement,
     kept_by_rule,
     latest_prompt,
-    stands_in,
     steps,
     turn_starts,
 )
@@ -53,7 +53,7 @@ def share_cut(
 
 
 def recent_start(messages: Sequence[ModelMessage], room_tokens: float, tokens: Tokens) -> int:
-    """Where the newest messages begin that fit into the room, without parting a pair."""
+    """The start of the newest messages that fit the room, without splitting a pair."""
     start = len(messages)
     while start > 0 and (room_tokens := room_tokens - tokens(messages[start - 1])) >= 0:
         start -= 1
@@ -61,12 +61,12 @@ def recent_start(messages: Sequence[ModelMessage], room_tokens: float, tokens: T
 
 
 def unseen_start(messages: Sequence[ModelMessage]) -> int:
-    """Where the calls begin whose results the model has not seen yet; the end when there are none."""
+    """The start of the calls whose results the model has not seen yet; the end if there are none."""
     return cut_before(messages, len(messages) - 1) if messages and answers_calls(messages[-1]) else len(messages)
 
 
 def newest_start(messages: Sequence[ModelMessage], max_messages: int, room_tokens: float, tokens: Tokens) -> int:
-    """As `recent_start`, with a limit on how many."""
+    """Like `recent_start`, but at most `max_messages`."""
     return max(recent_start(messages, room_tokens, tokens), cut_before(messages, len(messages) - max_messages))
 
 
@@ -81,17 +81,17 @@ def turns_cut(messages: Sequence[ModelMessage], max_turns: int, pinned: Collecti
 def oldest_turns(
     messages: Sequence[ModelMessage], count: int, trigger: Trigger, pinned: Collection[int] = ()
 ) -> Cut | None:
-    """So many whole turns from the oldest on; the current one is never among them."""
+    """The oldest `count` whole turns, never the current one."""
     starts = turn_starts(messages)
     if not 0 < count < len(starts):
         return None
-    # A prompt may stand in one message with the results of the step before it.
-    first, end = (cut_before(messages, starts[place]) for place in (0, count))
+    # A prompt may share a message with the results of the step before it.
+    first, end = (cut_before(messages, starts[number]) for number in (0, count))
     return _cut(messages, range(first, end), trigger, pinned)
 
 
 def run_cut(messages: Sequence[ModelMessage], trigger: Trigger, pinned: Collection[int] = ()) -> Cut | None:
-    """The steps of the run that is under way, but the newest: task and earlier conversation stay (G3c)."""
+    """All but the newest step of the current run; the task and the earlier conversation stay (G3c)."""
     prompt = latest_prompt(messages)
     done = steps(messages, prompt + 1 if prompt is not None else 0, len(messages))[:-1]
     return _cut(messages, range(done[0][0], done[-1][1]), trigger, pinned) if done else None
@@ -100,14 +100,14 @@ def run_cut(messages: Sequence[ModelMessage], trigger: Trigger, pinned: Collecti
 def whole_cut(
     messages: Sequence[ModelMessage], trigger: Trigger, *, upto: int | None = None, pinned: Collection[int] = ()
 ) -> Cut | None:
-    """All that was said before `upto`, or to the end; a prompt that nobody answered yet stays."""
+    """Everything before `upto`, or to the end; an unanswered prompt stays."""
     end = len(messages) if upto is None else cut_before(messages, upto)
     answered = bool(messages) and isinstance(messages[-1], ModelResponse)
     return _cut(messages, range(end), trigger, pinned, prompt=not answered)
 
 
 def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """Each turn as its first user text and its last reply; what is between goes (G3f, few turns)."""
+    """Each turn reduced to its first user text and its last reply (G3f, few turns)."""
     starts = turn_starts(messages)
     kept = kept_by_rule(messages)
     result = list(messages[: starts[0] if starts else len(messages)])
@@ -115,7 +115,7 @@ def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]
         end = starts[number + 1] if number + 1 < len(starts) else len(messages)
         result += [messages[start]] if start in kept else [_first_text(messages[start])]
         if number + 1 == len(starts):
-            result += messages[start + 1 : end]  # the turn that is under way
+            result += messages[start + 1 : end]  # the current turn
             continue
         reply = next((m for m in reversed(messages[start + 1 : end]) if has_text(m)), None)
         if isinstance(reply, ModelResponse):
@@ -128,12 +128,12 @@ def _cut(
 ) -> Cut | None:
     kept = kept_by_rule(messages, pinned, prompt=prompt)
     replaced = tuple(index for index in reach if index not in kept)
-    # A summary alone is not summarised again: that would only lose what it holds.
-    return Cut(replaced, trigger) if not all(stands_in(messages[index]) for index in replaced) else None
+    # A summary alone is not summarised again: that would only lose information.
+    return Cut(replaced, trigger) if not all(is_replacement(messages[index]) for index in replaced) else None
 
 
 def _first_run_end(messages: Sequence[ModelMessage]) -> int:
-    """Just after the first reply with text, and the results of what it called; 0 when there is none."""
+    """The index after the first reply with text and the results of its calls; 0 if there is none."""
     for index, message in enumerate(messages):
         if has_text(message):
             end = index + 1

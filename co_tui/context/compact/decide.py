@@ -1,4 +1,4 @@
-"""Whether the policy wants the conversation compacted now, and what of it (G3). Pure: nothing is remembered here."""
+"""Whether the policy compacts the conversation now, and which messages (G3). Pure."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -9,47 +9,47 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context.compact import cuts
 from co_tui.context.compact.cuts import Cut, Tokens
 from co_tui.context.compact.replacement import difference
-from co_tui.context.compact.thresholds import Marks, marks, run_threshold
+from co_tui.context.compact.thresholds import Thresholds, run_threshold, thresholds_of
 from co_tui.context.measure.count import Reading
 from co_tui.context.policy import CompactionRule, Policy, SummaryFallback
-from co_tui.context.turns import holds_summary, stands_in, turn_starts
+from co_tui.context.turns import holds_summary, is_replacement, turn_starts
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import in_window
 
 LEAST_FREED = 0.1
-"""A compaction that frees less of the conversation than this is not worth its loss."""
+"""A compaction that frees a smaller share of the conversation loses more than it gains."""
 WELL_BELOW = 0.8
-"""Of its mark: a compaction that ends higher would start the next one too soon."""
+"""Of the threshold: a compaction that ends higher would trigger the next one too soon."""
 PLANNED = 0.75
-"""Of its mark: aimed at, since headings and what is said meanwhile come on top."""
+"""Of the threshold: the target, leaving room for headings and for messages that arrive meanwhile."""
 LEAST_LEFT_TOKENS = 200
-"""As we estimate them: with less room a summary says nothing."""
+"""In estimated tokens: a shorter summary is useless."""
 LEAST_LEFT_SHARE = 0.025
-"""Of a window so small that this is even less."""
+"""Of the window: replaces `LEAST_LEFT_TOKENS` where it is less."""
 RECENT_MESSAGES = 8
-"""The longest of these is about what comes next."""
+"""The longest of these predicts the length of the next message."""
 MOST_GROWTH = 0.5
-"""Of the room for a summary: no more is kept free for what is said meanwhile."""
+"""Of the room for a summary: at most this is reserved for messages that arrive meanwhile."""
 LEAST_SLIDE = 0.3
-"""Of the window of messages: it does not slide for fewer."""
+"""Of the message window: it does not slide by less."""
 
 
 class Plan(NamedTuple):
-    """What is to be summarised."""
+    """A compaction to run."""
 
     cut: Cut
     waits: bool
-    """Whether the request has to wait for it; otherwise it runs beside the turn."""
+    """Whether the request waits for it; otherwise it runs in the background."""
     texts_only: bool = False
-    """No summary is made: each turn keeps its first and last text."""
+    """No summary: each turn keeps its first and last text."""
     focus: str = ""
-    """What the summary should pay special attention to."""
+    """What the summary should focus on."""
     room_tokens: float = math.inf
-    """The most that may take the place of the cut."""
+    """Maximum size of what replaces the cut."""
 
 
 class Situation(NamedTuple):
-    """A conversation as it stands before a request."""
+    """A conversation before a request."""
 
     history: Sequence[ModelMessage]
     reading: Reading
@@ -57,7 +57,7 @@ class Situation(NamedTuple):
     tokens: Tokens
     pinned: Collection[int] = ()
     ratio: float = 1.0
-    """Tokens of the model for each one we estimate."""
+    """Model tokens per estimated token."""
     request: Sequence[ModelMessage] = ()
     """The history as it is sent, with its tool outputs shortened."""
 
@@ -67,7 +67,7 @@ class Situation(NamedTuple):
 
     @property
     def left_tokens(self) -> int:
-        """What instructions and tools leave of the window."""
+        """The window minus instructions and tools."""
         return max(0, self.window_tokens - self.reading.fixed_tokens)
 
     def held_tokens(self, indexes: Collection[int]) -> float:
@@ -79,28 +79,28 @@ class Situation(NamedTuple):
         return self.reading.share
 
     @property
-    def marks(self) -> Marks:
-        return marks(self.policy, self.window_tokens, self.reading.fixed_tokens)
+    def thresholds(self) -> Thresholds:
+        return thresholds_of(self.policy, self.window_tokens, self.reading.fixed_tokens)
 
     @property
-    def mark_tokens(self) -> float:
-        """Where compaction is due; 0 when the policy does not go by tokens."""
-        return (self.marks.share or 0.0) * self.window_tokens
+    def threshold_tokens(self) -> float:
+        """Where compaction starts; 0 if the policy does not use tokens."""
+        return (self.thresholds.share or 0.0) * self.window_tokens
 
     @property
-    def is_past_mark(self) -> bool:
-        """Whether the window is filled so far that the policy acts."""
-        return self.marks.share is not None and self.share >= self.marks.share
+    def is_past_threshold(self) -> bool:
+        """Whether the policy compacts at this fill level."""
+        return self.thresholds.share is not None and self.share >= self.thresholds.share
 
     @property
-    def is_past_waiting_mark(self) -> bool:
-        """Whether it is filled so far that requests wait for a compaction."""
-        waiting_share = self.marks.waiting_share
-        return waiting_share is not None and self.share >= waiting_share
+    def is_past_blocking_threshold(self) -> bool:
+        """Whether requests wait for a compaction at this fill level."""
+        blocking_share = self.thresholds.blocking_share
+        return blocking_share is not None and self.share >= blocking_share
 
 
 def decide(situation: Situation) -> Plan | None:
-    """What the policy wants now; None when all is well or a compaction could not free enough."""
+    """The compaction the policy asks for; None if none is needed or it could not free enough."""
     if len(situation.history) < situation.policy.min_compaction_messages:
         return None
     match situation.policy.rule:
@@ -119,7 +119,7 @@ def decide(situation: Situation) -> Plan | None:
 
 
 def next_cut(situation: Situation) -> Cut | None:
-    """What the policy would have replaced if it acted on the conversation as it is, whether or not that is due."""
+    """What the policy would replace if it compacted now, whether or not it does."""
     history, policy, pinned = situation.history, situation.policy, situation.pinned
     match policy.rule:
         case CompactionRule.WINDOW:
@@ -137,7 +137,7 @@ def next_cut(situation: Situation) -> Cut | None:
 
 
 def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
-    """The plan with the room it has; None when no summary could be short enough."""
+    """The plan with its room; None if no summary could be short enough."""
     if plan is None:
         return None
     room = room_for(situation, plan.cut)
@@ -147,38 +147,38 @@ def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
 
 
 def _growth(situation: Situation) -> float:
-    """By how much the conversation may grow until a summary that is written in the background is there."""
+    """How much the conversation may grow while a summary is written in the background."""
     return max(map(situation.tokens, situation.history[-RECENT_MESSAGES:]), default=0.0)
 
 
 def room_for(situation: Situation, cut: Cut) -> float:
-    """The most that may take the place of a cut, so that it frees a tenth of the conversation and ends well below the
-    mark at which compaction is due."""
+    """The maximum size of what replaces a cut, so that it frees a tenth of the conversation and ends well below the
+    compaction threshold."""
     held = situation.held_tokens(cut.replaced)
     room = held - LEAST_FREED * situation.reading.conversation_tokens
-    if mark := situation.mark_tokens:
-        room = min(room, PLANNED * mark - (situation.reading.current_tokens - held))
+    if threshold := situation.threshold_tokens:
+        room = min(room, PLANNED * threshold - (situation.reading.current_tokens - held))
     return room
 
 
 def is_enough(room_tokens: float, ratio: float, window_tokens: int) -> bool:
-    """Whether a summary of any use fits."""
+    """Whether a useful summary fits."""
     return room_tokens >= min(LEAST_LEFT_TOKENS, LEAST_LEFT_SHARE * window_tokens) * ratio
 
 
 def is_stuck(situation: Situation) -> bool:
-    """Whether the window is as full as it may be and no compaction could end well below its mark."""
-    return situation.is_past_waiting_mark and decide(situation) is None
+    """Whether requests would have to wait, but no compaction could end well below the threshold."""
+    return situation.is_past_blocking_threshold and decide(situation) is None
 
 
 def frees_enough(situation: Situation, cut: Cut) -> bool:
-    """Whether even a summary of no length would free a tenth of the conversation."""
+    """Whether removing the cut would free a tenth of the conversation."""
     held = situation.held_tokens(cut.replaced)
     return held >= LEAST_FREED * max(1, situation.reading.conversation_tokens)
 
 
 def fallback_cut(situation: Situation, cut: Cut) -> Cut | None:
-    """What of a cut goes without a summary: under fixed limits, only what is beyond them."""
+    """The part of a cut to remove without a summary: under fixed limits, only what exceeds them."""
     if situation.policy.fallback is not SummaryFallback.LIMITS:
         return cut
     policy = situation.policy
@@ -188,26 +188,26 @@ def fallback_cut(situation: Situation, cut: Cut) -> Cut | None:
 
 
 def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
-    """Everything but the newest messages that fit into the share kept word for word."""
+    """Everything but the newest messages that fit the share kept verbatim."""
     room = in_window(situation.policy.keep_recent_share, situation.window_tokens) * situation.left_tokens
     if not room:
         return cuts.share_cut(situation.history, trigger, pinned=situation.pinned)
     start = cuts.recent_start(situation.history, room, situation.tokens)
-    if trigger is Trigger.BLOCKING:  # otherwise the model sees all of it before any of it goes
+    if trigger is Trigger.BLOCKING:  # in the background the model sees everything before it is removed
         start = min(start, cuts.unseen_start(situation.history))
 
-    def cut_beside(kept: Sequence[int]) -> Cut | None:
+    def cut_keeping(kept: Sequence[int]) -> Cut | None:
         return cuts.share_cut(situation.history, trigger, keep_from=start, pinned=(*situation.pinned, *kept))
 
-    standing = _standing_summaries(situation)
-    cut = cut_beside(standing)
-    if standing and (cut is None or not is_enough(room_for(situation, cut), situation.ratio, situation.window_tokens)):
-        return cut_beside(()) or cut  # they become one where they leave too little room for another
+    summaries = _kept_summaries(situation)
+    cut = cut_keeping(summaries)
+    if summaries and (cut is None or not is_enough(room_for(situation, cut), situation.ratio, situation.window_tokens)):
+        return cut_keeping(()) or cut  # merge the summaries if they leave too little room for another
     return cut
 
 
-def _standing_summaries(situation: Situation) -> Sequence[int]:
-    """Those that stay as they are, so that the beginning of the request stays the same."""
+def _kept_summaries(situation: Situation) -> Sequence[int]:
+    """Summaries that stay unchanged, so that the request keeps its cached prefix."""
     found = [index for index, message in enumerate(situation.history) if holds_summary(message)]
     held = sum(situation.tokens(situation.history[index]) for index in found)
     most = in_window(situation.policy.merged_share, situation.window_tokens) * situation.left_tokens
@@ -217,14 +217,14 @@ def _standing_summaries(situation: Situation) -> Sequence[int]:
 def _window(situation: Situation) -> Plan | None:
     most = situation.policy.max_history_messages
     cut = cuts.window_cut(situation.history, most, situation.pinned)
-    # A long first run leaves little between it and the tail: then not for every message or two.
-    new = sum(not stands_in(situation.history[index]) for index in cut.replaced) if cut else 0
+    # A long first run leaves little between it and the tail: do not compact for every message or two.
+    new = sum(not is_replacement(situation.history[index]) for index in cut.replaced) if cut else 0
     return Plan(cut, waits=True) if cut and new >= most * LEAST_SLIDE else None
 
 
 def _compress(situation: Situation) -> Plan | None:
     policy = situation.policy
-    if not situation.is_past_mark:
+    if not situation.is_past_threshold:
         return None
     cut = cuts.share_cut(situation.history, Trigger.BLOCKING, pinned=situation.pinned)
     if (cut is None or not frees_enough(situation, cut)) and situation.share >= run_threshold(
@@ -235,14 +235,14 @@ def _compress(situation: Situation) -> Plan | None:
 
 
 def _run(situation: Situation) -> Plan | None:
-    if not situation.is_past_mark:
+    if not situation.is_past_threshold:
         return None
     cut = cuts.run_cut(situation.history, Trigger.BLOCKING, situation.pinned)
     return Plan(cut, waits=True) if cut else None
 
 
 def _turns(situation: Situation) -> Plan | None:
-    """Too many turns, then too many tokens: one after the other, in one pass (G3e, G3f)."""
+    """Check the number of turns, then the token budget, in one pass (G3e, G3f)."""
     policy = situation.policy
     by_turns = cuts.turns_cut(situation.history, policy.agent_max_context_turns, situation.pinned)
     held = sum(situation.tokens(situation.history[index]) for index in by_turns.replaced) if by_turns else 0
@@ -250,10 +250,10 @@ def _turns(situation: Situation) -> Plan | None:
         return Plan(by_turns, waits=False) if by_turns else None
     starts = turn_starts(situation.history)
     gone = len(starts) // 2 if by_turns else 0
-    # Texts alone would lose which message is which, and with it what is pinned.
+    # Texts alone lose the identity of messages, and with it the pins.
     if len(starts) - gone < policy.few_turns and not situation.pinned:
         if by_turns:
-            return Plan(by_turns, waits=True)  # what is left is looked at again before the request goes out
+            return Plan(by_turns, waits=True)  # the rest is checked again before the request is sent
         cut = cuts.share_cut(situation.history, Trigger.BUDGET, pinned=situation.pinned)
         shorter = difference(situation.history, cuts.first_and_last_texts(situation.history)).replaced
         return Plan(cut, waits=True, texts_only=True) if cut and shorter else None
@@ -262,13 +262,13 @@ def _turns(situation: Situation) -> Plan | None:
 
 
 def budget_tokens(situation: Situation) -> int:
-    """The policy's budget, and never more than the window."""
+    """The policy's token budget, at most the window."""
     return min(situation.policy.agent_max_context_tokens, situation.window_tokens)
 
 
 def _background(situation: Situation) -> Plan | None:
-    if not situation.is_past_mark:
+    if not situation.is_past_threshold:
         return None
-    waits = situation.is_past_waiting_mark
+    waits = situation.is_past_blocking_threshold
     cut = before_tail(situation, Trigger.BLOCKING if waits else Trigger.BACKGROUND)
     return Plan(cut, waits) if cut else None

@@ -1,4 +1,4 @@
-"""Which language a text is in, as far as that can be told from its letters and its little words. Pure."""
+"""Guess the language of a text from its script and its function words. Pure."""
 
 import re
 import unicodedata
@@ -6,12 +6,12 @@ from collections import Counter
 from typing import Final
 
 SAMPLE_CHARS: Final = 20_000
-LEAST_LITTLE_WORDS: Final = 3
-"""Fewer of a language's little words may stand in any text, as names or by chance."""
+LEAST_FUNCTION_WORDS: Final = 3
+"""Fewer function words may occur in any text, as names or by chance."""
 LEAST_KANA: Final = 0.1
-"""Of the letters: Japanese, however many ideograms stand between."""
+"""Of the letters: above this share the text is Japanese, however many ideograms it has."""
 
-_LITTLE_WORDS: Final = {
+_FUNCTION_WORDS: Final = {
     "cs": "že byl jsou není aby pro jako také který nebo když bylo",
     "da": "og ikke det til med af som blev eller også på er",
     "de": "und der die das nicht ist mit auf für wurde wird auch von eine sich dem",
@@ -30,19 +30,19 @@ _LITTLE_WORDS: Final = {
     "tr": "ve bir bu için ile değil olarak daha çok olan gibi",
     "vi": "và của không được cho các một trong đã là với để",
 }
-_LANGUAGES: Final = {name: frozenset(words.split()) for name, words in _LITTLE_WORDS.items()}
+_LANGUAGES: Final = {name: frozenset(words.split()) for name, words in _FUNCTION_WORDS.items()}
 
 
 def language(text: str) -> str:
-    """A language of the Latin script, else the script itself; empty when there is too little to tell."""
+    """The language of a text in Latin script, otherwise its script; empty if there is too little text."""
     sample = text[:SAMPLE_CHARS].lower()
     script = _script(sample)
     if script != "latin":
         return script
     words = Counter(re.findall(r"[^\W\d_]+", sample))
-    found = {name: sum(words[word] for word in little) for name, little in _LANGUAGES.items()}
+    found = {name: sum(words[word] for word in known) for name, known in _LANGUAGES.items()}
     best = max(found, key=lambda name: found[name])
-    return best if found[best] >= LEAST_LITTLE_WORDS else ""
+    return best if found[best] >= LEAST_FUNCTION_WORDS else ""
 
 
 def _script(text: str) -> str:

@@ -1,28 +1,28 @@
-"""The offline summariser (C14): original lines, chosen by what they name. Serves when no model may, or one fails."""
+"""The offline summariser (C14): original lines, chosen by the names in them. Used when no model can summarise."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest
 
-from co_tui.context.compact import user_messages as words_of_user
-from co_tui.context.compact.user_messages import UserWords
+from co_tui.context.compact import user_messages
+from co_tui.context.compact.user_messages import UserMessages
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.excerpts import Excerpts, Sources, choose_excerpts
 from co_tui.context.memory.ledger import Ledger
-from co_tui.context.memory.transcript_lines import SUMMARY_SAID, Excerpt, Place, lines_of
+from co_tui.context.memory.transcript_lines import SUMMARY_SAID, Excerpt, LinePosition, lines_of
 from co_tui.events.stored_messages import EXCERPTS, SUMMARY
 
-USER_WORDS_SHARE: Final = 0.4
-"""Of the budget: the user's own words, where nothing else has a place for them."""
+USER_MESSAGES_SHARE: Final = 0.4
+"""Of the budget: for user messages, if they are not quoted elsewhere."""
 NOTHING_SAID: Final = "(nothing was said)"
 
 
 class OfflineSummary(NamedTuple):
     text: str
     excerpts: Excerpts
-    words: UserWords | None = None
-    """The user's words that stand in the text."""
+    words: UserMessages | None = None
+    """The user messages quoted in the text."""
 
 
 def summarise_offline(
@@ -33,48 +33,48 @@ def summarise_offline(
     sources: Sources | None = None,
     standing: str = "",
 ) -> OfflineSummary:
-    """A summary of the messages within the budget; without the user's words when these stand beside it.
+    """A summary of the messages within the budget; with `user_words`, user messages are quoted in it.
 
-    Excerpts among the messages are chosen from again; an earlier summary that somebody wrote is kept line by line.
+    Earlier excerpts compete again; the lines of an earlier written summary are preferred.
     """
     sources = sources or sources_of(messages)
     words, room = None, float(budget_tokens)
     if user_words:
-        words = words_of_user.within(words_of_user.user_words_in(messages), USER_WORDS_SHARE * budget_tokens)
-    told = words_of_user.written(words) if words else ""
-    room -= estimate_text(told)
+        words = user_messages.fitting(user_messages.user_messages_in(messages), USER_MESSAGES_SHARE * budget_tokens)
+    quoted = user_messages.as_sections(words) if words else ""
+    room -= estimate_text(quoted)
     chosen = choose_excerpts(
         sources,
         room,
         carried=(*written_in(messages), *carried_in(messages)),
-        standing="\n".join((told, standing)),
+        standing="\n".join((quoted, standing)),
     )
-    return OfflineSummary("\n\n".join(filter(None, (told, chosen.text))) or NOTHING_SAID, chosen, words)
+    return OfflineSummary("\n\n".join(filter(None, (quoted, chosen.text))) or NOTHING_SAID, chosen, words)
 
 
 def sources_of(messages: Sequence[ModelMessage]) -> Sources:
-    """These messages alone."""
+    """Only these messages as the source of excerpts."""
     ledger = Ledger()
     for message in messages:
-        ledger.hear(message)
+        ledger.add(message)
     return Sources(ledger, frozenset(range(len(messages))))
 
 
 def carried_in(messages: Iterable[ModelMessage]) -> Iterator[Excerpt]:
-    """The lines that earlier compactions chose."""
+    """The excerpts of earlier compactions."""
     for metadata in _of_summaries(messages):
         yield from Excerpts.from_json(metadata.get(EXCERPTS)).lines
 
 
 def written_in(messages: Iterable[ModelMessage]) -> Iterator[Excerpt]:
-    """The lines of summaries that somebody wrote."""
+    """The lines of summaries written by a model or the user."""
     for index, metadata in enumerate(_of_summaries(messages)):
         carried, summary = Excerpts.from_json(metadata.get(EXCERPTS)), metadata[SUMMARY]
         if carried.lines and carried.text in summary:
-            continue  # nobody did: they are the lines themselves
+            continue  # an offline summary, which consists of excerpts
         for number, line in enumerate(lines_of(summary)):
             if line.strip():
-                yield Excerpt(Place(-1, index, number), SUMMARY_SAID, line)
+                yield Excerpt(LinePosition(-1, index, number), SUMMARY_SAID, line)
 
 
 def _of_summaries(messages: Iterable[ModelMessage]) -> Iterator[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""What stands in place of messages that were summarised (C5). Pure."""
+"""Build the messages that replace summarised ones (C5). Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from co_tui.context.compact.cuts import Cut
 from co_tui.context.memory.excerpts import NO_EXCERPTS, Excerpts
 from co_tui.context.policy import SummaryForm
 from co_tui.context.turns import EARLIER, is_prompt
-from co_tui.events.stored_messages import EXCERPTS, STANDS_FOR, SUMMARY
+from co_tui.events.stored_messages import EXCERPTS, REPLACES, SUMMARY
 
 COMPACTED = "[Compacted conversation summary]"
 UNDER_WAY = "[What is under way]"
@@ -20,7 +20,7 @@ UNDERSTOOD = "Understood. I have the conversation context."
 
 
 class Replacement(NamedTuple):
-    """The messages that go, and those that stand where the first of them stood."""
+    """The indexes of removed messages, and the messages inserted at the first of them."""
 
     replaced: tuple[int, ...]
     messages: list[ModelMessage]
@@ -39,21 +39,21 @@ class Replacement(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """What is told in place of messages: a summary, and the original lines that stand in it or beside it."""
+    """The content that replaces messages: a summary, and original lines in it or after it."""
 
     summary: str
     excerpts: Excerpts = NO_EXCERPTS
-    words: user_messages.UserWords | None = None
-    """The user's words that stand in the summary, where the form has no other place for them."""
+    words: user_messages.UserMessages | None = None
+    """The user messages quoted in the summary, if the form has no section for them."""
 
     @property
     def text(self) -> str:
-        beside = self.excerpts.text if self.excerpts.text not in self.summary else ""
-        return "\n\n".join(filter(None, (self.summary, beside and f"## Word for word\n{beside}")))
+        separate = self.excerpts.text if self.excerpts.text not in self.summary else ""
+        return "\n\n".join(filter(None, (self.summary, separate and f"## Word for word\n{separate}")))
 
     @property
-    def has_lines_beside(self) -> bool:
-        """Whether there are original lines apart from the summary."""
+    def has_separate_lines(self) -> bool:
+        """Whether there are original lines outside the summary."""
         return self.text != self.summary
 
     def as_metadata(self) -> dict[str, Any]:
@@ -69,34 +69,34 @@ def build(
     cut: Cut,
     digest: Digest | None,
     *,
-    words: user_messages.UserWords | None = None,
+    words: user_messages.UserMessages | None = None,
     extras: Mapping[str, str] | None = None,
     pinned: Collection[int] = (),
 ) -> Replacement:
-    """What a policy's form puts in place of the cut; without a digest, a marker that says what is gone."""
+    """The replacement of a cut in the given form; without a digest, a marker that says what was removed."""
     count = len(cut.replaced)
-    under_way = user_messages.written(user_messages.UserWords(), extras)
+    under_way = user_messages.as_sections(user_messages.UserMessages(), extras)
     if digest is None:
         return _one(history, cut, _joined(window_marker(count, None), under_way))
     match form:
         case SummaryForm.MARKER:
             return _one(history, cut, _joined(window_marker(count, digest.text), under_way), digest.as_metadata())
         case SummaryForm.PAIR:
-            said = _said(history, cut, _joined(f"{COMPACTED}\n{digest.text}", under_way), digest.as_metadata())
+            said = _replacing(history, cut, _joined(f"{COMPACTED}\n{digest.text}", under_way), digest.as_metadata())
             reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut))
             return Replacement(cut.replaced, [said, reply])
         case SummaryForm.PROMPT:
             return _into_first_prompt(history, cut, digest, under_way, pinned)
         case SummaryForm.FULL:
-            words = words or user_messages.UserWords()
-            text = _joined(f"{EARLIER}\n{digest.text}", user_messages.written(words))
-            told = _said(history, cut, text, digest._replace(words=words).as_metadata())
-            return Replacement(cut.replaced, [told, *_under_way(history, cut, under_way)])
+            words = words or user_messages.UserMessages()
+            text = _joined(f"{EARLIER}\n{digest.text}", user_messages.as_sections(words))
+            summary = _replacing(history, cut, text, digest._replace(words=words).as_metadata())
+            return Replacement(cut.replaced, [summary, *_under_way(history, cut, under_way)])
 
 
 def _under_way(history: Sequence[ModelMessage], cut: Cut, text: str) -> list[ModelMessage]:
-    """A message of its own, since the next compaction replaces it also where the summary stays."""
-    return [_said(history, cut, f"{UNDER_WAY}\n{text}", {STANDS_FOR: 0})] if text else []
+    """A separate message, since the next compaction replaces it even if it keeps the summary."""
+    return [_replacing(history, cut, f"{UNDER_WAY}\n{text}", {REPLACES: 0})] if text else []
 
 
 def _joined(*texts: str) -> str:
@@ -104,14 +104,14 @@ def _joined(*texts: str) -> str:
 
 
 def window_marker(count: int, summary: str | None) -> str:
-    """The sliding window's one message; without a summary it says only what is gone."""
+    """The sliding window's marker; without a summary it only says what was removed."""
     if summary is None:
         return f"[Earlier conversation trimmed — {count} messages removed to stay within context budget]"
     return f"[Summary of {count} earlier messages]\n{summary}"
 
 
 def difference(before: Sequence[ModelMessage], after: Sequence[ModelMessage]) -> Replacement:
-    """A rewrite of a whole history, as what goes and what stands there: all between the first and last change."""
+    """A rewritten history as a replacement: everything between the first and the last change."""
     start = 0
     while start < min(len(before), len(after)) and before[start] is after[start]:
         start += 1
@@ -124,13 +124,13 @@ def difference(before: Sequence[ModelMessage], after: Sequence[ModelMessage]) ->
 def _one(
     history: Sequence[ModelMessage], cut: Cut, text: str, metadata: Mapping[str, Any] | None = None
 ) -> Replacement:
-    return Replacement(cut.replaced, [_said(history, cut, text, metadata)])
+    return Replacement(cut.replaced, [_replacing(history, cut, text, metadata)])
 
 
 def _into_first_prompt(
     history: Sequence[ModelMessage], cut: Cut, digest: Digest, under_way: str, pinned: Collection[int]
 ) -> Replacement:
-    """The summary joins the first user message kept; apart from it when that is pinned, or something is between."""
+    """Add the summary to the first prompt kept; a separate message if that is pinned or not adjacent."""
     after = cut.replaced[-1] + 1
     text = _joined(f"{EARLIER}\n{digest.text}", under_way)
     contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
@@ -139,22 +139,22 @@ def _into_first_prompt(
     prompt = history[after]
     assert isinstance(prompt, ModelRequest)
     note = UserPromptPart(text, timestamp=prompt.timestamp or _time(history, cut))
-    first = next(place for place, part in enumerate(prompt.parts) if isinstance(part, UserPromptPart))
+    first = next(index for index, part in enumerate(prompt.parts) if isinstance(part, UserPromptPart))
     parts = [*prompt.parts[:first], note, *prompt.parts[first:]]
     joined = replace(prompt, parts=parts, metadata={**(prompt.metadata or {}), **digest.as_metadata()})
     return Replacement((*cut.replaced, after), [joined])
 
 
-def _said(
+def _replacing(
     history: Sequence[ModelMessage], cut: Cut, text: str, metadata: Mapping[str, Any] | None = None
 ) -> ModelRequest:
     when = _time(history, cut)
     part = UserPromptPart(text, timestamp=when)
-    return ModelRequest(parts=[part], timestamp=when, metadata={STANDS_FOR: len(cut.replaced), **(metadata or {})})
+    return ModelRequest(parts=[part], timestamp=when, metadata={REPLACES: len(cut.replaced), **(metadata or {})})
 
 
 def _time(history: Sequence[ModelMessage], cut: Cut) -> datetime:
-    """The time of what is replaced: a stage run twice must give the same."""
+    """The time of the newest replaced message: running a stage twice must give the same result."""
     for index in reversed(cut.replaced):
         if (stamp := history[index].timestamp) is not None:
             return stamp

@@ -1,7 +1,7 @@
-"""The user's own words that a compaction carries on: standing rules, and what was asked, each clipped (C5, C16).
+"""User messages that survive a compaction: standing rules and clipped quotes (C5, C16).
 
-Kept as data beside the text of the message that stands for the replaced ones, so that the next compaction
-takes them over as they are instead of summarising them again.
+They are also stored in the metadata of the replacing message, so that the next compaction copies them instead of
+summarising them again.
 """
 
 import re
@@ -13,13 +13,13 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.turns import EARLIER, is_prompt
 from co_tui.events.content import typed_text
-from co_tui.events.stored_messages import RULES, SAID, SUMMARY, UNSAID
+from co_tui.events.stored_messages import QUOTES, RULES, SUMMARY, UNQUOTED
 
 QUOTE_CHARS: Final = 600
-"""How much of each message of the user is quoted."""
+"""Maximum length of a quoted user message."""
 RULES_A_MESSAGE: Final = 6
 RULES_SHARE: Final = 0.4
-"""Of the room for the user's words: as much as this for standing rules, the rest for quotes."""
+"""Of the room: for standing rules; the rest is for quotes."""
 LINE_CHARS: Final = 220
 _RULE: Final = re.compile(
     r"\b(always|never|must|don't|do not|only|prefer|make sure|remember|from now on|please use|avoid)\b", re.I
@@ -27,20 +27,20 @@ _RULE: Final = re.compile(
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
 
 
-class UserWords(NamedTuple):
-    """What the user said, oldest first."""
+class UserMessages(NamedTuple):
+    """What the user wrote, oldest first."""
 
     rules: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     unsaid: int = 0
-    """Messages of the user that are not quoted; the transcript has them."""
+    """How many user messages are not quoted; the transcript has them."""
 
     def as_metadata(self) -> dict[str, Any]:
-        return {RULES: list(self.rules), SAID: list(self.said), UNSAID: self.unsaid}
+        return {RULES: list(self.rules), QUOTES: list(self.said), UNQUOTED: self.unsaid}
 
 
-def user_words_in(replaced: Iterable[ModelMessage]) -> UserWords:
-    """All the user's words among the messages, earlier compactions' included."""
+def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
+    """All rules and quotes in the messages, including those kept by earlier compactions."""
     rules: dict[str, None] = {}
     said: list[str] = []
     unsaid = 0
@@ -49,37 +49,37 @@ def user_words_in(replaced: Iterable[ModelMessage]) -> UserWords:
             continue
         earlier = message.metadata or {}
         rules.update(dict.fromkeys(earlier.get(RULES, ())))
-        said.extend(earlier.get(SAID, ()))
-        unsaid += earlier.get(UNSAID, 0)
+        said.extend(earlier.get(QUOTES, ()))
+        unsaid += earlier.get(UNQUOTED, 0)
         if is_prompt(message):
             text = "\n".join(_texts(message))
             rules.update(dict.fromkeys(_rules_in(text)))
             said.append(clipped(text))
-    return UserWords(tuple(rules), tuple(said), unsaid)
+    return UserMessages(tuple(rules), tuple(said), unsaid)
 
 
 def rules_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """The standing rules in what the user said, each once."""
+    """The standing rules in user messages, each once."""
     return tuple(dict.fromkeys(rule for text in texts for rule in _rules_in(text)))
 
 
 def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = False) -> str:
     """The summaries among the messages, oldest first: to be updated, not summarised again.
 
-    With `user_words` also what was carried beside them, for a form that has no place of its own for it.
+    With `user_words` also the quotes kept with them, for forms without a section for quotes.
     """
     found = []
     for message in messages:
         if isinstance(message, ModelRequest) and message.metadata and (summary := message.metadata.get(SUMMARY)):
             found.append(summary)
             if user_words:
-                words = UserWords(tuple(message.metadata.get(RULES, ())), tuple(message.metadata.get(SAID, ())))
-                found += [told for told in [written(words)] if told and told not in summary]
+                words = UserMessages(tuple(message.metadata.get(RULES, ())), tuple(message.metadata.get(QUOTES, ())))
+                found += [text for text in [as_sections(words)] if text and text not in summary]
     return "\n\n".join(found)
 
 
-def within(words: UserWords, room_tokens: float) -> UserWords:
-    """As many of the words as there is room for: rules first, then the newest quotes and the very first one."""
+def fitting(words: UserMessages, room_tokens: float) -> UserMessages:
+    """What fits the room: rules first, then the first quote and the newest ones."""
     rules_room = RULES_SHARE * room_tokens
     strong = [rule for rule in reversed(words.rules) if _STRONG.search(rule)]
     weak = [rule for rule in reversed(words.rules) if not _STRONG.search(rule)]
@@ -88,11 +88,11 @@ def within(words: UserWords, room_tokens: float) -> UserWords:
     room = room_tokens - sum(map(_cost, rules))
     said, _ = _fitting([*words.said[:1], *reversed(words.said[1:])], room)
     quoted = tuple(dict.fromkeys(text for text in words.said if text in said))
-    return UserWords(rules, quoted, words.unsaid + len(words.said) - len(quoted))
+    return UserMessages(rules, quoted, words.unsaid + len(words.said) - len(quoted))
 
 
-def written(words: UserWords, extras: Mapping[str, str] | None = None) -> str:
-    """The words as sections of the message that stands for the replaced ones."""
+def as_sections(words: UserMessages, extras: Mapping[str, str] | None = None) -> str:
+    """Rules and quotes as sections of the replacing message."""
     blocks = []
     if words.rules:
         blocks.append("## Standing rules of the user\n" + "\n".join(f"- {rule}" for rule in words.rules))
@@ -105,12 +105,12 @@ def written(words: UserWords, extras: Mapping[str, str] | None = None) -> str:
     return "\n\n".join(blocks)
 
 
-def words_tokens(words: UserWords) -> int:
+def quoted_tokens(words: UserMessages) -> int:
     return sum(map(_cost, (*words.rules, *words.said)))
 
 
 def clipped(text: str) -> str:
-    """One message of the user on one line; what is left out is counted."""
+    """A user message on one line, clipped with the number of omitted characters."""
     flat = " ".join(text.split())
     if len(flat) <= QUOTE_CHARS:
         return flat
@@ -118,14 +118,14 @@ def clipped(text: str) -> str:
 
 
 def _rules_in(text: str) -> list[str]:
-    """What the user lays down in one message; of a pasted document full of "must" not more than anything else."""
+    """The rules in one message, limited so that a pasted document full of "must" does not crowd out others."""
     found = [line for line in _sentences(text) if _RULE.search(line)]
     found.sort(key=lambda line: not _STRONG.search(line))
     return found[:RULES_A_MESSAGE]
 
 
 def _sentences(text: str) -> list[str]:
-    """The text in lines and sentences, each on one line and of bounded length."""
+    """The sentences of a text, each on one line of bounded length."""
     return [_line(piece) for piece in re.split(r"(?<=[.!?。！？])\s+|\n+", text[:20_000]) if piece.strip()]
 
 

@@ -1,9 +1,9 @@
-"""How a model's tokens follow from our estimates: a line through what its provider reported. Pure, knows no message.
+"""How a model's tokens relate to our estimates: a line fitted to the counts its provider reports. Pure.
 
     tokens = ratio · estimate + overhead
 
-Two reports at different levels give both. The lowest level ever reported and the one farthest above it are kept:
-what is constant shows best where little else was sent, the ratio over the longest way.
+Two reports at different levels determine both. The lowest report and the one farthest above it are kept: the
+overhead shows best in a short request, the ratio over the longest span.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,73 +11,73 @@ from typing import Any, NamedTuple
 
 RATIO_RANGE = (0.2, 6.0)
 LIKELY_RATIO = 3.0
-"""One report alone does not tell a high ratio from much overhead: up to here it is taken for the ratio."""
+"""A single report cannot separate ratio from overhead: up to this value it is read as the ratio."""
 TINY_TOKENS = 64
-"""Of so small a request most is what the provider adds: alone it says nothing about the ratio."""
+"""Requests this small are mostly provider overhead and say nothing about the ratio."""
 SMALLEST_SPAN_TOKENS = 8
-"""Two levels nearer to each other than this are one: counts are whole numbers."""
+"""Levels closer than this count as one, since counts are rounded to integers."""
 SOUND_SPAN_TOKENS = 400
-"""From two levels so far apart on, the ratio is worth keeping for later sessions."""
-UNEVEN = 0.02
-"""Texts of the same estimate differ by so much: as far as that may explain it, nothing is taken for overhead."""
+"""A ratio learned over at least this span is kept for later sessions."""
+VARIATION = 0.02
+"""Texts with the same estimate differ by this share; differences within it do not count as overhead."""
 LEVERAGE = 0.1
-"""Two requests that do not continue each other need not have much in common: so much of that is uneven, too."""
+"""Extra variation for requests that do not continue each other, since their texts differ."""
 UNLEARNT_MARGIN, LEARNT_MARGIN, REPORTED_MARGIN = 1.3, 1.1, 1.03
-"""How much more than the likely figure it may be: nothing known, a ratio from earlier sessions, reports of this one."""
+"""Upper bound over the likely count: nothing known, ratio of earlier sessions, reports of this session."""
 JUMP = 10.0
-"""A report that is so many times what was to be expected, or so small a part of it, is not believed."""
+"""A report this many times larger or smaller than expected is ignored."""
 HIDDEN_TOKENS = 16_000
-"""More than this, beyond the highest ratio, no provider adds to a request."""
+"""No provider adds more than this to a request, beyond the highest ratio."""
 SMALL_TOKENS = 1_000
-"""Below this the factor says nothing: a hidden system prompt may be many times a short conversation."""
+"""Below this `JUMP` does not apply: a hidden system prompt may be many times a short conversation."""
 
 
 PRIOR_DIGITS, CONSTANT_DIGITS = 4, 1
-"""As exact as it is kept: whoever goes on from that counts as before."""
+"""Precision in storage; used in memory too, so that a resumed session counts the same."""
 
 
 class Point(NamedTuple):
-    """A request as we estimated it, and what its provider counted for that part of it."""
+    """Our estimate of a request, and its provider's count."""
 
     estimate: int
     tokens: int
 
 
 class Line(NamedTuple):
-    """What the reports so far add up to."""
+    """The line fitted to the reports so far."""
 
     ratio: float
-    """For all that stands: with the overhead it gives the last report exactly."""
+    """For the whole request: with the overhead it reproduces the last report exactly."""
     slope: float
-    """For what is added to what was reported."""
+    """For what is added after a report."""
     slope_at_most: float
     overhead: float
-    """What is added to every request, as far as that is certain; below 0 when we estimate the fixed part too high."""
+    """Added to every request, as far as certain; negative if we overestimate the fixed part."""
 
 
 class Calibration(NamedTuple):
-    """The reports of one model that matter. Immutable: a report gives a new one."""
+    """The relevant reports of one model. Immutable: each report gives a new one."""
 
     prior: float = 1.0
-    """The ratio until something was reported."""
+    """The ratio before the first report."""
     known: bool = False
-    """Whether the prior was learnt: in earlier sessions, or before the tools changed."""
+    """Whether the prior was learned, in earlier sessions or before the tools changed."""
     weight_tokens: int = 0
-    """Over how long a way it was learnt in this session."""
+    """The span over which the prior was learned in this session."""
     constant: float = 0.0
-    """The overhead until reports say otherwise, beyond doubt."""
+    """The overhead until reports clearly differ."""
     margin: float = UNLEARNT_MARGIN
-    """How many times the likely figure it may be, until something was reported."""
+    """Upper bound over the likely count, before the first report."""
     lowest: Point | None = None
     farthest: Point | None = None
     last: Point | None = None
     fixed: int = 0
-    """Our estimate of what goes with every one of these requests: instructions and tools."""
+    """Our estimate of the instructions and tools in each of these requests."""
     grown: bool = True
-    """Whether each of these requests only continued the one before."""
+    """Whether each request only extended the one before."""
 
-    def believes(self, report: Point, counted: int = 0) -> bool:
-        """Whether the report can be true, beside what was counted exactly; a provider may say anything."""
+    def is_credible(self, report: Point, counted: int = 0) -> bool:
+        """Whether a report is plausible, given `counted` tokens known exactly; providers may report anything."""
         ours, theirs = report.estimate + counted, report.tokens + counted
         if not RATIO_RANGE[0] * ours <= theirs <= RATIO_RANGE[1] * ours + HIDDEN_TOKENS:
             return ours < TINY_TOKENS and 0 < theirs <= HIDDEN_TOKENS
@@ -87,37 +87,37 @@ class Calibration(NamedTuple):
         expected = max(1.0, line.ratio * report.estimate + line.overhead + counted)
         return expected / JUMP <= theirs <= max(expected * JUMP, SMALL_TOKENS * JUMP)
 
-    def heard(self, report: Point, fixed: int = 0, *, continues: bool = True) -> "Calibration":
-        """With one more report, which is believed. `continues`: its request was the one before, and more."""
+    def with_report(self, report: Point, fixed: int = 0, *, continues: bool = True) -> "Calibration":
+        """With one more credible report. `continues`: its request extended the one before."""
         if self.lowest is None or self.farthest is None:
             return self._replace(lowest=report, farthest=report, last=report, fixed=fixed)
         if fixed != self.fixed:
-            # What was constant is another now; only the ratio goes on.
-            line, weight = self.line(), min(SOUND_SPAN_TOKENS, self.way_tokens)
+            # The overhead has changed; only the ratio still applies.
+            line, weight = self.line(), min(SOUND_SPAN_TOKENS, self.learned_span_tokens)
             prior, constant = round(line.slope, PRIOR_DIGITS), round(line.overhead, CONSTANT_DIGITS)
-            return Calibration(prior, True, weight, constant, self.margin).heard(report, fixed)
+            return Calibration(prior, True, weight, constant, self.margin).with_report(report, fixed)
         lowest, farthest = self.lowest, self.farthest
         if report.estimate < lowest.estimate:
             lowest = report
-        # The newer of two that are about as far away: what is being said changes its nature with time.
+        # Prefer the newer of two similar spans: the kind of text changes over time.
         elif report.estimate - lowest.estimate >= (farthest.estimate - lowest.estimate) / 2:
             farthest = report
         return self._replace(lowest=lowest, farthest=farthest, last=report, grown=self.grown and continues)
 
     def refused(self, report: Point, fixed: int = 0) -> "Calibration":
-        """A provider that refuses a request may count the reply's room in: it holds only until the next report."""
-        return self._replace(last=report) if self.lowest is not None else self.heard(report, fixed)
+        """With the count of a refused request, which may include room for the reply: used until the next report."""
+        return self._replace(last=report) if self.lowest is not None else self.with_report(report, fixed)
 
     @property
     def span_tokens(self) -> int:
-        """How far apart the levels are that were reported."""
+        """The distance between the reported levels."""
         if self.lowest is None or self.farthest is None:
             return 0
         return self.farthest.estimate - self.lowest.estimate
 
     @property
-    def way_tokens(self) -> int:
-        """Over how long a way the ratio was learnt in all."""
+    def learned_span_tokens(self) -> int:
+        """The total span over which the ratio was learned."""
         return self.span_tokens + self.weight_tokens
 
     def line(self) -> Line:
@@ -127,13 +127,13 @@ class Calibration(NamedTuple):
         if span < SMALLEST_SPAN_TOKENS:
             return self._from_one(self.last)
         grown = self.farthest.tokens - self.lowest.tokens
-        slope = _within_range((grown + self.weight_tokens * self.prior) / self.way_tokens)
+        slope = _within_range((grown + self.weight_tokens * self.prior) / self.learned_span_tokens)
         overhead = self._overhead(slope, self.lowest, span)
         ratio = _within_range((self.last.tokens - overhead) / max(1, self.last.estimate))
         return Line(ratio, slope, REPORTED_MARGIN * slope + 1 / span, overhead)
 
     def _from_one(self, report: Point) -> Line:
-        """One equation for two unknowns: a ratio learnt before is believed; else the ratio explains what it can."""
+        """One equation, two unknowns: use a learned ratio if there is one, otherwise attribute it all to the ratio."""
         estimate, tokens = report
         if estimate < TINY_TOKENS:
             return Line(self.prior, self.prior, self.margin * self.prior, tokens - self.prior * estimate)
@@ -143,18 +143,18 @@ class Calibration(NamedTuple):
         return Line(ratio, ratio, max(REPORTED_MARGIN * ratio, _within_range(tokens / estimate)), overhead)
 
     def _overhead(self, ratio: float, report: Point, span: int | None = None) -> float:
-        """What that ratio leaves unexplained, as far as it is more than may be wrong with the ratio.
+        """What the ratio does not explain, minus the ratio's uncertainty.
 
-        Over a short way high up, what was rounded weighs more; so does what is uneven, when the texts are others.
+        Rounding weighs more over a short span; variation weighs more if the texts differ.
         """
         rest = report.tokens - ratio * report.estimate - self.constant
         leverage = LEVERAGE * report.estimate / span if span and not self.grown else 0.0
-        doubt = (1 / span if span else 0.0) + UNEVEN * ratio * (1 + leverage)
+        doubt = (1 / span if span else 0.0) + VARIATION * ratio * (1 + leverage)
         certain = max(0.0, abs(rest) - doubt * report.estimate)
         return max(-ratio * self.fixed, self.constant + (certain if rest > 0 else -certain))
 
     def as_json(self) -> dict[str, Any]:
-        """What the next process needs to go on from here; empty when there is nothing."""
+        """What the next process needs to continue; empty if there are no reports."""
         if self.lowest is None or self.farthest is None or self.last is None:
             return {}
         prior = (
@@ -166,12 +166,12 @@ class Calibration(NamedTuple):
         return {**points, "fixed": self.fixed, "grown": self.grown, **prior}
 
     def restored(self, stored: Mapping[str, Any]) -> "Calibration":
-        """With what `as_json` once gave; anything else counts for nothing."""
+        """Continue from the output of `as_json`; invalid data is ignored."""
         lowest, farthest, last = (_point(stored.get(name)) for name in ("lowest", "farthest", "last"))
         fixed, prior = stored.get("fixed"), _prior(stored.get("prior"))
         if lowest is None or farthest is None or last is None or not isinstance(fixed, int):
             return self
-        # As it was there: what was learnt elsewhere since then would count otherwise.
+        # As stored: a ratio learned elsewhere since then would change the counts.
         learnt = self._replace(prior=1.0, known=False)
         if prior is not None:
             learnt = self._replace(prior=prior[0], known=True, weight_tokens=int(prior[1]), constant=prior[2])

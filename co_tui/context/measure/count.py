@@ -1,6 +1,6 @@
-"""How many tokens a text, a message or a whole request takes.
+"""Estimate the tokens of a text, a message or a whole request.
 
-A provider's own figure, reported with its last reply, is the anchor; only what came after it is estimated.
+The provider's last reported count is the anchor; only what came after it is estimated.
 """
 
 import re
@@ -31,28 +31,28 @@ from co_tui.context.measure import file_costs
 from co_tui.events import UsageInfo, share_of
 
 FALLBACK_WINDOW_TOKENS = 128_000
-"""Assumed when neither the settings, the model nor its server tell the window."""
+"""Assumed if neither the settings, the model nor its server give the window."""
 
 MESSAGE_OVERHEAD_TOKENS = 4
-"""What roles and separators cost, a message."""
+"""Roles and separators, per message."""
 
 UNBROKEN_CHARS = 64
-"""Runs without a space from this length on, a line of a PEM file, may be encoded data, where no token is a word."""
+"""Runs without a space of at least this length (a line of a PEM file) may be encoded data."""
 UNBROKEN_CHARS_PER_TOKEN = 1.4
 
 SHORT_CHARS = 256
-"""Texts up to this length are remembered with their estimate."""
+"""Estimates of texts up to this length are cached."""
 
 _SAMPLE_CHARS = 400
-"""How much of a run is looked at to tell encoded data from a long path or a ruled line."""
+"""How much of a run is sampled to distinguish encoded data from a long path or a ruled line."""
 _UNBROKEN = re.compile(rf"(?<![\w+/=-])[A-Za-z0-9+/=_-]{{{UNBROKEN_CHARS},}}")
-_MARKS = re.compile(r"[^\w\s]")
+_PUNCTUATION = re.compile(r"[^\w\s]")
 _WIDE = re.compile(r"[^\x00-\u04ff]")
 _OTHER_LETTERS = re.compile(r"[\u0080-\u04ff]+")
 
 
 def _only(pattern: str, kept: bytes) -> bytes:
-    """A table for `bytes.translate`: what matches becomes `kept`, all else a blank."""
+    """A table for `bytes.translate`: matching characters become `kept`, others a blank."""
     return b"".join(kept if re.match(pattern, chr(code)) and code < 128 else b" " for code in range(256))
 
 
@@ -62,11 +62,11 @@ _TO_DIGITS = _only(r"[0-9]", b"0")
 _TO_UNBROKEN = _only(r"[A-Za-z0-9+/=_-]", b"u")
 _TO_BLANKS = bytes(code if code == 10 else 32 if code in (9, 32) else 120 for code in range(256))
 _TO_OTHER = bytes(code if code > 127 else 32 for code in range(256))
-_NO_MARKS = bytes(code for code in range(256) if code > 127 or not re.match(r"[^\w\s]|_", chr(code)))
+_NO_PUNCTUATION = bytes(code for code in range(256) if code > 127 or not re.match(r"[^\w\s]|_", chr(code)))
 
 
 def estimate_text(text: str) -> int:
-    """Tokens of a text without asking anyone: words, digits, marks, scripts and data each at their own rate."""
+    """Estimated tokens of a text: words, digits, punctuation, scripts and data each at their own rate."""
     if not text:
         return 0
     return _estimate_short(text) if len(text) <= SHORT_CHARS else _estimate(text)
@@ -81,23 +81,23 @@ def _estimate(text: str) -> int:
         data = _in_bytes(text)
     words, long_words = _runs(data.translate(_TO_LETTERS), b"a", 6)
     digits, long_digits = _runs(data.translate(_TO_DIGITS), b"0", 3)
-    other, wide, other_marks = (0, 0, 0) if text.isascii() else _other_scripts(data)
-    marks = len(data.translate(None, _NO_MARKS)) + other_marks
-    tokens += words + 0.8 * long_words + digits + long_digits + 0.75 * marks + 0.6 * _indents(data) + other
+    other, wide, other_punctuation = (0, 0, 0) if text.isascii() else _other_scripts(data)
+    punctuation = len(data.translate(None, _NO_PUNCTUATION)) + other_punctuation
+    tokens += words + 0.8 * long_words + digits + long_digits + 0.75 * punctuation + 0.6 * _indents(data) + other
     return max(1, round(tokens + 0.95 * wide))
 
 
 _estimate_short = lru_cache(maxsize=8_192)(_estimate)
-"""The lines of a summary are weighed again each time it is updated."""
+"""The lines of a summary are estimated again each time it is updated."""
 
 
 def _in_bytes(text: str) -> bytes:
-    """With something before it that counts for nothing, so that what begins the text is seen to begin."""
+    """With a leading separator that costs nothing, so that the first run is counted as one."""
     return b"\r" + text.encode("utf-8", "surrogatepass")
 
 
 def _runs(data: bytes, letter: bytes, length: int) -> tuple[int, int]:
-    """How many runs of the letter there are, and how many more pieces of `length` they make beyond the first."""
+    """The number of runs of the letter, and of further pieces of `length` in them."""
     start = b" " + letter
     if letter * (length + 1) not in data:
         return data.count(start), 0
@@ -105,20 +105,20 @@ def _runs(data: bytes, letter: bytes, length: int) -> tuple[int, int]:
 
 
 def _indents(data: bytes) -> int:
-    """Line breaks with the blanks after them, and other blanks in a row."""
+    """Line breaks with their indentation, and other runs of blanks."""
     blanks = data.translate(_TO_BLANKS)
     return blanks.count(b"\n") + blanks.count(b"x  ")
 
 
 def _other_scripts(data: bytes) -> tuple[int, int, int]:
-    """Pieces of letters beyond ASCII, characters of scripts with a token each, and marks beyond ASCII."""
+    """Beyond ASCII: pieces of letters, characters that take a token each, and punctuation."""
     rest = b" ".join(data.translate(_TO_OTHER).split()).decode("utf-8", "surrogatepass")
     other = sum((len(run) + 2) // 3 for run in _OTHER_LETTERS.findall(rest))
-    return other, len(_WIDE.findall(rest)), len(_MARKS.findall(rest))
+    return other, len(_WIDE.findall(rest)), len(_PUNCTUATION.findall(rest))
 
 
 def _without_encoded(text: str) -> tuple[str, int]:
-    """The text with a blank for each run of encoded data, and how many characters these had."""
+    """The text with each run of encoded data blanked, and their total length."""
     encoded_chars = 0
 
     def blank(found: re.Match[str]) -> str:
@@ -132,7 +132,7 @@ def _without_encoded(text: str) -> tuple[str, int]:
 
 
 def _is_encoded(run: str) -> bool:
-    """Base64, hexadecimal and their like: many different characters, few of them small letters."""
+    """Base64, hexadecimal and the like: many distinct characters, few of them lower-case."""
     sample = run[:_SAMPLE_CHARS]
     return len(set(sample)) >= 12 and sum(map(str.islower, sample)) <= 0.6 * len(sample)
 
@@ -140,7 +140,7 @@ def _is_encoded(run: str) -> bool:
 def estimate_content(content: Any, provider: str = "") -> int:
     """Tokens of a part's content: text, data (as JSON), or a list with files in it.
 
-    What a file costs is the provider's rule; without one, the most expensive of the known rules.
+    Files cost what the provider's rule says; without a provider, the most expensive rule applies.
     """
     if content is None:
         return 0
@@ -161,7 +161,7 @@ def estimate_content(content: Any, provider: str = "") -> int:
 
 
 def estimate_message(message: ModelMessage, provider: str = "") -> int:
-    """Tokens of one message without its system parts, which are counted apart."""
+    """Tokens of one message without its system parts, which are counted separately."""
     total = MESSAGE_OVERHEAD_TOKENS
     for part in message.parts:
         match part:
@@ -179,7 +179,7 @@ def estimate_message(message: ModelMessage, provider: str = "") -> int:
 
 
 def estimate_tools(tools: Sequence[ToolDefinition]) -> int:
-    """Tokens of the tool definitions that go with every request."""
+    """Tokens of the tool definitions sent with every request."""
     return sum(
         estimate_text(tool.name)
         + estimate_text(tool.description or "")
@@ -191,39 +191,39 @@ def estimate_tools(tools: Sequence[ToolDefinition]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """How many tokens a model takes, and whether anyone said so."""
+    """The context window of a model, and whether it is known or assumed."""
 
     tokens: int
     known: bool
 
 
 SIMILAR_RATIO = 1.25
-"""A model that counts up to so many times our estimate counts as we do."""
+"""Up to this ratio, a model's tokens are treated as ours."""
 
 
 def estimated_window(window_tokens: int, ratio: float) -> int:
-    """A window in tokens as we estimate them: with a model that counts far more, less fits into it."""
+    """The window in estimated tokens: smaller if the model counts far more than we do."""
     return int(window_tokens / ratio) if ratio > SIMILAR_RATIO else window_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:
-    """What goes with every request beside the conversation."""
+    """What is sent with every request in addition to the conversation."""
 
     instructions: str = ""
     tools: Sequence[ToolDefinition] = ()
     tools_estimate: int = 0
-    """What the tools took when they were last sent, for as long as they are not here."""
+    """Size of the tools when last sent, until they are loaded."""
     names: Sequence[str] = ()
-    """Of these tools, as long."""
+    """Names of these tools, until they are loaded."""
     instructions_estimate: int = 0
-    """The same of the instructions, which are more than those that are known before a request."""
+    """Size of the instructions when last sent, until they are complete."""
     was_sent: bool = False
-    """Whether a request went out with it; otherwise only the instructions are known."""
+    """Whether a request was sent with it; otherwise only the instructions are known."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that went with a request is here, and not only how long it was."""
+        """Whether the actual instructions and tools are known, not only their size."""
         return self.was_sent and not self.instructions_estimate and len(self.tools) == len(self.tool_names)
 
     @property
@@ -241,7 +241,7 @@ class Scaffold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The one measurement of the context that gauge, commands and stages share."""
+    """The one measurement of the context, shared by gauge, commands and stages."""
 
     system_tokens: int
     conversation_tokens: int
@@ -249,9 +249,9 @@ class Reading:
     messages_count: int
     window: Window
     measured: str
-    """`provider` when the whole figure is the provider's, `estimate` when any of it is ours."""
+    """`provider` if the whole count is the provider's, `estimate` if any of it is ours."""
     most_tokens: int = 0
-    """How many it may be at most, as far as the model's tokens are not known yet."""
+    """Upper bound of the count, while the model's tokens are uncertain."""
 
     @property
     def current_tokens(self) -> int:
@@ -259,12 +259,12 @@ class Reading:
 
     @property
     def fixed_tokens(self) -> int:
-        """Instructions and tools: no compaction makes these smaller."""
+        """Instructions and tools, which compaction cannot reduce."""
         return self.system_tokens + self.tool_definition_tokens
 
     @property
     def share(self) -> float:
-        """How much of the window is filled."""
+        """The filled share of the window."""
         return share_of(self.current_tokens, self.window.tokens)
 
     def as_fact(self, *, is_initial: bool, model: str, **reported: Any) -> UsageInfo:

@@ -1,4 +1,4 @@
-"""What images, documents and recordings cost, by the rules of thumb that providers publish."""
+"""Token costs of images, documents and recordings, by the rules that providers publish."""
 
 import re
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from pydantic_ai.messages import AudioUrl, BinaryContent, FileUrl, ImageUrl, Upl
 from co_tui.events.image_bytes import image_size
 
 UNSEEN_IMAGE_TOKENS: Final = 1_600
-"""An image whose size nobody tells."""
+"""An image of unknown size."""
 NOT_SENT_TOKENS: Final = 20
-"""The words that stand for a file that a model does not take."""
+"""The text sent instead of a file the model does not accept."""
 TEXT_ONLY: Final = ("embedded", "gguf")
-"""Weights that are served here without the part that sees."""
+"""Local models served without vision."""
 PAGE_BYTES: Final = 50_000
-"""A page of a document takes at most about this much room."""
+"""A document page has at most about this size."""
 PAGE_TOKENS: Final = 2_250
 GOOGLE_PAGE_TOKENS: Final = 258
 UNSEEN_PAGES: Final = 5
@@ -32,12 +32,12 @@ _TEXT_TYPES = re.compile(r"text/|application/(?:json|xml|yaml|x-yaml|toml|javasc
 
 
 def file_text(file: BinaryContent) -> str | None:
-    """The text of a file that is text; None for all others."""
+    """The text of a text file; None for other files."""
     return file.data.decode(errors="replace") if _TEXT_TYPES.match(file.media_type) else None
 
 
 def file_tokens(file: BinaryContent, provider: str = "") -> int:
-    """Tokens of a file that is not text, at the provider's rule; without one, at the most expensive."""
+    """Tokens of a file that is not text, by the provider's rule; without one, by the most expensive."""
     kind = file.media_type.partition("/")[0]
     match kind:
         case "image":
@@ -54,7 +54,7 @@ def file_tokens(file: BinaryContent, provider: str = "") -> int:
 
 
 def url_tokens(file: FileUrl | UploadedFile, provider: str = "") -> int:
-    """Tokens of a file that only its provider will see."""
+    """Tokens of a file that only the provider will load."""
     match file:
         case ImageUrl():
             return UNSEEN_IMAGE_TOKENS
@@ -67,7 +67,7 @@ def url_tokens(file: FileUrl | UploadedFile, provider: str = "") -> int:
 
 
 def image_tokens(width: int, height: int, provider: str = "") -> int:
-    """Tokens of an image of so many pixels."""
+    """Tokens of an image of this size in pixels."""
     rule = next((rule for name, rule in _IMAGE_RULES.items() if provider.startswith(name)), None)
     rules = [rule] if rule else _IMAGE_RULES.values()
     return max(rule(max(1, width), max(1, height)) for rule in rules)
@@ -96,7 +96,7 @@ _IMAGE_RULES: Final[dict[str, Callable[[int, int], int]]] = {
 
 
 def _pages(data: bytes) -> int:
-    """The pages a PDF names, when it names them; else by its size."""
+    """The page count of a PDF if it is listed, otherwise estimated from the size."""
     named = len(_PAGE.findall(data)) if data.startswith(b"%PDF") else 0
     return named or max(1, ceil(len(data) / PAGE_BYTES))
 
@@ -106,8 +106,8 @@ def _page_tokens(provider: str) -> int:
 
 
 def _audio_bytes_per_s(data: bytes) -> int:
-    """As a WAV header tells it; else as usual."""
+    """The rate in a WAV header, otherwise a common one."""
     if data.startswith(b"RIFF") and data[8:16] == b"WAVEfmt ":
-        told = int.from_bytes(data[28:32], "little")
-        return told or AUDIO_BYTES_PER_S
+        rate = int.from_bytes(data[28:32], "little")
+        return rate or AUDIO_BYTES_PER_S
     return AUDIO_BYTES_PER_S

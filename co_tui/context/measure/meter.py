@@ -1,4 +1,4 @@
-"""Counting a growing conversation: each message once, corrected by what its provider reports."""
+"""Count a growing conversation: each message once, corrected by what its provider reports."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,11 @@ from co_tui.context.measure.meter_state import Level, MeterState, Report
 
 
 class Meter:
-    """Measures requests. `ratio` is how many of the model's tokens one of our estimated ones is, as far as known.
-    `provider` is whose rules say what a file costs; without one, the most expensive do. `margin` is how many times
-    the likely figure it may be until something was reported; 1 where our estimate is all there is to go by.
+    """Measures requests. `ratio` is the number of model tokens per estimated token, if known. `provider` selects the
+    rules for file costs; without one, the most expensive apply. `margin` is the upper bound over the likely count
+    before the first report; 1 if the estimate is final.
 
-    Any thread may use it: what it knows is one immutable value, which each change replaces as a whole.
+    Thread-safe: its state is one immutable value, which each change replaces as a whole.
     """
 
     def __init__(self, ratio: float | None = None, provider: str = "", *, margin: float | None = None) -> None:
@@ -27,10 +27,10 @@ class Meter:
         self._state = MeterState(calibration, calibration.line())
         self._replacing = threading.Lock()
         self._estimates: dict[int, tuple[ModelMessage, Level]] = {}
-        """A cache, by the message's identity: an estimate follows from its message alone, so no entry ever changes."""
+        """Cache by message identity. An estimate depends only on its message, so entries never change."""
 
     def _change(self, step: Callable[[MeterState], MeterState]) -> MeterState:
-        """Replace the state by what `step` makes of it; again when another thread replaced it in the meantime."""
+        """Replace the state with `step(state)`; retry if another thread replaced it in the meantime."""
         while True:
             before = self._state
             after = step(before)
@@ -39,7 +39,7 @@ class Meter:
                     self._state = after
                     return after
 
-    # What is known of the model
+    # What is known about the model
 
     @property
     def ratio(self) -> float:
@@ -47,17 +47,17 @@ class Meter:
 
     @property
     def overhead(self) -> float:
-        """What the provider counts with every request beside all we know of; below 0 when it counts less."""
+        """What the provider adds to every request beyond what we see; negative if it counts less."""
         return self._state.line.overhead
 
     @property
     def learnt_ratio(self) -> float | None:
-        """The ratio when it is worth keeping: reported over some length, and not by one reply alone."""
+        """The ratio if it is worth keeping: learned over some span, not from one reply."""
         state = self._state
-        return state.line.slope if state.calibration.way_tokens >= SOUND_SPAN_TOKENS else None
+        return state.line.slope if state.calibration.learned_span_tokens >= SOUND_SPAN_TOKENS else None
 
     def as_json(self) -> dict[str, Any]:
-        """What another process needs to go on counting from here."""
+        """What another process needs to continue counting."""
         state = self._state
         learnt: dict[str, Any] = dict(state.calibration.as_json())
         if learnt and state.last is not None:
@@ -67,7 +67,7 @@ class Meter:
         return learnt
 
     def restore(self, learnt: Mapping[str, Any]) -> Scaffold:
-        """Go on from what `as_json` once gave; returns what is known of the requests it was about."""
+        """Continue from the output of `as_json`; returns what is known about the scaffold of those requests."""
         report, missed = _numbers(learnt.get("report"), 3), _numbers(learnt.get("missed"), 2)
 
         def restored(state: MeterState) -> MeterState:
@@ -87,32 +87,32 @@ class Meter:
         )
 
     def copied(self) -> "Meter":
-        """Another one that knows the same; what is measured with it changes nothing here."""
+        """An independent copy with the same state."""
         other = Meter(provider=self.provider)
         other._state = self._state
         other._estimates = self._estimates.copy()
         return other
 
     def release(self, messages: Sequence[ModelMessage]) -> None:
-        """Let go of the counts of messages that are not among these; what was measured last is measured anew."""
+        """Drop the counts of all other messages; the next measurement counts from the start."""
         state = self._change(lambda state: state.released(messages))
         live = {id(message) for message in (*messages, *state.sent.messages)}
         estimates = self._estimates.copy()  # another thread may add to it
         self._estimates = {key: estimated for key, estimated in estimates.items() if key in live}
 
-    # What single messages take
+    # Single messages
 
     def tokens(self, message: ModelMessage) -> float:
-        """One message, system parts included, in the model's tokens."""
+        """One message in the model's tokens, system parts included."""
         state = self._state
         return state.scaled(state.count_of(message, self._estimate))
 
-    def know(self, message: ModelMessage, tokens: int) -> None:
-        """An exact count of a whole message, system parts included, takes the place of our estimate."""
+    def set_exact(self, message: ModelMessage, tokens: int) -> None:
+        """Replace our estimate of a message, system parts included, with an exact count."""
         self._change(lambda state: state.with_exact(message, tokens, self._estimate))
 
     def _estimate(self, message: ModelMessage) -> Level:
-        """One message on its own; worked out once."""
+        """Our estimate of one message, cached."""
         found = self._estimates.get(id(message))
         if found is None or found[0] is not message:
             system = system_tokens(message)
@@ -121,14 +121,14 @@ class Meter:
             self._estimates[id(message)] = found
         return found[1]
 
-    # What providers say
+    # Provider reports
 
     def sent(self, messages: Sequence[ModelMessage], scaffold: Scaffold, *, same: int = 0) -> None:
-        """Remember what was sent, so that the report on it can be understood; `same` as in `read`."""
+        """Remember the request, so that its report can be attributed; `same` as in `read`."""
         self._change(lambda state: state.after_sending(messages, scaffold, same, self._estimate))
 
     def is_known(self, messages: Sequence[ModelMessage]) -> bool:
-        """Whether these are what was sent last, or that and its reply: then nothing has to be measured anew."""
+        """Whether these are the last request, with or without its reply: then no new measurement is needed."""
         return self._state.is_known(messages)
 
     def reported(self, response: ModelResponse) -> bool:
@@ -146,21 +146,21 @@ class Meter:
         return credible
 
     def refused(self, tokens: int) -> None:
-        """The provider would not take the request sent last, and says how long that was."""
+        """The provider refused the last request and reported its length."""
         self._change(lambda state: state.after_refusal(tokens))
 
     # Measuring
 
     def is_measured_last(self, messages: Sequence[ModelMessage]) -> bool:
-        """Whether nothing else was measured since this very list."""
+        """Whether this very list was measured last."""
         return self._state.read_last is messages
 
     def read_reply(self, response: ModelResponse, scaffold: Scaffold, window: Window) -> Reading:
-        """The context right after a reply to the request sent last, in its provider's own words."""
+        """The context right after the reply to the last request, as its provider counts it."""
 
         def with_reply(state: MeterState) -> MeterState:
             messages = [*state.sent.messages, response]
-            state = state._replace(marks=state.sent.marks, read_last=messages)
+            state = state._replace(totals=state.sent.totals, read_last=messages)
             return state.measured(messages, len(messages) - 1, self._estimate)
 
         state = self._change(with_reply)
@@ -175,12 +175,12 @@ class Meter:
         same: int = 0,
         as_reported: bool = False,
     ) -> Reading:
-        """The one measurement of a request. Its first `same` messages are those of the list measured last."""
+        """Measure a request. Its first `same` messages are those of the list measured last."""
         state = self._change(lambda state: state.measured(messages, same, self._estimate)._replace(read_last=messages))
         return state.reading(messages, scaffold, window, as_reported, self._estimate)
 
 
 def _numbers(stored: object, count: int) -> list[int]:
-    """So many whole numbers, or none."""
+    """A list of exactly `count` integers, otherwise an empty list."""
     found = [each for each in stored if type(each) is int] if isinstance(stored, list | tuple) else []
     return found if len(found) == count else []

@@ -1,4 +1,4 @@
-"""What a meter knows, as one immutable value: each step takes one and returns another."""
+"""The state of a meter as one immutable value: each step returns a new one."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import is_
@@ -7,19 +7,19 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.measure.calibration import UNEVEN, Calibration, Line, Point
+from co_tui.context.measure.calibration import VARIATION, Calibration, Line, Point
 from co_tui.context.measure.count import Reading, Scaffold, Window
 
 FORGETTING: Final = 0.7
-"""How much of what was missed before still counts, with each report."""
+"""Decay per report of earlier errors."""
 WHOLE_NUMBERS: Final = 4
-"""Differences of this many tokens are rounding."""
+"""Differences up to this many tokens are rounding."""
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
 class Level(NamedTuple):
-    """How full: tokens that we estimated, tokens that were counted, our estimate of the system parts in both, and
-    our estimate of everything, which is the same whoever counted."""
+    """A fill level: estimated tokens, exactly counted tokens, our estimate of the system parts in both, and our
+    estimate of everything, which does not depend on exact counts."""
 
     estimate: int = 0
     exact: int = 0
@@ -38,63 +38,63 @@ Estimate = Callable[[ModelMessage], Level]
 
 
 class Report(NamedTuple):
-    """What a provider said about one request, known by our estimate of all that was in it."""
+    """A provider's count of one request, identified by our estimate of the whole request."""
 
     whole: int
     input_tokens: int
     output_tokens: int
 
 
-class Mark(NamedTuple):
-    """One message of a measured list."""
+class RunningTotal(NamedTuple):
+    """The running total at one message of a measured list."""
 
     message: ModelMessage
     level: Level
-    """Of the list up to this message."""
+    """Of the list up to and including this message."""
     newest_report: int
-    """Index of the newest reply with a report up to this message; -1 when there is none."""
+    """Index of the newest reply with a report so far; -1 if there is none."""
 
 
 class Growth(NamedTuple):
-    """A list of messages as one that was reported on, the reply to that, and what came after."""
+    """A list of messages as a reported request, its reply, and what was added after it."""
 
     report: Report
     reply: Level
     added: Level
     is_reply: bool
-    """Whether the reply is all that came."""
+    """Whether nothing was added after the reply."""
 
 
 class Sent(NamedTuple):
-    """The request sent last."""
+    """The last request."""
 
     messages: Sequence[ModelMessage] = ()
-    marks: tuple[Mark, ...] = ()
+    totals: tuple[RunningTotal, ...] = ()
     unanswered: Level | None = None
-    """All of it, with what goes along, until its reply has come."""
+    """Level of the whole request with its scaffold, until it is answered."""
     fixed: int = 0
     growth: Growth | None = None
     scaffold: Scaffold = Scaffold()
 
 
 class MeterState(NamedTuple):
-    """Everything learned from providers, and what was measured last. Never changed, only replaced."""
+    """Everything learned from providers, and the last measurement. Immutable."""
 
     calibration: Calibration
     line: Line
     known: Mapping[int, tuple[ModelMessage, Level]] = _NOTHING
     """Exact counts, by the message's identity."""
-    marks: tuple[Mark, ...] = ()
-    """Of the list measured last: a longer one costs only what was added."""
+    totals: tuple[RunningTotal, ...] = ()
+    """Running totals of the list measured last: extending it costs only what was added."""
     read_last: Sequence[ModelMessage] = ()
     sent: Sent = Sent()
     reports: Mapping[tuple[int, int], Report] = _NOTHING
-    """By the request's own estimate and its reported length: a report is of its own request and no other."""
+    """By the request's estimate and its reported length, which identify the request."""
     last: Report | None = None
     missed: tuple[int, int] = (0, 0)
-    """How far replies came back from what their provider, and what we, had counted for them."""
+    """Errors of the provider's and of our count of replies, once they were sent back."""
 
-    # What providers say
+    # Provider reports
 
     def with_calibration(self, calibration: Calibration) -> "MeterState":
         return self._replace(calibration=calibration, line=calibration.line())
@@ -110,49 +110,49 @@ class MeterState(NamedTuple):
         state = self.measured(messages, same, estimate)
         growth = state.growth(messages, fixed, estimate)
         whole = state.level.plus(fixed)
-        return state._replace(sent=Sent(messages, state.marks, whole, fixed.estimate, growth, scaffold))
+        return state._replace(sent=Sent(messages, state.totals, whole, fixed.estimate, growth, scaffold))
 
     def answered(self) -> "MeterState":
         return self._replace(sent=self.sent._replace(unanswered=None))
 
     def after_reply(self, response: ModelResponse) -> "MeterState":
-        """With what the provider counted for the request sent last; a reply cut short has no count to trust."""
+        """With the provider's count of the last request; the count of an interrupted reply is not trusted."""
         sent, usage, state = self.sent, response.usage, self.answered()
         if sent.unanswered is None or not usage.input_tokens or response.state == "interrupted":
             return state
         point = Point(sent.unanswered.estimate, usage.input_tokens - sent.unanswered.exact)
-        if not self.calibration.believes(point, sent.unanswered.exact):
+        if not self.calibration.is_credible(point, sent.unanswered.exact):
             return state
         slope = self.line.slope if self.calibration.span_tokens else None
         continues = sent.growth is not None
-        state = state.with_calibration(self.calibration.heard(point, sent.fixed, continues=continues))
+        state = state.with_calibration(self.calibration.with_report(point, sent.fixed, continues=continues))
         if sent.growth is not None:
             missed = self._missed(sent.growth, usage.input_tokens, slope or state.line.slope)
             state = state._replace(missed=missed)
         return state.with_report(Report(sent.unanswered.whole, usage.input_tokens, usage.output_tokens))
 
     def after_refusal(self, tokens: int) -> "MeterState":
-        """With the length the provider gave for the request sent last, which it refused."""
+        """With the length reported for the last request, which was refused."""
         sent, state = self.sent, self.answered()
         if sent.unanswered is None:
             return state
         point = Point(sent.unanswered.estimate, tokens - sent.unanswered.exact)
-        if not self.calibration.believes(point, sent.unanswered.exact):
+        if not self.calibration.is_credible(point, sent.unanswered.exact):
             return state
         return state.with_calibration(self.calibration.refused(point, sent.fixed))
 
     def _missed(self, growth: Growth, input_tokens: int, slope: float) -> tuple[int, int]:
-        """Whether replies come back as long as their provider said they were: hidden thoughts, say, do not."""
+        """The updated errors: a reply sent back may be shorter than reported, without hidden thinking for instance."""
         report, reply, added = growth.report, growth.reply, growth.added
         back = input_tokens - report.input_tokens - slope * added.estimate - added.exact
         missed = (abs(back - report.output_tokens), abs(back - slope * reply.estimate - reply.exact))
-        # Whole numbers, as they are stored: a resumed session then judges as this one does.
+        # Rounded as in storage, so that a resumed session decides the same.
         return round(FORGETTING * self.missed[0] + missed[0]), round(FORGETTING * self.missed[1] + missed[1])
 
     # Single messages
 
     def count_of(self, message: ModelMessage, estimate: Estimate) -> Level:
-        """One message on its own: its exact count, else our estimate."""
+        """The exact count of one message, otherwise our estimate."""
         found = self.known.get(id(message))
         return found[1] if found is not None and found[0] is message else estimate(message)
 
@@ -160,59 +160,59 @@ class MeterState(NamedTuple):
         return self.line.ratio * level.estimate + level.exact
 
     def with_exact(self, message: ModelMessage, tokens: int, estimate: Estimate) -> "MeterState":
-        """An exact count of a whole message, system parts included, replaces our estimate."""
+        """With an exact count of a message, system parts included, instead of our estimate."""
         before = self.count_of(message, estimate)
         after = before._replace(estimate=0, exact=tokens)
         known = MappingProxyType({**self.known, id(message): (message, after)})
-        marks = _corrected(self.marks, message, after.minus(before))
-        sent = self.sent._replace(marks=_corrected(self.sent.marks, message, after.minus(before)))
-        return self._replace(known=known, marks=marks, sent=sent)
+        totals = _corrected(self.totals, message, after.minus(before))
+        sent = self.sent._replace(totals=_corrected(self.sent.totals, message, after.minus(before)))
+        return self._replace(known=known, totals=totals, sent=sent)
 
     def released(self, messages: Collection[ModelMessage]) -> "MeterState":
-        """Without what is known of other messages; what was measured last is measured anew."""
-        sent = self.sent._replace(marks=())
+        """Without the counts of other messages; the next measurement counts from the start."""
+        sent = self.sent._replace(totals=())
         if sent.unanswered is None:
             sent = sent._replace(messages=())
         live = {id(message) for message in (*messages, *sent.messages)}
         known = MappingProxyType({key: counted for key, counted in self.known.items() if key in live})
-        return self._replace(known=known, marks=(), read_last=(), sent=sent)
+        return self._replace(known=known, totals=(), read_last=(), sent=sent)
 
     # Measuring
 
     def measured(self, messages: Sequence[ModelMessage], same: int, estimate: Estimate) -> "MeterState":
-        """With all our counts added up. The first `same` messages are those measured last, as far as that is so; the
-        rest is counted from the first difference on."""
-        marks = self.marks
-        same = min(same, len(marks), len(messages))
-        if same and marks[same - 1].message is not messages[same - 1]:
+        """With running totals of these messages. The first `same` are taken from the last measurement if they match;
+        counting starts at the first difference."""
+        totals = self.totals
+        same = min(same, len(totals), len(messages))
+        if same and totals[same - 1].message is not messages[same - 1]:
             same = 0  # something else was measured in the meantime
-        while same < min(len(messages), len(marks)) and messages[same] is marks[same].message:
+        while same < min(len(messages), len(totals)) and messages[same] is totals[same].message:
             same += 1
-        level, newest = (marks[same - 1].level, marks[same - 1].newest_report) if same else (Level(), -1)
+        level, newest = (totals[same - 1].level, totals[same - 1].newest_report) if same else (Level(), -1)
         added = []
         for index in range(same, len(messages)):
             message = messages[index]
             level = level.plus(self.count_of(message, estimate))
             newest = index if _has_report(message) else newest
-            added.append(Mark(message, level, newest))
-        return self._replace(marks=marks[:same] + tuple(added))
+            added.append(RunningTotal(message, level, newest))
+        return self._replace(totals=totals[:same] + tuple(added))
 
     @property
     def level(self) -> Level:
-        """Of all that was measured last."""
-        return self.marks[-1].level if self.marks else Level()
+        """Of the list measured last."""
+        return self.totals[-1].level if self.totals else Level()
 
     def growth(self, messages: Sequence[ModelMessage], fixed: Level, estimate: Estimate) -> Growth | None:
-        """What was measured last, seen from the newest reply in it; None when that was a reply to another request."""
-        index = self.marks[-1].newest_report if messages else -1
+        """The list measured last, split at its newest reply; None if that answered another request."""
+        index = self.totals[-1].newest_report if messages else -1
         reply = messages[index] if index > 0 else None
         if not isinstance(reply, ModelResponse):
             return None
-        whole = self.marks[index - 1].level.whole + fixed.whole
+        whole = self.totals[index - 1].level.whole + fixed.whole
         report = self.reports.get((whole, reply.usage.input_tokens))
         if report is None:
             return None
-        added = self.level.minus(self.marks[index].level)
+        added = self.level.minus(self.totals[index].level)
         return Growth(report, self.count_of(reply, estimate), added, index == len(messages) - 1)
 
     def reading(
@@ -223,7 +223,7 @@ class MeterState(NamedTuple):
         as_reported: bool,
         estimate: Estimate,
     ) -> Reading:
-        """The one measurement of a request, which was measured last."""
+        """The reading of the request measured last."""
         line, level, fixed = self.line, self.level, fixed_level(scaffold)
         growth = self.growth(messages, fixed, estimate)
         system, tools = self._fixed_tokens(level.system + fixed.system, fixed.estimate - fixed.system)
@@ -236,7 +236,7 @@ class MeterState(NamedTuple):
         else:
             by_provider = as_reported or self._outputs_hold
             total = self._grown(growth, by_provider)
-            doubt = UNEVEN * total + (line.slope_at_most - line.slope) * growth.added.estimate
+            doubt = VARIATION * total + (line.slope_at_most - line.slope) * growth.added.estimate
         system, tools = _within(total, system, tools)
         rounded = round(total), round(system), round(tools)
         return Reading(
@@ -254,13 +254,13 @@ class MeterState(NamedTuple):
         return self.missed[0] <= self.missed[1] + WHOLE_NUMBERS
 
     def _grown(self, growth: Growth, by_provider: bool) -> float:
-        """The reported level plus what came after it, the reply as its provider counted it or as we do."""
+        """The reported level plus what was added; the reply as counted by its provider or by us."""
         slope, reply, added = self.line.slope, growth.reply, growth.added
         back = growth.report.output_tokens if by_provider else slope * reply.estimate + reply.exact
         return growth.report.input_tokens + back + slope * added.estimate + added.exact
 
     def _fixed_tokens(self, system_estimate: int, tools_estimate: int) -> tuple[float, float]:
-        """System parts and tools. What is hidden is a system prompt to us; what we estimate too high, is so in both."""
+        """System parts and tools. Overhead counts as system prompt; an overestimate reduces both."""
         ratio, overhead = self.line.ratio, self.line.overhead
         system, tools = ratio * system_estimate, ratio * tools_estimate
         if overhead >= 0:
@@ -269,7 +269,7 @@ class MeterState(NamedTuple):
         return share * system, share * tools
 
     def is_known(self, messages: Sequence[ModelMessage]) -> bool:
-        """Whether these are what was sent last, or that and its reply: then nothing has to be measured anew."""
+        """Whether these are the last request, with or without its reply: then no new measurement is needed."""
         sent = self.sent.messages
         answered = len(messages) == len(sent) + 1 and isinstance(messages[-1], ModelResponse)
         return (answered or len(messages) == len(sent)) and all(map(is_, messages, sent))
@@ -282,13 +282,13 @@ def fixed_level(scaffold: Scaffold) -> Level:
     return Level(estimate, 0, system, estimate)
 
 
-def _corrected(marks: tuple[Mark, ...], message: ModelMessage, change: Level) -> tuple[Mark, ...]:
-    """From the message on; searched from the end, as what is counted is mostly new."""
-    for place in range(len(marks) - 1, -1, -1):
-        if marks[place].message is message:
-            later = (mark._replace(level=mark.level.plus(change)) for mark in marks[place:])
-            return (*marks[:place], *later)
-    return marks
+def _corrected(totals: tuple[RunningTotal, ...], message: ModelMessage, change: Level) -> tuple[RunningTotal, ...]:
+    """The totals corrected from the message on; searched from the end, since exact counts are mostly new."""
+    for index in range(len(totals) - 1, -1, -1):
+        if totals[index].message is message:
+            later = (total._replace(level=total.level.plus(change)) for total in totals[index:])
+            return (*totals[:index], *later)
+    return totals
 
 
 def _has_report(message: ModelMessage) -> bool:
@@ -296,6 +296,6 @@ def _has_report(message: ModelMessage) -> bool:
 
 
 def _within(total: float, system: float, tools: float) -> tuple[float, float]:
-    """Our own figures for the fixed parts may not outgrow the whole, which may be the provider's."""
+    """Scale our estimates of the fixed parts down to the total, which may be the provider's."""
     fixed = system + tools
     return (system, tools) if fixed <= total else (system * total / fixed, tools * total / fixed)

@@ -1,6 +1,6 @@
-"""Original lines that stand for what left the context: those whose names would be missed most, for their length (C14).
+"""Choose original lines to represent messages that left the context: the most important names per token (C14).
 
-Chosen greedily; a name that is there already counts little. Lines chosen once are chosen from again, as they are.
+The choice is greedy; names already present count little. Lines chosen earlier compete again.
 """
 
 import heapq
@@ -11,28 +11,28 @@ from itertools import chain, groupby, repeat
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.memory.ledger import TELLING, Ledger
+from co_tui.context.memory.ledger import NOTABLE_LINE, Ledger
 from co_tui.context.memory.names import names_in, names_in_line
 from co_tui.context.memory.transcript_lines import MODEL, SUMMARY_SAID, Excerpt, bare_line, bare_lines
 
 AGAIN: Final = (1.0, 0.1, 0.03)
-"""What a name counts that is not there yet, once, or more often."""
+"""Factor for a name that is present not yet, once, or more often."""
 NAMES_SHARE: Final = 0.1
-"""Of the budget: names without their line."""
+"""Of the budget: for names listed without a line."""
 NAMES_A_TOKEN: Final = 1.5
 LEAST_NAMES, MOST_NAMES = 200, 3_000
-"""So many of the weightiest names are looked at, the more the larger the budget."""
+"""How many of the most important names are considered; grows with the budget."""
 SPENT: Final = 0.02
-"""Of the budget: with less than this left, no further line is looked for."""
+"""Of the budget: stop when less than this is left."""
 LINE_COST: Final = 1
 NOTABLE: Final = 1.3
 NOTABLE_ALONE: Final = 1.0
 WRITTEN_ALONE: Final = 200.0
-"""Of a line that somebody wrote as a summary: it goes before all else."""
+"""For lines of a written summary, which come first."""
 
 
 class Sources(NamedTuple):
-    """What lines can be taken from: the ledger of all that was said under a history, and which of it is not in it."""
+    """Where lines come from: the ledger of the whole transcript, and which messages left the history."""
 
     ledger: Ledger
     gone: frozenset[int]
@@ -40,11 +40,11 @@ class Sources(NamedTuple):
 
 
 class Excerpts(NamedTuple):
-    """What was chosen, in the order in which it was said."""
+    """The chosen lines, in transcript order."""
 
     lines: tuple[Excerpt, ...] = ()
     names: tuple[str, ...] = ()
-    """Named before, without a line."""
+    """Important names without a line."""
 
     @property
     def text(self) -> str:
@@ -61,7 +61,7 @@ class Excerpts(NamedTuple):
 
     @classmethod
     def from_json(cls, value: Any) -> "Excerpts":
-        """What can be read of it."""
+        """The valid part of stored excerpts."""
         if not isinstance(value, Mapping):
             return cls()
         lines, names = value.get("lines"), value.get("names")
@@ -76,32 +76,32 @@ NO_EXCERPTS: Final = Excerpts()
 
 
 class Line(NamedTuple):
-    """A line that can be chosen."""
+    """A candidate line."""
 
     excerpt: Excerpt
     names: tuple[str, ...]
     cost: int
     bonus: float
-    """What its worth is multiplied by: more for a line that tells of a decision, an error or what is open."""
+    """Factor on its value: higher for decisions, errors and open tasks."""
     alone: float
-    """What it is worth whatever it names."""
+    """Its value apart from the names in it."""
 
 
 @dataclass(slots=True)
 class Chooser:
-    """Chooses lines by the weight of the names they bring."""
+    """Chooses lines by the weight of the names they add."""
 
     weights: Mapping[str, float]
     there: dict[str, int] = field(default_factory=dict)
-    """How often each name is there already."""
+    """How often each name is already present."""
     chosen: list[Excerpt] = field(default_factory=list)
     _left: dict[str, float] = field(default_factory=dict)
-    """What one more line with a name is worth for it."""
-    _places: dict[int, set[str]] = field(default_factory=dict)
-    """Of which messages lines are chosen, and under whose heading."""
+    """The value of one more line with each name."""
+    _headings: dict[int, set[str]] = field(default_factory=dict)
+    """Message number → headings under which lines are chosen."""
 
     def choose(self, lines: Sequence[Line], budget: float) -> None:
-        """Take lines until nothing fits or is worth it."""
+        """Choose lines until none fits or adds value."""
         self._left = {name: weight * _again(self.there.get(name, 0)) for name, weight in self.weights.items()}
         queue = [(-self._worth(line), number) for number, line in enumerate(lines)]
         heapq.heapify(queue)
@@ -121,7 +121,7 @@ class Chooser:
             if line.cost + heading > budget:
                 continue
             budget -= line.cost + heading
-            self._places.setdefault(line.excerpt.place.message, set()).add(line.excerpt.by)
+            self._headings.setdefault(line.excerpt.position.message, set()).add(line.excerpt.by)
             self.chosen.append(line.excerpt)
             texts.add(text)
             self._note(line.names)
@@ -133,8 +133,8 @@ class Chooser:
                 self._left[name] = self.weights[name] * _again(times)
 
     def _heading_cost(self, excerpt: Excerpt) -> int:
-        """What its heading takes; one that its message has already stands for the further lines."""
-        known = self._places.get(excerpt.place.message, ())
+        """The cost of its heading; 0 if its message already has it."""
+        known = self._headings.get(excerpt.position.message, ())
         return 0 if excerpt.by in known else estimate_text(f"[{excerpt.by}]") + LINE_COST
 
     def _worth(self, line: Line) -> float:
@@ -142,26 +142,26 @@ class Chooser:
 
 
 def _again(times: int) -> float:
-    """What is left of a name that is there so often."""
+    """The factor for a name that is already present `times` times."""
     return AGAIN[times] if times < len(AGAIN) else AGAIN[-1]
 
 
 def choose_excerpts(
     sources: Sources, budget_tokens: float, *, carried: Iterable[Excerpt] = (), standing: str = ""
 ) -> Excerpts:
-    """The lines of what is gone that matter most, within the budget; `standing` is what stands beside them."""
+    """The most important lines of messages that left, within the budget; `standing` is the text shown with them."""
     with sources.ledger.lock:
         return _chosen(sources, budget_tokens, carried, standing)
 
 
 def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], standing: str) -> Excerpts:
     ledger, gone = sources
-    weights = _weightiest(ledger, min(MOST_NAMES, LEAST_NAMES + int(NAMES_A_TOKEN * budget_tokens)))
+    weights = _heaviest(ledger, min(MOST_NAMES, LEAST_NAMES + int(NAMES_A_TOKEN * budget_tokens)))
     there = names_there(ledger, gone)
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1
-    told_of = (excerpt for excerpt in ledger.telling if excerpt.place.message in gone)
-    known = {(each.place, each.by, each.text): each for each in (*lines_with(sources, weights), *told_of, *carried)}
+    notable = (excerpt for excerpt in ledger.notable if excerpt.position.message in gone)
+    known = {(each.position, each.by, each.text): each for each in (*lines_with(sources, weights), *notable, *carried)}
     shown = bare_lines(standing)
     lines = [weighed_line(excerpt) for excerpt in known.values() if bare_line(excerpt.text) not in shown]
     chooser = Chooser(weights, there)
@@ -170,28 +170,28 @@ def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], 
     return Excerpts(tuple(sorted(chooser.chosen)), names)
 
 
-def _weightiest(ledger: Ledger, most: int) -> dict[str, float]:
+def _heaviest(ledger: Ledger, most: int) -> dict[str, float]:
     weighed = ((detail.weight(ledger.tokens), name) for name, detail in ledger.details.items())
     return {name: weight for weight, name in heapq.nlargest(most, weighed)}
 
 
 def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:
-    """The names that messages still in the context hold."""
+    """The names in messages still in the context."""
     kept = (names for number, names in enumerate(ledger.names) if number not in gone)
     return dict.fromkeys(chain.from_iterable(kept), 1)
 
 
 def lines_with(sources: Sources, names: Iterable[str]) -> list[Excerpt]:
-    """The lines of what is gone in which these names were said last."""
+    """The latest lines with these names, in messages that left the context."""
     details = sources.ledger.details
-    said = {excerpt.place: excerpt for name in names for excerpt in details[name].latest}
-    return [excerpt for place, excerpt in said.items() if place.message in sources.gone]
+    said = {excerpt.position: excerpt for name in names for excerpt in details[name].latest}
+    return [excerpt for position, excerpt in said.items() if position.message in sources.gone]
 
 
 @lru_cache(maxsize=32_768)
 def weighed_line(excerpt: Excerpt) -> Line:
-    """What a line names and takes, and whether it tells of a decision, an error or what is open."""
-    is_notable = excerpt.place.line == 0 or bool(TELLING.search(excerpt.text))
+    """The line with its names, its cost, and a bonus for decisions, errors and open tasks."""
+    is_notable = excerpt.position.line == 0 or bool(NOTABLE_LINE.search(excerpt.text))
     return Line(
         excerpt,
         tuple(names_in_line(excerpt.text)),
@@ -203,7 +203,7 @@ def weighed_line(excerpt: Excerpt) -> Line:
 
 def _bare_names(weights: Mapping[str, float], there: Mapping[str, int], budget: float) -> tuple[str, ...]:
     names: list[str] = []
-    for name in weights:  # weightiest first
+    for name in weights:  # heaviest first
         if name in there:
             continue
         if (cost := estimate_text(name) + 1) > budget:

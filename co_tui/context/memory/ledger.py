@@ -1,4 +1,4 @@
-"""What a conversation has named: by whom how often, and where last. Grows with what is said, at the cost of that."""
+"""The names used in a conversation: by whom, how often, and where last. Updated message by message."""
 
 import heapq
 import re
@@ -11,13 +11,21 @@ from typing import Final
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.memory.names import Kind, names_in_line, parts_of
-from co_tui.context.memory.transcript_lines import MODEL, USER, Excerpt, Place, Said, lines_of, said_in
+from co_tui.context.memory.transcript_lines import (
+    MODEL,
+    USER,
+    Excerpt,
+    LinePosition,
+    TranscriptPart,
+    lines_of,
+    transcript_parts,
+)
 
 LINES: Final = 2
-"""So many of the latest lines with each name are remembered."""
+"""How many of the latest lines are kept for each name."""
 CHARS_A_TOKEN: Final = 4
-MOST_TELLING, TELLING_A_PART = 300, 6
-TELLING: Final = re.compile(
+MOST_NOTABLE, NOTABLE_A_PART = 300, 6
+NOTABLE_LINE: Final = re.compile(
     r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
     r"|still need|pending|not yet|\w*error\b|exception|traceback|failed|fatal|denied|not found)\b"
     r"|决定|因此|错误|失败|待办|下一步|決定|エラー|次に|未完",
@@ -25,11 +33,11 @@ TELLING: Final = re.compile(
 )
 MOST_DETAILS: Final = 12_000
 OVERFULL: Final = 1.25
-"""So many times as many may be there until the lightest go."""
+"""Factor above `MOST_DETAILS` at which the lightest are dropped."""
 FADING_TOKENS: Final = 20_000
-"""A name that was last said so long ago weighs half."""
+"""A name last used this long ago weighs half."""
 BY_USES: Final = (1.0, 3.0, 4.0, 6.0, 8.0)
-"""What a name weighs by how often the model itself has used it; from the last on, the same."""
+"""Weight of a name by how often the model used it; the last value applies from there on."""
 BY_USER: Final = 1.5
 BY_KIND: Final = {Kind.NUMBER: 0.3, Kind.PATH: 0.7, Kind.OTHER: 1.0, Kind.DOTTED: 1.0, Kind.SNAKE: 1.0}
 
@@ -39,22 +47,22 @@ class Detail:
     """One name."""
 
     by_kind: float
-    """What its kind counts."""
+    """Factor of its kind."""
     uses: int = 0
-    """Messages of the model that hold it."""
+    """Number of model messages with this name."""
     by_user: bool = False
     last: int = 0
-    """How far the conversation had come, in tokens, when it was last said."""
+    """Length of the conversation, in tokens, when it was last used."""
     lines: deque[Excerpt] = field(default_factory=lambda: deque(maxlen=LINES))
-    """Where it was said last."""
+    """Its latest lines."""
 
     @property
     def latest(self) -> Iterable[Excerpt]:
-        """The lines to choose from; the very last is enough of a name that the model never took up."""
+        """The candidate lines; only the last one for a name the model never used."""
         return self.lines if self.uses or self.by_user else (self.lines[-1],)
 
     def weight(self, now: int) -> float:
-        """How much it would be missed, `now` tokens into the conversation."""
+        """Its importance `now` tokens into the conversation."""
         uses = self.uses
         weight = BY_USES[uses] if uses < len(BY_USES) else BY_USES[-1]
         if self.by_user:
@@ -67,26 +75,26 @@ class Ledger:
 
     def __init__(self) -> None:
         self.lock = RLock()
-        """Lines are chosen beside the conversation, which goes on: nobody reads while something is heard."""
+        """Lines are chosen in a thread while messages are added."""
         self.details: dict[str, Detail] = {}
         self.by_part: dict[str, list[str]] = {}
-        """The names that have a word in them."""
-        self.telling: deque[Excerpt] = deque(maxlen=MOST_TELLING)
-        """Lines that tell of decisions, errors and open tasks, whatever they name."""
+        """Word → names that contain it."""
+        self.notable: deque[Excerpt] = deque(maxlen=MOST_NOTABLE)
+        """Lines about decisions, errors and open tasks, whatever names they contain."""
         self.names: list[tuple[str, ...]] = []
-        """Of each message."""
+        """The names in each message."""
         self.tokens = 0
-        """How long the conversation is, roughly."""
+        """Approximate length of the conversation."""
 
-    def hear(self, message: ModelMessage) -> None:
-        """The next message."""
+    def add(self, message: ModelMessage) -> None:
+        """Add the next message of the conversation."""
         with self.lock:
-            self._hear(message)
+            self._add(message)
 
-    def _hear(self, message: ModelMessage) -> None:
+    def _add(self, message: ModelMessage) -> None:
         number = len(self.names)
         used: dict[str, None] = {}
-        for part, said in enumerate(said_in(message)):
+        for part, said in enumerate(transcript_parts(message)):
             self.tokens += len(said.text) // CHARS_A_TOKEN
             for line, name, kind in _named(number, part, said):
                 detail = self.details.get(name)
@@ -98,25 +106,25 @@ class Ledger:
                 detail.by_user |= said.by == USER
                 detail.lines.append(line)
                 used[name] = None
-            self._note_telling(number, part, said)
+            self._note_notable(number, part, said)
         self.names.append(tuple(used))
         if isinstance(message, ModelResponse):
             for name in used:
                 self.details[name].uses += 1
         if len(self.details) > MOST_DETAILS * OVERFULL:
-            self._let_go()
+            self._drop_lightest()
 
-    def _note_telling(self, number: int, part: int, said: Said) -> None:
-        """What the model says first, and what it decides or leaves open, tells something without any name."""
+    def _note_notable(self, number: int, part: int, said: TranscriptPart) -> None:
+        """Keep the first line of a reply, and its lines about decisions, errors and open tasks."""
         if said.by != MODEL:
             return
-        lines = [(place, line) for place, line in enumerate(lines_of(said.text)) if line.strip()]
-        telling = [pair for pair in lines if pair == lines[0] or TELLING.search(pair[1])]
-        for place, line in telling[:TELLING_A_PART]:
-            self.telling.append(Excerpt(Place(number, part, place), said.by, line))
+        lines = [(index, line) for index, line in enumerate(lines_of(said.text)) if line.strip()]
+        notable = [pair for pair in lines if pair == lines[0] or NOTABLE_LINE.search(pair[1])]
+        for index, line in notable[:NOTABLE_A_PART]:
+            self.notable.append(Excerpt(LinePosition(number, part, index), said.by, line))
 
-    def _let_go(self) -> None:
-        """Keep the weightiest: a session of any length costs no more than this."""
+    def _drop_lightest(self) -> None:
+        """Keep the heaviest, so that long sessions use bounded memory."""
         kept = heapq.nlargest(MOST_DETAILS, self.details, key=lambda name: self.details[name].weight(self.tokens))
         self.details = {name: self.details[name] for name in sorted(kept, key=self._order)}
         by_part = {word: [name for name in names if name in self.details] for word, names in self.by_part.items()}
@@ -130,12 +138,12 @@ class Ledger:
         return detail.weight(self.tokens) if detail is not None else 0.0
 
 
-def _named(message: int, part: int, said: Said) -> Iterator[tuple[Excerpt, str, Kind]]:
+def _named(message: int, part: int, said: TranscriptPart) -> Iterator[tuple[Excerpt, str, Kind]]:
     """Each name of a part once, with the first line that holds it."""
     seen: set[str] = set()
     for number, line in enumerate(lines_of(said.text)):
         new = {name: kind for name, kind in names_in_line(line).items() if name not in seen}
-        excerpt = Excerpt(Place(message, part, number), said.by, line) if new else None
+        excerpt = Excerpt(LinePosition(message, part, number), said.by, line) if new else None
         for name, kind in new.items():
             assert excerpt is not None
             seen.add(name)

@@ -1,4 +1,4 @@
-"""What a text names exactly: paths, identifiers, numbers, names. A summary that loses one sends the model searching."""
+"""Find exact names in text: paths, identifiers, numbers, proper names. A model must search for those it loses."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ MOST_RUN_CHARS: Final = 400
 LEAST_PART_CHARS: Final = 3
 
 _RUN: Final = re.compile(r"[\w./~:@#%+-]++")
-_SIGNS: Final = "./~:@#%+-"
+_PUNCTUATION: Final = "./~:@#%+-"
 _NO_BEGINNING: Final = ":%+-"
 _HUMP: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _PIECES: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
@@ -37,7 +37,7 @@ def names_in(text: str) -> dict[str, Kind]:
     for match in _RUN.finditer(text):
         if match.end() - match.start() > MOST_RUN_CHARS:
             continue
-        run = match[0].rstrip(_SIGNS).lstrip(_NO_BEGINNING)
+        run = match[0].rstrip(_PUNCTUATION).lstrip(_NO_BEGINNING)
         if not run or len(run) > MOST_CHARS or run in found:
             continue
         kind = kind_of(run)
@@ -53,12 +53,12 @@ def names_in(text: str) -> dict[str, Kind]:
 
 @lru_cache(maxsize=16_384)
 def names_in_line(line: str) -> Mapping[str, Kind]:
-    """The same of one line, which is heard once and may be chosen from soon after."""
+    """`names_in` of one line, cached: lines are read when added and again when chosen."""
     return MappingProxyType(names_in(line))
 
 
 def kind_of(run: str) -> Kind | None:
-    """What sort of name a run of characters is; None for a plain word."""
+    """The kind of name a run of characters is; None for a plain word."""
     if run.isalpha():
         return Kind.OTHER if not run.islower() and _HUMP.search(run) else None
     if "/" in run:
@@ -78,7 +78,7 @@ def kind_of(run: str) -> Kind | None:
 
 
 def _inner(run: str, kind: Kind) -> list[tuple[str, Kind]]:
-    """Names inside a longer one that are used alone, too: the file of a path, what is assigned or imported."""
+    """Names inside a longer one that also occur alone: the file of a path, the parts of a dotted name."""
     if kind is Kind.PATH:
         pieces = [run.rsplit("/", 1)[-1], run.partition("://")[2]]
     elif kind is Kind.NUMBER or not _JOINT.search(run):
@@ -90,7 +90,7 @@ def _inner(run: str, kind: Kind) -> list[tuple[str, Kind]]:
 
 
 def parts_of(name: str) -> frozenset[str]:
-    """The words a name is made of, in small letters."""
+    """The words in a name, in lower case."""
     pieces = (piece.lower() for piece in _PIECES.findall(name))
     return frozenset(piece for piece in pieces if len(piece) >= LEAST_PART_CHARS)
 

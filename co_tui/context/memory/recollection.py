@@ -1,4 +1,4 @@
-"""What comes back when a request is rewritten: lines that left the context and bear on the newest step (G10)."""
+"""Recollection (G10): find lines that left the context and are relevant to the newest step."""
 
 import heapq
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ from co_tui.context.memory.excerpts import Chooser, Excerpts, Sources, lines_wit
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
 from co_tui.context.memory.transcript_lines import bare_line, bare_lines
-from co_tui.context.turns import stands_in
+from co_tui.context.turns import is_replacement
 from co_tui.events.content import prompt_text
 
 COMMON: Final = 100
-"""A word that is in more names than this tells nothing."""
+"""A word in more names than this is ignored."""
 MOST_NAMES: Final = 150
 NAMES_A_MESSAGE: Final = 200
 RECOLLECTED_FROM_EARLIER: Final = (
@@ -24,7 +24,7 @@ RECOLLECTED_FROM_EARLIER: Final = (
 
 
 def newest_messages(live: Sequence[ModelMessage]) -> int:
-    """How many are the newest step: the last reply and what came after it."""
+    """The number of messages in the newest step: the last reply and what follows."""
     for back, message in enumerate(reversed(live), 1):
         if isinstance(message, ModelResponse):
             return back
@@ -32,7 +32,7 @@ def newest_messages(live: Sequence[ModelMessage]) -> int:
 
 
 def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
-    """The lines of what is gone that share words of their names with the newest step."""
+    """Lines of messages that left, whose names share words with the newest step."""
     with sources.ledger.lock:
         return _recollected(sources, live, budget_tokens)
 
@@ -40,27 +40,27 @@ def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: flo
 def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
     ledger, gone = sources.ledger, sources.gone
     weights = _relevant(ledger, newest_messages(live))
-    taken = {excerpt.place for excerpt in carried_in(live)}
-    shown = {line for text in stand_in_texts(live) for line in bare_lines(text)}
-    found = [excerpt for excerpt in lines_with(sources, weights) if excerpt.place not in taken]
+    taken = {excerpt.position for excerpt in carried_in(live)}
+    shown = {line for text in replacement_texts(live) for line in bare_lines(text)}
+    found = [excerpt for excerpt in lines_with(sources, weights) if excerpt.position not in taken]
     lines = [weighed_line(excerpt) for excerpt in found if bare_line(excerpt.text) not in shown]
     there = names_there(ledger, gone)
-    for text in stand_in_texts(live):
+    for text in replacement_texts(live):
         there.update(dict.fromkeys(names_in(text), 1))
     chooser = Chooser(weights, there)
     chooser.choose(lines, budget_tokens)
     return Excerpts(tuple(sorted(chooser.chosen)))
 
 
-def stand_in_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
-    """What stands for messages that are gone."""
+def replacement_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
+    """The texts that replace messages that left."""
     for message in live:
-        if stands_in(message):
+        if is_replacement(message):
             yield from (prompt_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
 
 
 def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:
-    """Names that share words with those of the newest messages; the rarer the word, the more it tells."""
+    """Names that share words with the newest messages; rarer words count more."""
     named = [name for names in ledger.names[-newest:] for name in names[:NAMES_A_MESSAGE]]
     found: dict[str, float] = {}
     for word in {word for name in named for word in parts_of(name)}:
@@ -69,5 +69,5 @@ def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:
             continue
         for name in names:
             found[name] = found.get(name, 0.0) + len(names) ** -0.5
-    weighed = {name: tells * ledger.weight(name) for name, tells in found.items()}
+    weighed = {name: relevance * ledger.weight(name) for name, relevance in found.items()}
     return {name: weighed[name] for name in heapq.nlargest(MOST_NAMES, weighed, key=weighed.__getitem__)}

@@ -1,4 +1,4 @@
-"""Messages as the lines that were said in them, each under who said it: what excerpts are chosen from."""
+"""Messages as lines with their speaker, from which excerpts are chosen."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -15,25 +15,25 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
-from co_tui.events.stored_messages import COMMAND, STANDS_FOR
+from co_tui.events.stored_messages import COMMAND, REPLACES
 from co_tui.inert import one_line
 
 LINE_CHARS: Final = 240
-"""A longer line is several."""
+"""Longer lines are split."""
 NAME_CHARS: Final = 60
-NO_HEADING: Final = "› "
-"""Before a line that looks like a heading of ours."""
+NOT_A_HEADING: Final = "› "
+"""Prefix of a line that could be mistaken for one of our headings."""
 USER: Final = "user"
 MODEL: Final = "assistant"
-"""Roles, and never "you": who reads a summary may be the model, the user, or a model that brings it up to date."""
+"""Roles, never "you": a summary may be read by the model, the user, or a model that updates it."""
 USER_RAN: Final = "user ran"
 CALLED: Final = " called with"
 SUMMARY_SAID: Final = "an earlier summary said"
 _OF_BEFORE: Final = {"you said": MODEL, "the user said": USER, "the user ran": USER_RAN}
 
 
-class Place(NamedTuple):
-    """A line: of which message, of which of its parts, and which one."""
+class LinePosition(NamedTuple):
+    """The position of a line in the transcript."""
 
     message: int
     part: int
@@ -41,79 +41,79 @@ class Place(NamedTuple):
 
 
 class Excerpt(NamedTuple):
-    """One line that was said, with where."""
+    """One line of the transcript with its position and speaker."""
 
-    place: Place
+    position: LinePosition
     by: str
     text: str
 
     @property
     def shown(self) -> str:
-        """As it stands under its heading; what could be taken for a heading is marked: no result speaks for others."""
+        """The line as shown, with a prefix if it could be mistaken for a heading and so forge a speaker."""
         first = self.text.lstrip()[:1]
-        return f"{NO_HEADING}{self.text}" if first in "[#*" or not first.isprintable() else self.text
+        return f"{NOT_A_HEADING}{self.text}" if first in "[#*" or not first.isprintable() else self.text
 
     def as_json(self) -> list[Any]:
-        return [*self.place, self.by, self.text]
+        return [*self.position, self.by, self.text]
 
     @classmethod
     def from_json(cls, value: Any) -> "Excerpt | None":
-        """None for what is no excerpt."""
+        """The stored excerpt; None if it is invalid."""
         match value:
             case [int(message), int(part), int(line), str(by), str(text)]:
-                return cls(Place(message, part, line), _named_now(by), text)
+                return cls(LinePosition(message, part, line), _current_speaker(by), text)
         return None
 
 
-def _named_now(by: str) -> str:
-    """Who said it, as summaries of today name it; those of before spoke to the model."""
+def _current_speaker(by: str) -> str:
+    """The speaker as summaries name it today; older summaries addressed the model."""
     called = by.removeprefix("you called ")
     return _OF_BEFORE.get(by, by) if called == by else f"{called}{CALLED}"
 
 
-class Said(NamedTuple):
-    """One part of a message: who said it, and the text."""
+class TranscriptPart(NamedTuple):
+    """One part of a message: its speaker and its text."""
 
     by: str
     text: str
     is_model: bool
 
 
-def said_in(message: ModelMessage) -> Iterator[Said]:
-    """What was said in a message, part by part; nothing for one that stands for others, or for hidden thoughts."""
+def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
+    """The parts of a message; none for replacements and for thinking."""
     if isinstance(message, ModelResponse):
         for part in message.parts:
             if isinstance(part, TextPart):
-                yield Said(MODEL, part.content, True)
+                yield TranscriptPart(MODEL, part.content, True)
             elif isinstance(part, ToolCallPart):
-                yield Said(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), True)
+                yield TranscriptPart(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), True)
         return
     metadata = message.metadata or {}
-    if STANDS_FOR not in metadata:
+    if REPLACES not in metadata:
         yield from _requested(message, is_command=COMMAND in metadata)
 
 
-def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[Said]:
+def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[TranscriptPart]:
     for part in message.parts:
         if isinstance(part, UserPromptPart) and is_command:
-            yield Said(USER_RAN, prompt_text(part.content), False)
+            yield TranscriptPart(USER_RAN, prompt_text(part.content), False)
         elif isinstance(part, UserPromptPart):
-            yield Said(USER, typed_text(part.content), False)
+            yield TranscriptPart(USER, typed_text(part.content), False)
             yield from (
-                Said(f"the file {one_line(name, NAME_CHARS)} says", text, False)
+                TranscriptPart(f"the file {one_line(name, NAME_CHARS)} says", text, False)
                 for name, text in attached_texts(part.content)
             )
         elif isinstance(part, ToolReturnPart | RetryPromptPart):
-            yield Said(f"{_name(part.tool_name or 'a check')} returned", content_text(part.content), False)
+            yield TranscriptPart(f"{_name(part.tool_name or 'a check')} returned", content_text(part.content), False)
 
 
 def _name(name: str) -> str:
-    """In a heading: whatever it is, it stays within."""
+    """A tool name that cannot break out of its heading."""
     return one_line(name, NAME_CHARS).replace("]", ")")
 
 
 def arguments_text(call: ToolCallPart) -> str:
-    """What was asked of a tool: each value on lines of its own, texts as they are."""
+    """The argument values of a call on separate lines, texts as they are."""
     try:
         values = call.args_as_dict().values()
     except (ValueError, AssertionError):
@@ -122,7 +122,7 @@ def arguments_text(call: ToolCallPart) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, long ones in pieces; empty ones count, so that a line keeps its number."""
+    """The lines of a text, long ones split. Empty lines are kept, so that line numbers are stable."""
     lines: list[str] = []
     for line in text.splitlines():
         lines += [line.rstrip()] if len(line) <= LINE_CHARS else _pieces(line)
@@ -130,14 +130,14 @@ def lines_of(text: str) -> list[str]:
 
 
 def bare_line(line: str) -> str:
-    """A line without our marker and surrounding blanks, for comparing a shown line with the original."""
-    return line.strip().removeprefix(NO_HEADING).strip()
+    """A line without our prefix and surrounding blanks, to compare shown lines with originals."""
+    return line.strip().removeprefix(NOT_A_HEADING).strip()
 
 
 def bare_lines(text: str) -> set[str]:
     """Every line of a text that shows excerpts, as `bare_line` has it."""
-    # Without the marker first: it makes a line of full length too long, and only its pieces would be found.
-    unmarked = (line.removeprefix(NO_HEADING) for line in text.splitlines())
+    # Remove the prefix first: it would make a full-length line too long and split it.
+    unmarked = (line.removeprefix(NOT_A_HEADING) for line in text.splitlines())
     return {bare_line(piece) for line in unmarked for piece in lines_of(line)}
 
 

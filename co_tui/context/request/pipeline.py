@@ -1,4 +1,4 @@
-"""Governs one conversation's context under a policy: what is measured, what is due, what is sent."""
+"""Manage the context of one conversation under a policy: measure, decide on compaction, fit requests."""
 
 import math
 import sys
@@ -18,38 +18,38 @@ from co_tui.context.memory.recollection import recollect
 from co_tui.context.policy import Policy, SummaryForm
 from co_tui.context.request.stages import Keep, Note, Stages
 from co_tui.context.request.tool_outputs import Memo
-from co_tui.context.request.truncate import NOTHING_HELD, Held, held_in, hold, truncate
+from co_tui.context.request.truncate import NOTHING_OMITTED, Omitted, omit, omitted_from, truncate
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import ByWindow, in_window
 
 LARGEST_SUMMARY_TOKENS = 20_000
 MOST_LEFT_SHARE = 0.5
-"""Of the window: a compaction leaves no more behind."""
+"""Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
-"""With less room than this, nothing is recollected."""
+"""Minimum room for a recollection."""
 FIXED_PART_SHARE = 0.85
-"""Of the window: when what no compaction can touch takes this much, compacting does not help."""
-USER_WORDS_SHARE = 0.4
-"""Of what a compaction may leave behind: as much as this for the user's own words."""
+"""Of the window: if what cannot be compacted takes this much, compaction does not help."""
+USER_MESSAGES_SHARE = 0.4
+"""Of the size of a replacement: for user messages."""
 
 _ALWAYS = range(sys.maxsize)
-"""Of whatever length the history is."""
+"""Histories of any length."""
 
 
 class Measured(NamedTuple):
-    """A history after repair and tool outputs, with its measurement. A value: later requests do not change it."""
+    """A history after repair and shortened tool outputs, with its measurement. Immutable."""
 
     live: Sequence[ModelMessage]
     origins: Sequence[int | None]
-    """Which message of the history each one is; None for those that repair added."""
+    """The index of each message in the history; None for messages added by repair."""
     request: Sequence[ModelMessage]
     reading: Reading
     pinned: Collection[int] = ()
-    """Indexes in `live` of what every stage keeps."""
+    """Indexes of pinned messages in `live`."""
 
 
 class TruncationFigures(NamedTuple):
-    """What was left out of one request."""
+    """Sizes of a request before and after truncation."""
 
     pre_tokens: int
     post_tokens: int
@@ -58,19 +58,19 @@ class TruncationFigures(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A request as it will be sent, and its measurement."""
+    """A request ready to send, with its measurement."""
 
     messages: list[ModelMessage]
     reading: Reading
     truncation: TruncationFigures | None = None
     overshoot_tokens: int = 0
-    """By how much even the smallest request is too long; 0 when it fits."""
-    held: Held = NOTHING_HELD
-    """What is left out of it, as indexes of the request that was measured."""
+    """How many tokens the shortest possible request is over the limit; 0 if it fits."""
+    held: Omitted = NOTHING_OMITTED
+    """What was left out, as indexes of the measured request."""
 
 
 class Governor:
-    """One for each conversation, model and policy. Counts and remembers; changes nothing of what it is given."""
+    """One for each conversation, model and policy. Never changes the messages it is given."""
 
     def __init__(
         self,
@@ -79,29 +79,32 @@ class Governor:
         *,
         keep: Keep | None = None,
         meter: Meter | None = None,
-        resisting: range = range(0),
+        suppressed_lengths: range = range(0),
     ) -> None:
         self.policy = policy
         self.meter = meter or Meter()
         self._window = window
         self._stages = Stages(policy, keep)
         self._clipped: dict[int, Memo] = {}
-        self._words: tuple[Sequence[ModelMessage], user_messages.UserWords] = ((), user_messages.user_words_in(()))
-        """Of the messages that were looked through last: a compaction asks before and after its summary."""
-        self.resisting = resisting
-        """No automatic compaction while the history is so long: the last one was not worth it, or not wanted."""
+        self._words: tuple[Sequence[ModelMessage], user_messages.UserMessages] = (
+            (),
+            user_messages.user_messages_in(()),
+        )
+        """Cache of the last call: a compaction asks before and after its summary."""
+        self.suppressed_lengths = suppressed_lengths
+        """History lengths at which automatic compaction is suppressed: the last freed too little or was declined."""
 
     @property
     def window(self) -> Window:
         return self._window
 
     def use_window(self, window: Window) -> None:
-        """Take another window from the next measurement on."""
+        """Use another window from the next measurement on."""
         self._window = window
 
     @property
     def estimated_window_tokens(self) -> int:
-        """The window in tokens as we estimate them: what decides which tools there is room for."""
+        """The window in estimated tokens, which decides how many tools fit."""
         return estimated_window(self._window.tokens, self.meter.ratio)
 
     @property
@@ -119,31 +122,31 @@ class Governor:
         pinned: Collection[int] = (),
         note: Note | None = None,
     ) -> Measured:
-        """Repair the history, make its tool outputs smaller, and measure the request that gives.
+        """Repair the history, shorten its tool outputs, and measure the resulting request.
 
-        Histories of the same `lineage` only ever grow at their end: then this costs what was added since
-        the last request, not what the whole is long.
+        Histories of the same `lineage` only grow at their end, so this costs only what was added since the last
+        request.
         """
         staged = self._stages.run(history, lineage, pinned, note)
         reading = self.meter.read(staged.request, scaffold, self._window, same=staged.unchanged)
         return Measured(staged.live, staged.origins, staged.request, reading, staged.pinned)
 
-    def fit(self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD) -> Prepared:
-        """The last guard: what does not fit is left out of this request, and what is held out of it stays out."""
-        prepared = self.fitted(measured, scaffold, held)
+    def fit(self, measured: Measured, scaffold: Scaffold, held: Omitted = NOTHING_OMITTED) -> Prepared:
+        """Truncate the request if it does not fit; what was left out before stays out."""
+        prepared = self.fit_unsent(measured, scaffold, held)
         is_known = prepared.truncation is None and self.meter.is_measured_last(measured.request)
         self.meter.sent(prepared.messages, scaffold, same=len(prepared.messages) if is_known else 0)
         return prepared
 
-    def fitted(
-        self, measured: Measured, scaffold: Scaffold, held: Held = NOTHING_HELD, *, shortens: bool = True
+    def fit_unsent(
+        self, measured: Measured, scaffold: Scaffold, held: Omitted = NOTHING_OMITTED, *, shortens: bool = True
     ) -> Prepared:
-        """The same for a request that nobody sends; without `shortens`, no more is left out than was before."""
-        limit = self._truncated_to(measured) if shortens and self.policy.truncates else self.prompt_limit
+        """Like `fit`, for a request that is not sent; without `shortens`, nothing more is left out than before."""
+        limit = self._truncation_limit(measured) if shortens and self.policy.truncates else self.prompt_limit
         request = untouched = list(measured.request)
         reading = measured.reading
         if held and self.policy.truncates:
-            request = hold(request, held, self._clipped, measured.pinned)
+            request = omit(request, held, self._clipped, measured.pinned)
             reading = self.meter.read(request, scaffold, self._window)
         if shortens and self.policy.truncates and reading.most_tokens > limit:
             request, held = self._shorter(request, reading, measured, held, limit)
@@ -157,30 +160,30 @@ class Governor:
         overshoot_tokens = max(0, reading.current_tokens - self.prompt_limit)
         return Prepared(request, reading, truncation, overshoot_tokens, held)
 
-    def _truncated_to(self, measured: Measured) -> float:
-        """Where no compaction helps, what leaves room for a reply is left out at the mark where requests would wait."""
+    def _truncation_limit(self, measured: Measured) -> float:
+        """The length to truncate to: lower if no compaction helps, so that the reply has room."""
         if not self._window.known or not self.is_stuck(measured):
             return self.prompt_limit
-        waiting_share = self.situation(measured).marks.waiting_share or 1.0
-        return min(self.prompt_limit, waiting_share * self._window.tokens)
+        blocking_share = self.situation(measured).thresholds.blocking_share or 1.0
+        return min(self.prompt_limit, blocking_share * self._window.tokens)
 
     def _shorter(
-        self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Held, limit: float
-    ) -> tuple[list[ModelMessage], Held]:
-        # By so much the messages have to become smaller, whatever goes with them; the doubt shrinks with them.
+        self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Omitted, limit: float
+    ) -> tuple[list[ModelMessage], Omitted]:
+        # The messages must shrink by this much; the margin of error shrinks with them.
         excess = reading.most_tokens - limit * (1 - self.policy.truncation_headroom)
         room = sum(map(self.meter.tokens, request)) - excess * reading.current_tokens / reading.most_tokens
         fixed = {id(measured.request[index]) for index in measured.pinned}
         pinned = [index for index, message in enumerate(request) if id(message) in fixed]
         done = truncate(request, int(room), self.meter.tokens, self._clipped, pinned)
         chars = min(filter(None, (done.held.clipped_chars, held.clipped_chars)), default=0)
-        now = held_in(measured.request, done.messages, chars, self._clipped)
-        # What is clipped no further is clipped up to where it was.
+        now = omitted_from(measured.request, done.messages, chars, self._clipped)
+        # If nothing more was clipped, keep the earlier clipping position.
         return done.messages, now if done.held.clipped_chars else now._replace(clipped_upto=held.clipped_upto)
 
-    def places(self, request: Sequence[ModelMessage], measured: Measured) -> list[int | None]:
-        """Which message of what was measured each one of a request is; None for one that was added."""
-        known = {id(message): place for place, message in enumerate(measured.request)}
+    def measured_indexes(self, request: Sequence[ModelMessage], measured: Measured) -> list[int | None]:
+        """The index of each message of a request in the measured request; None for added messages."""
+        known = {id(message): index for index, message in enumerate(measured.request)}
         for chars in sorted(self._clipped, reverse=True):
             for message, shorter in self._clipped[chars].values():
                 if id(message) in known:
@@ -188,14 +191,14 @@ class Governor:
         return [known.get(id(message)) for message in request]
 
     def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
-        """The stages that made a message of the history smaller."""
+        """The stages that shortened a message of the history."""
         return self._stages.shortened_by(message)
 
     # Whether and what to compact
 
     def decide(self, measured: Measured) -> Plan | None:
-        """What the policy wants summarised now."""
-        return decide(self.situation(measured)) if len(measured.live) not in self.resisting else None
+        """The compaction the policy asks for now, if any."""
+        return decide(self.situation(measured)) if len(measured.live) not in self.suppressed_lengths else None
 
     def situation(self, measured: Measured) -> Situation:
         return Situation(
@@ -209,103 +212,102 @@ class Governor:
         )
 
     def is_stuck(self, measured: Measured) -> bool:
-        """Whether a request that is as long as it may be goes out without a compaction, since none could end well."""
+        """Whether a request past the blocking threshold is sent without a compaction because none would help."""
         situation = self.situation(measured)
-        return is_stuck(situation) or (self.is_stopped and situation.is_past_waiting_mark)
+        return is_stuck(situation) or (self.is_stopped and situation.is_past_blocking_threshold)
 
     def is_fixed(self, measured: Measured) -> bool:
-        """Whether what no compaction can touch nearly fills the window: then compacting again and again is no help."""
+        """Whether instructions, tools and pinned messages nearly fill the window, so that compaction cannot help."""
         reading = measured.reading
         pinned = sum(self.meter.tokens(measured.live[index]) for index in measured.pinned)
         return reading.fixed_tokens + pinned >= FIXED_PART_SHARE * reading.window.tokens
 
-    def resist(self, messages: int) -> None:
-        """Leave a conversation of that length alone until something was added to it, or it was cut."""
-        self.resisting = range(messages, messages + self.policy.min_compaction_messages + 1)
+    def suppress_at(self, messages: int) -> None:
+        """Suppress automatic compaction at about this length, until messages are added or removed."""
+        self.suppressed_lengths = range(messages, messages + self.policy.min_compaction_messages + 1)
 
     @property
     def is_stopped(self) -> bool:
-        return self.resisting == _ALWAYS
+        return self.suppressed_lengths == _ALWAYS
 
     def stop(self) -> None:
-        """No automatic compaction, however long the conversation gets."""
-        self.resisting = _ALWAYS
+        """Suppress automatic compaction at any length."""
+        self.suppressed_lengths = _ALWAYS
 
-    # What comes back
+    # Recollection
 
     def recollect(self, measured: Measured, reading: Reading, sources: Sources) -> Excerpts:
-        """The lines no longer in a request of that reading that bear on its newest step, if there is room for any."""
+        """Lines that left the request and are relevant to its newest step, if there is room for any."""
         room = self.prompt_limit * (1 - self.policy.truncation_headroom) - reading.most_tokens
         budget = min(self._share(self.policy.recollection_share), room)
         if budget < LEAST_NOTE_TOKENS:
             return Excerpts()
         return recollect(sources, measured.live, budget / self.meter.ratio)
 
-    # What a compaction leaves
+    # Replacements
 
     @property
     def summary_tokens(self) -> int:
-        """How much a compaction may leave behind."""
+        """The maximum size of what replaces a cut."""
         return int(min(self._share(self.policy.summary_share), LARGEST_SUMMARY_TOKENS))
 
     def _share(self, share: float | ByWindow) -> float:
-        """So many tokens of the window."""
+        """A share of the window in tokens."""
         return in_window(share, self._window.tokens) * self._window.tokens
 
-    def room_beside(self, kept_tokens: float) -> float:
-        """What a compaction may leave behind when so much stays, so that the window is as full as it may be."""
+    def room_for_replacement(self, kept_tokens: float) -> float:
+        """The room for a replacement when `kept_tokens` stay, by the policy's share for a compacted window."""
         room = self._share(self.policy.compacted_share) - kept_tokens
         return min(room, MOST_LEFT_SHARE * self._window.tokens, LARGEST_SUMMARY_TOKENS)
 
     def form_of(self, trigger: Trigger) -> SummaryForm:
-        """What stands where messages stood, for a compaction of that trigger."""
+        """The form of the replacement for a compaction with that trigger."""
         return self.policy.form_for(on_demand=trigger is Trigger.MANUAL)
 
-    def words_of(
+    def user_messages_for(
         self, messages: Sequence[ModelMessage], form: SummaryForm, room_tokens: float = math.inf
-    ) -> user_messages.UserWords | None:
-        """What of the user's words goes on beside the summary, when the form has a place for them; `room_tokens` is for
-        both."""
+    ) -> user_messages.UserMessages | None:
+        """The user messages to keep with the summary, if the form has a section for them; `room_tokens` is for both."""
         if form is not SummaryForm.FULL:
             return None
         known, words = self._words
         if len(known) != len(messages) or not all(map(is_, known, messages)):
-            words = user_messages.user_words_in(messages)
+            words = user_messages.user_messages_in(messages)
             self._words = (list(messages), words)
-        room = USER_WORDS_SHARE * min(self.summary_tokens, room_tokens)
-        return user_messages.within(words, room / self.meter.ratio)
+        room = USER_MESSAGES_SHARE * min(self.summary_tokens, room_tokens)
+        return user_messages.fitting(words, room / self.meter.ratio)
 
     def fallback_plan(self, measured: Measured, plan: Plan) -> Plan | None:
-        """What is replaced when there is no summary; None when all of it stays within the fallback's limits."""
+        """The plan if there is no summary; None if everything is within the fallback's limits."""
         cut = fallback_cut(self.situation(measured), plan.cut)
         return plan._replace(cut=cut) if cut else None
 
     def replace(
         self, measured: Measured, plan: Plan, digest: Digest | None, *, extras: Mapping[str, str] | None = None
     ) -> Replacement:
-        """What stands in place of what is due, with that told of it."""
+        """The replacement for a plan; without a digest, a marker."""
         live = measured.live
         if plan.texts_only:
             return replacement.difference(live, cuts.first_and_last_texts(live))
         form = self.form_of(plan.cut.trigger)
-        words = self.words_of([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
+        words = self.user_messages_for([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
         return replacement.build(form, live, plan.cut, digest, words=words, extras=extras, pinned=measured.pinned)
 
     def frees_enough(self, measured: Measured, done: Replacement) -> bool:
-        """A compaction that frees less than a tenth is not worth its loss."""
+        """Whether a rewrite frees a tenth of the conversation."""
         return self.freed(measured, done) >= LEAST_FREED * max(1, measured.reading.conversation_tokens)
 
     def freed(self, measured: Measured, done: Replacement) -> float:
-        """By how many tokens a rewrite makes the history smaller."""
+        """How many tokens a rewrite frees."""
         held = sum(self.meter.tokens(measured.live[index]) for index in done.replaced)
         return held - sum(self.meter.tokens(message) for message in done.messages)
 
     def release(self, messages: Sequence[ModelMessage]) -> None:
-        """Let go of all that is remembered of messages that are not among these."""
+        """Drop everything cached for other messages."""
         self._stages.release(messages)
         self.meter.release(messages)
         self._clipped.clear()
-        self._words = ((), user_messages.user_words_in(()))
+        self._words = ((), user_messages.user_messages_in(()))
 
 
 def replaced_in_history(measured: Measured, done: Replacement) -> tuple[int, ...]:

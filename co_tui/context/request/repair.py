@@ -1,4 +1,4 @@
-"""Keeps calls and returns in pairs: providers reject a return without its call, and a call without its return."""
+"""Keep calls and returns paired: providers reject a return without its call, and a call without its return."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ INTERRUPTED = "Interrupted by user."
 
 
 class Repaired(NamedTuple):
-    """Messages that can be sent, and which message of the input each one is; None for those that were added."""
+    """Messages that can be sent, and the index of each in the input; None for added ones."""
 
     messages: list[ModelMessage]
     origins: list[int | None]
@@ -34,7 +34,7 @@ def repair(messages: Sequence[ModelMessage], pending: Collection[str] = ()) -> l
 
 
 def repair_traced(messages: Sequence[ModelMessage], pending: Collection[str] = ()) -> Repaired:
-    """As `repair`, telling where each message came from.
+    """Like `repair`, with the origin of each message.
 
     Pairing goes by position: the answers to a response's calls are in the requests that follow it, up to
     the next response or prompt. Real transcripts reuse call ids, so an id alone identifies nothing.
@@ -66,7 +66,7 @@ def repair_traced(messages: Sequence[ModelMessage], pending: Collection[str] = (
 
 
 def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
-    """The calls of the last step that nobody has answered yet; none once a prompt followed them."""
+    """The unanswered calls of the last step; none once a prompt followed them."""
     calls = _OpenCalls()
     for message in last_step(messages):
         if isinstance(message, ModelResponse):
@@ -77,7 +77,7 @@ def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
 
 
 def last_step(messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
-    """The last response with the answers to its calls; nothing when a prompt came after it."""
+    """The last response with the answers to its calls; empty if a prompt came after it."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if isinstance(message, ModelResponse):
@@ -88,7 +88,7 @@ def last_step(messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
 
 
 def _divided(message: ModelRequest, calls: "_OpenCalls") -> tuple[list[ModelRequestPart], list[ModelRequestPart]]:
-    """The answers to open calls, and what answers nothing; answers that nobody waits for are in neither."""
+    """The answers to open calls, and the other parts; answers without an open call are in neither."""
     answers: list[ModelRequestPart] = []
     others: list[ModelRequestPart] = []
     for part in message.parts:
@@ -101,14 +101,14 @@ def _divided(message: ModelRequest, calls: "_OpenCalls") -> tuple[list[ModelRequ
 
 
 class _OpenCalls:
-    """The calls of one response that nobody has answered yet."""
+    """The unanswered calls of one response."""
 
     def __init__(self, response: ModelResponse | None = None) -> None:
         self._calls: list[ToolCallPart] = list(response.tool_calls) if response else []
         self._timestamp: datetime | None = response.timestamp if response else None
 
     def take(self, call_id: str) -> bool:
-        """Whether the answer belongs to one of the calls, which is then closed."""
+        """Close the call with this id; whether there was one."""
         for index, call in enumerate(self._calls):
             if call.tool_call_id == call_id:
                 del self._calls[index]
@@ -120,11 +120,11 @@ class _OpenCalls:
         return list(self._calls)
 
     def leave_open(self, pending: Collection[str]) -> None:
-        """Let the calls with these ids wait for their answers."""
+        """Keep the calls with these ids open."""
         self._calls = [call for call in self._calls if call.tool_call_id not in pending]
 
     def interrupted(self) -> list[ModelRequestPart]:
-        """An answer for each call that is left, saying that there is none; closes them all."""
+        """Close all open calls with an answer that says they were interrupted."""
         left, self._calls = self._calls, []
         assert self._timestamp is not None or not left
         return [
@@ -140,7 +140,7 @@ class _OpenCalls:
 
 
 def _close(messages: list[ModelMessage], origins: list[int | None], calls: _OpenCalls) -> None:
-    """Answer what is left open, in the request that holds its siblings' returns if there is one."""
+    """Answer open calls, in the request with the other returns if there is one."""
     missing = calls.interrupted()
     if not missing:
         return

@@ -1,4 +1,4 @@
-"""Repair and tool outputs over a history that grows, at the cost of what was added since the request before."""
+"""Repair a growing history and shorten its tool outputs, working only on what was added since the last request."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -16,46 +16,45 @@ from co_tui.events.stored_messages import RECOLLECTED
 
 T = TypeVar("T")
 Keep = Callable[[ToolReturnPart, str], str]
-"""Stores a tool result and gives the reference that stands for it."""
+"""Stores a tool result and returns the reference that replaces it."""
 
 
 class Note(NamedTuple):
-    """A text that stands beside a message of the history."""
+    """A text added to a message of the history."""
 
-    place: int
-    """The index of the message."""
+    message_index: int
     text: str
 
 
 class Staged(NamedTuple):
-    """A history after the stages that need no count."""
+    """A history after the stages that need no measurement."""
 
     live: Sequence[ModelMessage]
     """The history, repaired."""
     origins: Sequence[int | None]
-    """Which message of the history each one is; None for those that repair added."""
+    """The index of each message in the history; None for messages added by repair."""
     request: Sequence[ModelMessage]
-    """The same with its tool outputs made smaller."""
+    """The same with tool outputs shortened."""
     pinned: Collection[int]
-    """Indexes in `live` of what every stage keeps."""
+    """Indexes of pinned messages in `live`."""
     unchanged: int
-    """So many messages at the beginning of the request are those of the request before."""
+    """How many messages at the start of the request are those of the last request."""
 
 
 class _Settled(NamedTuple):
-    """What the request before leaves for the next one: what no stage will change any more."""
+    """The part of the last request that no stage will change any more."""
 
     lineage: object = None
     live: AppendOnly[ModelMessage] = AppendOnly()
     """Up to the last reply."""
     origins: AppendOnly[int | None] = AppendOnly()
     last_reply: int = 0
-    """Its index in the history; what stands before it is `live`."""
+    """Its index in the history; `live` is what precedes it."""
     request: AppendOnly[ModelMessage] = AppendOnly()
 
 
 class Stages:
-    """Runs them under a policy; remembers what each message became."""
+    """Runs the stages under a policy and caches the result for each message."""
 
     def __init__(self, policy: Policy, keep: Keep | None = None) -> None:
         self._policy = policy
@@ -73,7 +72,7 @@ class Stages:
         pinned: Collection[int] = (),
         note: Note | None = None,
     ) -> Staged:
-        """Histories of the same `lineage` only ever grow at their end."""
+        """Repair and shorten a history. Histories of the same `lineage` only grow at their end."""
         if note != self._note:
             self.forget()
             self._note = note
@@ -94,7 +93,7 @@ class Stages:
         return Staged(live, all_origins, request, kept, unchanged)
 
     def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
-        """The stages that made a message of the history smaller: `archive`, `trim`, `ends`."""
+        """The stages that shortened a message of the history: `archive`, `trim`, `ends`."""
         found = []
         for stage in ("archive", "trim", "ends"):
             known = self._memos[stage].get(id(message))
@@ -104,11 +103,11 @@ class Stages:
         return tuple(found)
 
     def forget(self) -> None:
-        """What was made last is not what the next request begins with."""
+        """Start the next request from scratch."""
         self._settled = _Settled()
 
     def release(self, messages: Sequence[ModelMessage]) -> None:
-        """Let go of what is remembered of messages that are not among these."""
+        """Drop everything cached for other messages."""
         live = {id(message) for message in messages}
         for memo in self._memos.values():
             for key in [key for key in memo if key not in live]:
@@ -118,7 +117,7 @@ class Stages:
     def _pin(
         self, live: Sequence[ModelMessage], origins: Sequence[int | None], pinned: Collection[int]
     ) -> Collection[int] | None:
-        """Where the pinned messages stand, known to all stages; None when that changed what was known before."""
+        """The indexes of pinned messages, registered with all stages; None if they changed."""
         if not pinned and not self._pinned:
             return ()
         kept = {n for n, origin in enumerate(origins) if origin in pinned}
@@ -128,63 +127,63 @@ class Stages:
         for memo in self._memos.values():
             for message in self._pinned:
                 memo.pop(id(message), None)
-            memo.update({id(message): (message, message) for message in messages})  # no stage makes it shorter
+            memo.update({id(message): (message, message) for message in messages})  # no stage shortens it
         self._pinned = messages
         return None
 
     def _add_note(self, note: Note, rest: list[ModelMessage], start: int, origins: Sequence[int | None]) -> None:
-        """Beside its message, where that is among those that follow `start`."""
-        place = next((n for n in range(len(origins) - 1, start - 1, -1) if origins[n] == note.place), None)
-        if place is None:
+        """Add the note to its message if that comes after `start`."""
+        index = next((n for n in range(len(origins) - 1, start - 1, -1) if origins[n] == note.message_index), None)
+        if index is None:
             return
-        message = rest[place - start]
+        message = rest[index - start]
         if self._noted is None or self._noted[0] is not message or self._noted[1] != note.text:
             self._noted = (message, note.text, with_note(message, note.text))
-        rest[place - start] = self._noted[2]
+        rest[index - start] = self._noted[2]
 
     def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         policy, upto = self._policy, latest_prompt(messages) or 0
-        # First of all, since a reference names the result as it is in the log.
+        # First, because a reference refers to the result as logged.
         rest = archive(messages, policy.archive_over_chars, self._keep, upto, self._memos["archive"])
         rest = trim(rest, policy.tool_output_trim_chars, self._memos["trim"])
         return keep_ends(rest, policy.head_tail_chars, self._memos["ends"])
 
 
 def _joined(beginning: AppendOnly[T], end: list[T]) -> Sequence[T]:
-    """As one; an end alone is looked up quicker as what it is."""
+    """Both as one sequence; a plain list is faster if there is no beginning."""
     return Joined(beginning, end) if beginning else end
 
 
 def _after(
     settled: _Settled, history: Sequence[ModelMessage], tail: Repaired, rest: list[ModelMessage], lineage: object
 ) -> _Settled:
-    """Only what follows the last reply can change with the next request, and what no longer counts as recent."""
+    """What is settled after this request: everything before the last reply that is no longer recent."""
     last = next((n for n in range(len(history) - 1, -1, -1) if isinstance(history[n], ModelResponse)), None)
     if last is None or lineage is None:
         return _Settled()
-    place = next(n for n in range(len(tail.origins) - 1, -1, -1) if tail.origins[n] == last)
-    live = settled.live.extend(tail.messages[:place])
+    index = next(n for n in range(len(tail.origins) - 1, -1, -1) if tail.origins[n] == last)
+    live = settled.live.extend(tail.messages[:index])
     before, whole = len(settled.live), Joined(settled.live, tail.messages)
-    final = min(before + place, latest_prompt(whole) or 0, max(0, len(whole) - RECENT_MESSAGES))
+    final = min(before + index, latest_prompt(whole) or 0, max(0, len(whole) - RECENT_MESSAGES))
     request = settled.request.extend(rest[: max(0, final - len(settled.request))])
-    return _Settled(lineage, live, settled.origins.extend(tail.origins[:place]), last, request)
+    return _Settled(lineage, live, settled.origins.extend(tail.origins[:index]), last, request)
 
 
 def with_note(message: ModelMessage, text: str) -> ModelMessage:
-    """The message with a note after all that was said in it."""
+    """The message with a note at its end."""
     if not isinstance(message, ModelRequest):
         return message
     note = UserPromptPart(text, timestamp=message.timestamp or datetime(1970, 1, 1, tzinfo=UTC))
     return replace(message, parts=[*message.parts, note], metadata={**(message.metadata or {}), RECOLLECTED: text})
 
 
-def parted(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
-    """A message that a note was added to, as it was, and the note alone."""
+def split_note(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
+    """Split a message with a note into the original message and the note."""
     metadata = {key: value for key, value in (message.metadata or {}).items() if key != RECOLLECTED}
     before = replace(message, parts=message.parts[:-1], metadata=metadata or None)
     return before, replace(message, parts=message.parts[-1:], metadata=None)
 
 
 def _reference(part: ToolReturnPart, text: str) -> str:
-    """Without a store: the beginning, and that there was more."""
+    """The reference without a store: the beginning, and the full length."""
     return f"[{part.tool_name}: {len(text)} chars archived]\n{text[:400]}"

@@ -1,4 +1,4 @@
-"""Making old tool results smaller: cut short, kept at both ends, or moved to an archive (G2)."""
+"""Shorten old tool results: trim, keep both ends, or archive (G2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,18 +12,18 @@ RECENT_MESSAGES = 2
 """The current exchange: never trimmed."""
 
 SMALLEST_ENDS_CHARS = 200
-"""Below this the notice would take more room than the ends."""
+"""Below this the notice would be longer than the ends."""
 
 Shorten = Callable[[ToolReturnPart, str], str | None]
-"""What a result becomes; None leaves it as it is."""
+"""The shortened result; None leaves it unchanged."""
 
 
 Memo = dict[int, tuple[ModelMessage, ModelMessage]]
-"""What each message became under one stage: id → (the message, its shorter form). Work is done once a message."""
+"""Cache of one stage: message id → (the message, its shortened form)."""
 
 
 def trim(messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | None = None) -> list[ModelMessage]:
-    """In all but the last two messages, long results become their beginning and a note of their length."""
+    """Cut long results to their beginning and a note of their length, except in the last two messages."""
     if not limit_chars:
         return list(messages)
 
@@ -36,7 +36,7 @@ def trim(messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | None =
 
 
 def keep_ends(messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | None = None) -> list[ModelMessage]:
-    """In earlier turns, long results keep their beginning and end; the current turn is untouched."""
+    """Cut long results of earlier turns to their beginning and end; the current turn is untouched."""
     if not limit_chars:
         return list(messages)
 
@@ -47,7 +47,7 @@ def keep_ends(messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | N
 
 
 def ends_of(text: str, limit_chars: int) -> str | None:
-    """Beginning and end with a notice between them, within the limit; None when it fits as it is."""
+    """Beginning and end with a notice between them, within the limit; None if the text fits."""
     limit_chars = max(limit_chars, SMALLEST_ENDS_CHARS)
     if len(text) <= limit_chars:
         return None
@@ -63,7 +63,7 @@ def archive(
     upto: int,
     memo: Memo | None = None,
 ) -> list[ModelMessage]:
-    """Before `upto`, large results are stored whole by `keep`, and a reference it returns stands for them."""
+    """Store large results before `upto` with `keep`, and replace them by the reference it returns."""
 
     def shorten(part: ToolReturnPart, text: str) -> str | None:
         return keep(part, text) if len(text) > over_chars else None
@@ -74,7 +74,7 @@ def archive(
 def shortened(
     messages: Sequence[ModelMessage], upto: int, shorten: Shorten, memo: Memo | None = None
 ) -> list[ModelMessage]:
-    """The messages with the results before `upto` made shorter; the others are the same objects."""
+    """The messages with results before `upto` shortened; unchanged messages are the same objects."""
     memo = {} if memo is None else memo
     result = list(messages)
     for index in range(min(max(0, upto), len(result))):
@@ -95,12 +95,12 @@ def _shortened(message: ModelRequest, shorten: Shorten) -> ModelRequest:
             files = files_in(part.content)
             shorter = shorten(part, content_text(without_files(part.content) if files else part.content))
             if shorter is not None:
-                # `replace` is typed by all fields of the part, of which some are made by itself.
+                # `replace` is typed with all fields of the part, including those set by its `__init__`.
                 parts[index] = replace(part, content=[shorter, *files] if files else shorter)  # type: ignore[arg-type]
                 changed = True
     return replace(message, parts=parts) if changed else message
 
 
 def _is_trimmed(text: str, limit_chars: int) -> bool:
-    """Trimming twice must change nothing: the note itself makes a trimmed text longer than the limit."""
+    """Trimming twice must change nothing, though the note makes a trimmed text longer than the limit."""
     return text[limit_chars:].startswith("\n[…truncated, ") and text.endswith(" chars total]")

@@ -1,4 +1,4 @@
-"""The last guard before sending (G4): leaves out of one request what does not fit. The log keeps everything."""
+"""Truncation (G4): leave out of one request what does not fit. The log keeps everything."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
@@ -7,48 +7,48 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.request.repair import repair
 from co_tui.context.request.tool_outputs import Memo, Shorten, ends_of, shortened
-from co_tui.context.turns import kept_by_rule, latest_prompt, stands_in, steps, turn_starts
+from co_tui.context.turns import is_replacement, kept_by_rule, latest_prompt, steps, turn_starts
 
 CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
-"""How far the current turn's own results are clipped, step by step, when nothing older is left to leave out."""
+"""Length limits for results of the current turn, tried in order when nothing older is left to remove."""
 
 
-class Held(NamedTuple):
-    """What was left out of a request, and stays out of the next ones, so that these begin as it did."""
+class Omitted(NamedTuple):
+    """What was left out of a request. It stays out of later ones, so that they keep the cached prefix."""
 
     left_out: frozenset[int] = frozenset()
-    """Indexes of messages."""
+    """Indexes of the messages left out."""
     clipped_chars: int = 0
-    """Results of messages up to `clipped_upto` are clipped to this; 0 when none is."""
+    """Results of messages up to `clipped_upto` are clipped to this length; 0 if none is."""
     clipped_upto: int = -1
 
     def __bool__(self) -> bool:
         return bool(self.left_out or self.clipped_chars)
 
 
-NOTHING_HELD = Held()
+NOTHING_OMITTED = Omitted()
 
 
 class Truncated(NamedTuple):
-    """A request that fits, or the smallest there is."""
+    """A request that fits, or the shortest possible one."""
 
     messages: list[ModelMessage]
     removed: int
     fits: bool
-    held: Held = NOTHING_HELD
-    """What of the messages it was made from is out."""
+    held: Omitted = NOTHING_OMITTED
+    """What was left out of the input."""
 
 
-def hold(
-    messages: Sequence[ModelMessage], held: Held, memos: dict[int, Memo], pinned: Collection[int] = ()
+def omit(
+    messages: Sequence[ModelMessage], held: Omitted, memos: dict[int, Memo], pinned: Collection[int] = ()
 ) -> list[ModelMessage]:
-    """The messages without what is held out of them."""
+    """The messages without what was left out before."""
     upto = held.clipped_upto + 1
     clipped = list(messages)
     if held.clipped_chars:
         fixed = {id(messages[index]) for index in pinned}
         for chars in CLIPPED_RESULT_CHARS:
-            if chars >= held.clipped_chars:  # step by step, as it was done first: the words are to be the same
+            if chars >= held.clipped_chars:  # step by step as at first, so that the clipped texts are identical
                 clipped[:upto] = _clipped(clipped[:upto], chars, memos, fixed)
     return repair([message for index, message in enumerate(clipped) if index not in held.left_out])
 
@@ -60,10 +60,10 @@ def truncate(
     memos: dict[int, Memo] | None = None,
     pinned: Collection[int] = (),
 ) -> Truncated:
-    """Within `room_tokens`: first older replies with their results go, then older prompts, oldest first.
+    """Fit `room_tokens`: remove older replies with their results, then older prompts, oldest first.
 
-    System messages, the latest prompt and what is pinned always stay. When all that is older is gone, the
-    results of the current turn are clipped, then its oldest steps go.
+    System messages, the latest prompt and pinned messages always stay. When nothing older is left, the results of
+    the current turn are clipped, then its oldest steps removed.
     """
     sizes = [tokens(message) for message in messages]
     total = sum(sizes)
@@ -96,7 +96,7 @@ def truncate(
     fixed = {id(messages[index]) for index in pinned}
     memos = {} if memos is None else memos
     done = _current_turn(left, room_tokens, tokens, len(messages), memos, fixed)
-    return done._replace(held=held_in(messages, done.messages, done.held.clipped_chars, memos))
+    return done._replace(held=omitted_from(messages, done.messages, done.held.clipped_chars, memos))
 
 
 def _current_turn(
@@ -107,7 +107,7 @@ def _current_turn(
     memos: dict[int, Memo],
     fixed: Collection[int],
 ) -> Truncated:
-    """Make the turn under way fit, when it alone is too long."""
+    """Make the current turn fit if it is too long by itself."""
     clipped_chars = 0
     for limit_chars in CLIPPED_RESULT_CHARS:
         if _fits(messages, room_tokens, tokens):
@@ -117,8 +117,8 @@ def _current_turn(
     prompt = latest_prompt(messages)
     begin = prompt + 1 if prompt is not None else 0
     turn = steps(messages, begin, len(messages))
-    # What stands for earlier steps of the turn goes last of all.
-    turn += [(n, n + 1) for n in range(begin, len(messages)) if stands_in(messages[n])]
+    # Replacements of earlier steps of the turn are removed last.
+    turn += [(n, n + 1) for n in range(begin, len(messages)) if is_replacement(messages[n])]
     gone: set[int] = set()
     total = sum(tokens(message) for message in messages)
     for start, stop in turn:
@@ -130,7 +130,7 @@ def _current_turn(
             gone.add(index)
             total -= tokens(messages[index])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
-    return Truncated(left, before - len(left), _fits(left, room_tokens, tokens), Held(clipped_chars=clipped_chars))
+    return Truncated(left, before - len(left), _fits(left, room_tokens, tokens), Omitted(clipped_chars=clipped_chars))
 
 
 def _clipped(
@@ -141,15 +141,15 @@ def _clipped(
     return shortened(messages, len(messages), _clip_to(limit_chars), memo)
 
 
-def held_in(
+def omitted_from(
     messages: Sequence[ModelMessage], request: Sequence[ModelMessage], clipped_chars: int, memos: dict[int, Memo]
-) -> Held:
-    """What is out of a request that was made of these messages; a clipped one is still in it."""
+) -> Omitted:
+    """What a request built from these messages leaves out; clipped messages are still in it."""
     kept = {id(message) for message in request}
     for chars in sorted(memos):
         kept |= {key for key, (_, shorter) in memos[chars].items() if id(shorter) in kept}
     out = frozenset(index for index, message in enumerate(messages) if id(message) not in kept)
-    return Held(out, clipped_chars, len(messages) - 1 if clipped_chars else -1)
+    return Omitted(out, clipped_chars, len(messages) - 1 if clipped_chars else -1)
 
 
 def _clip_to(limit_chars: int) -> Shorten:

@@ -1,17 +1,26 @@
-"""Every fact a session can record or announce. A new one is a class in this room and its name in `Fact`."""
+"""Every fact a session can log or announce. To add one, write a class in this package and list it in `Fact`."""
 
 from typing import TypeAlias, get_args
 
 from co_tui.events.facts import agents, board, context, conversation, life
 from co_tui.events.facts.base import Announced, DeclaredFact, Json, Logged
+from co_tui.events.symbols import EntryKind, EntryStyle
+from co_tui.events.wording import ExportEntry, long, short
 
 
 class Unknown(Logged):
-    """An event this version does not know, kept exactly as it was written."""
+    """An event of a newer version, kept exactly as written."""
 
     type: str
     version: int
     payload: Json
+    ENTRY = EntryStyle("?", EntryKind.SESSION)
+
+    def timeline_text(self) -> str:
+        return f"something newer\n{short(self.type)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(long(self.type))
 
 
 Fact: TypeAlias = (
@@ -61,16 +70,16 @@ Fact: TypeAlias = (
     | agents.PlanChanged
     | Unknown
 )
-"""The one list: everything that has to know all facts takes them from here."""
+"""The only list of facts: everything that needs all of them reads it from here."""
 
 BY_TYPE: dict[str, type[DeclaredFact]] = {kind.TYPE: kind for kind in get_args(Fact) if kind.TYPE}
 
 
 def agent_of(fact: Fact) -> str:
-    """The delegation a fact belongs to; empty for the main agent's, and for those of nobody's."""
+    """The delegation a fact belongs to; empty for the main agent and for facts without an agent."""
     return str(getattr(fact, "agent", ""))
 
 
 def is_durable(fact: Fact) -> bool:
-    """Whether the fact belongs to the log; the others are only announced to who is listening."""
+    """Whether the fact is logged; the others are only announced to subscribers."""
     return not isinstance(fact, Announced)

@@ -1,14 +1,19 @@
-"""What agents may do, whom they ask to do it, and what they plan."""
+"""Approvals, delegations and plans."""
 
 from typing import Final, Literal
 
 from co_tui.events.facts.base import NOTHING, Json, Logged
+from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
+from co_tui.events.tool_calls import gist_of_call, request_label
+from co_tui.events.wording import ExportEntry, counted, long, short
+from co_tui.inert import one_line
 
 
 class ApprovalRequested(Logged):
-    """A tool call waits until somebody allows it. It is pending until it is decided."""
+    """A tool call waits for approval; it is pending until `ApprovalDecided`."""
 
     TYPE = "approval.requested"
+    ENTRY = EntryStyle("◔", EntryKind.WORK, EntryWeight.NOTABLE)
     call_id: str
     tool: str
     arguments: Json = NOTHING
@@ -17,50 +22,94 @@ class ApprovalRequested(Logged):
     agent: str = ""
     turn: int = 0
 
+    def timeline_text(self) -> str:
+        about = gist_of_call(self.tool, self.arguments) or self.what  # a diff says little in one line
+        return f"{request_label(self.tool)}\n{short(about)}"
+
+    def export_entry(self) -> None:
+        """The decision is exported."""
+
 
 class ApprovalDecided(Logged):
-    """Whether the call may run, and what else that allows."""
+    """Whether the call may run, and which rules the decision adds."""
 
     TYPE = "approval.decided"
     call_id: str
     approved: bool
     by: str = ""
-    """Who said so: the user, an option of the command line, an earlier answer, or nobody."""
+    """Who decided: the user, a command-line option or an earlier answer; empty if no one did."""
     scope: Literal["once", "session", "project", "pattern"] = "once"
-    """How long the answer holds. `pattern` is what older versions wrote for `project`."""
+    """How long the answer applies. Older versions wrote `pattern` for `project`."""
     rules: tuple[str, ...] = ()
-    """What it allows from now on, as permission rules."""
+    """The permission rules it adds."""
     pattern: str = ""
-    """What older versions wrote in place of rules."""
+    """Written by older versions instead of rules."""
     mode: str = ""
     """For an accepted plan: the mode in which the work continues."""
     reason: str = ""
     agent: str = ""
     """Whose call it is: two agents may use the same id."""
 
+    def entry(self) -> EntryStyle:
+        if self.approved:
+            return EntryStyle("✓", EntryKind.WORK)
+        return EntryStyle("✗", EntryKind.WORK, EntryWeight.NOTABLE)
 
-PATH_SIGN: Final = "/"
-"""In the name of a delegation: before it stands the delegation that asked for this one."""
+    def timeline_text(self) -> str:
+        by = one_line(self.by, 20)
+        if not self.approved:
+            return f"denied\n{short(self.reason) or 'by ' + (by or 'nobody')}"
+        if self.mode:
+            return "plan accepted"
+        return f"allowed\n{self._span()}{f', by {by}' if self.by else ''}"
+
+    def _span(self) -> str:
+        allowed = one_line(", ".join(self.rules) or self.pattern, 40)
+        if self.scope == "session":
+            return f"this session: {allowed}"
+        return f"always: {allowed}" if self.scope in ("project", "pattern") else "once"
+
+    def export_entry(self) -> ExportEntry:
+        by = f" by {long(self.by)}" if self.by else ""
+        return ExportEntry(f"Allowed{by}") if self.approved else ExportEntry(f"Refused{by}", self.reason)
+
+
+DELEGATION_SEPARATOR: Final = "/"
+"""Separates the name of a delegation from that of its parent, which comes first."""
 
 
 class ApprovalRevoked(Logged):
-    """What was allowed beyond one call is asked about again."""
+    """A permission rule was withdrawn; calls it allowed need approval again."""
 
     TYPE = "approval.revoked"
+    ENTRY = EntryStyle("↶", EntryKind.WORK)
     rule: str = ""
     tool: str = ""
-    """What older versions wrote in place of a rule, with its pattern."""
+    """Written by older versions instead of a rule, together with `pattern`."""
     pattern: str = ""
+
+    def timeline_text(self) -> str:
+        return f"revoked\n{short(self.rule or f'{self.tool} {self.pattern}')}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry("What was always allowed is asked about again")
 
 
 class DelegationStart(Logged):
-    """An agent was asked to do a part of the work; `agent` names this delegation, `name` who was asked."""
+    """An agent started a subtask; `agent` identifies this delegation, `name` is the agent's name."""
 
     TYPE = "delegation.start"
+    ENTRY = EntryStyle("↳", EntryKind.WORK)
     agent: str
     name: str = ""
     task: str = ""
     call_id: str = ""
+
+    def timeline_text(self) -> str:
+        return f"delegated to {one_line(self.name or self.agent, 40)}\n{short(self.task)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"{long(self.name or self.agent)} was asked", self.task)
 
 
 class DelegationEnd(Logged):
@@ -71,10 +120,28 @@ class DelegationEnd(Logged):
     """Why it failed; empty on success."""
     usage: Json = NOTHING
     cost: float | None = None
-    """Of all its requests together; each of them was counted when it was answered."""
+    """The sum over its requests, each of which was already counted when it was answered."""
+
+    def entry(self) -> EntryStyle:
+        return EntryStyle("✗", EntryKind.WORK, EntryWeight.BAD) if self.error else EntryStyle("↲", EntryKind.WORK)
+
+    def timeline_text(self) -> str:
+        return f"{one_line(self.agent, 40)} ended\n{short(self.error or self.outcome)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"{long(self.agent)} ended", self.error or self.outcome)
 
 
 class PlanChanged(Logged):
     TYPE = "plan.changed"
+    ENTRY = EntryStyle("☑", EntryKind.WORK)
     steps: tuple[Json, ...]
     """All steps in order, each with its `text` and its `state`."""
+
+    def timeline_text(self) -> str:
+        done = sum(step.get("state") in ("done", "completed") for step in self.steps)
+        return f"plan changed\n{done} of {counted(len(self.steps), 'step')} done"
+
+    def export_entry(self) -> ExportEntry:
+        steps = (f"{step.get('state')}: {step.get('text')}" for step in self.steps)
+        return ExportEntry("The plan changed", "\n".join(steps))

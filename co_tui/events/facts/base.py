@@ -1,47 +1,75 @@
-"""What every fact is: a frozen record that says its type, its version, and whether it is logged.
+"""Base classes of facts: frozen records with a type, a version, and whether they are logged.
 
-A field whose name would be a Python keyword ends in an underscore; the JSON key does not.
-Adding a field with a default is compatible and keeps `VERSION`. A change of meaning raises `VERSION`
+A field named like a Python keyword ends in an underscore; its JSON key does not.
+Adding a field with a default is compatible and keeps `VERSION`. Changing what a field means raises `VERSION`
 and adds an upgrade to the class, so that older logs still replay.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
+from co_tui.events.symbols import EntryStyle
+from co_tui.events.wording import ExportEntry, long, short
 from co_tui.record import Record
 
 Json: TypeAlias = Mapping[str, Any]
 NOTHING: Final[Json] = {}
 
 Ref: TypeAlias = tuple[int, int]
-"""A message's identity: the seq of the event that brought it, and its index among that event's messages."""
+"""A message's identity: the seq of its event, and its index among that event's messages."""
 
 Upgrade: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class DeclaredFact(Record):
-    """What a class says of itself once; codec, log and readers take it from there.
+    """Declared once per class and read by the codec, the log and the readers.
 
-    Where a fact has the field `agent`, it is empty for the main agent, else the name of a delegation.
+    A field `agent` is empty for the main agent, otherwise it names a delegation.
     """
 
     TYPE: ClassVar[str] = ""
     VERSION: ClassVar[int] = 1
     UPGRADES: ClassVar[Mapping[int, Upgrade]] = {}
-    """Version → what turns that version's payload into the next one's."""
+    """Version → function that turns its payload into that of the next version."""
+    ENTRY: ClassVar[EntryStyle | None] = None
+    """How it appears on the timeline; None if it does not."""
+
+    def entry(self) -> EntryStyle | None:
+        """Overridden where `ENTRY` depends on the fields."""
+        return self.ENTRY
+
+    @property
+    def symbol(self) -> str:
+        """Empty if it is not on the timeline."""
+        style = self.entry()
+        return style.symbol if style else ""
+
+    def timeline_text(self) -> str:
+        """What happened on the first line, figures below; empty if it is not on the timeline."""
+        return ""
+
+    def export_entry(self) -> ExportEntry | None:
+        """What an exported conversation says about it; None for nothing."""
+        return None
 
 
 class Logged(DeclaredFact):
-    """A fact that the log keeps."""
+    """A fact that is logged. Each declares `ENTRY`, `timeline_text` and `export_entry`; test_facts.py checks that."""
 
 
 class Announced(DeclaredFact):
-    """A fact that is told to who is listening, and never logged."""
+    """A fact that is published to subscribers and never logged."""
 
 
 class Occurrence(Logged):
-    """Something that happened beside the conversation: what, where, and how it ended."""
+    """Something that happened outside the conversation: what, where, and the outcome."""
 
     what: str
     where: str = ""
     outcome: str = ""
+
+    def timeline_text(self) -> str:
+        return f"{short(self.what)}\n{short(self.outcome)}"
+
+    def export_entry(self) -> ExportEntry | None:
+        return ExportEntry(long(" · ".join(filter(None, (self.what, self.where, self.outcome)))))

@@ -1,35 +1,50 @@
-"""The context board: what a session began with, and what became of the board through it."""
+"""The context board: the notes a session starts with, and its changes to them."""
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Occurrence
+from co_tui.events.symbols import EntryKind, EntryStyle
+from co_tui.events.wording import ExportEntry, counted
 
 
 class BoardShown(Occurrence):
-    """The session begins with these learnings; its model is told them in every request, whatever becomes of the
-    board."""
+    """The session starts with these notes; they are part of every request, even if the board changes later."""
 
     TYPE = "board.shown"
+    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
     note: str
-    """As the model gets it."""
+    """As sent to the model."""
     entries: int = 0
     left_out: int = 0
-    """Older ones that found no room."""
+    """Older notes that did not fit."""
     tokens: int = 0
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The session begins with {counted(self.entries, 'note')} of earlier ones", self.note)
 
 
 class BoardChanged(Occurrence):
-    """Learnings were added or taken out; each with its `id`, `text`, `added` and `session_id`."""
+    """Notes were added or removed, each with its `id`, `text`, `added` and `session_id`."""
 
     TYPE = "board.changed"
+    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
     added: tuple[Json, ...] = ()
     pruned: tuple[Json, ...] = ()
     model: str = ""
-    """Who chose them; empty for the user, and for a run that did not come to its end."""
+    """The model that chose them; empty for the user and for unfinished runs."""
     usage: Json = NOTHING
     cost: float | None = None
 
+    def export_entry(self) -> ExportEntry:
+        changes = [
+            *(f"+ {each.get('text')}" for each in self.added),
+            *(f"- {each.get('text')}" for each in self.pruned),
+        ]
+        if changes or self.model:
+            return ExportEntry("The context board was brought up to date", "\n".join(changes))
+        return ExportEntry("The context board stays as it is", self.outcome)
+
 
 class BoardProgress(Announced):
-    """An agent reads the conversation to bring the board up to date."""
+    """An agent is reading the conversation to update the board."""
 
     TYPE = "board.progress"
     text: str = ""

@@ -1,17 +1,23 @@
-"""What the model sees: how much it is, and how it was made smaller, taken back or kept."""
+"""What the model sees: how full the context is, and how it was compacted, restored or pinned."""
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence, Ref
+from co_tui.events.stored_messages import REPLACES
+from co_tui.events.symbols import COMPACTED_SYMBOL, EntryKind, EntryStyle, EntryWeight
+from co_tui.events.triggers import trigger_label
+from co_tui.events.wording import COMPACTED, ExportEntry, counted, long, money, short, tokens
+from co_tui.inert import one_line
 
 
 def share_of(tokens: int, limit_tokens: int) -> float:
-    """How much of a limit is filled; nothing of one that nobody knows."""
+    """The filled share of a limit; 0 if the limit is unknown."""
     return tokens / limit_tokens if limit_tokens > 0 else 0.0
 
 
 class UsageInfo(Logged):
-    """How full the context is: the one source of every gauge."""
+    """How full the context is: the only source for every gauge."""
 
     TYPE = "session.usage_info"
+    ENTRY = None
     token_limit: int
     current_tokens: int
     messages_count: int
@@ -23,32 +29,40 @@ class UsageInfo(Logged):
     measured: str = "estimate"
     model: str = ""
     input_tokens: int | None = None
-    """What the provider reported for the request just answered; None before its reply."""
+    """Reported by the provider for the last request; None before its reply."""
     output_tokens: int | None = None
     cached_tokens: int | None = None
     cost: float | None = None
-    """Price of that one request in US dollars, when the model's prices are known."""
+    """Price of that request in US dollars, if the model's prices are known."""
     cache_saved: float | None = None
-    """How much less it cost than without the provider's cache of prompts; less than 0 when filling that cost more."""
+    """How much the provider's prompt cache saved; negative if filling the cache cost more."""
     learnt: Json = NOTHING
-    """What its reports taught about the model's tokens: the next process goes on from here."""
+    """The meter's calibration after this reply, from which the next process continues."""
     agent: str = ""
 
     @property
     def fixed_tokens(self) -> int:
-        """Instructions and tools: no compaction makes these smaller."""
+        """Instructions and tools, which compaction cannot reduce."""
         return self.system_tokens + self.tool_definition_tokens
 
     @property
     def share(self) -> float:
-        """How much of the window is filled."""
+        """The filled share of the window."""
         return share_of(self.current_tokens, self.token_limit)
+
+    def timeline_text(self) -> str:
+        """A measurement: gauges show it."""
+        return ""
+
+    def export_entry(self) -> None:
+        """A measurement: the chart of an export shows it."""
 
 
 class Truncation(Logged):
-    """An observation about one request; the history is what it was."""
+    """Messages were left out of one request; the history is unchanged."""
 
     TYPE = "session.truncation"
+    ENTRY = EntryStyle("✂", EntryKind.CONTEXT, EntryWeight.NOTABLE)
     pre_tokens: int
     post_tokens: int
     pre_messages: int
@@ -57,43 +71,68 @@ class Truncation(Logged):
     messages_removed: int
     performed_by: str
     left_out: tuple[Ref, ...] = ()
-    """The messages that were not left out of the request before: they stay out until the history is rewritten."""
+    """The messages newly left out; they stay out until the history is rewritten."""
     clipped_chars: int = 0
-    """Results of messages up to `clipped_upto` were clipped to this; 0 when none was."""
+    """Tool results of messages up to `clipped_upto` were clipped to this length; 0 if none was."""
     clipped_upto: tuple[Ref, ...] = ()
     agent: str = ""
 
+    def timeline_text(self) -> str:
+        left_out = counted(self.messages_removed, "message")
+        return f"truncated −{tokens(self.tokens_removed)}\n{left_out} left out"
+
+    def export_entry(self) -> ExportEntry:
+        left_out = f"{self.messages_removed:,} messages, {self.tokens_removed:,} tokens less"
+        return ExportEntry(f"A request was truncated: {left_out}")
+
 
 class Recollection(Logged):
-    """Lines that left the context and came back beside a message, because they bear on the newest step.
+    """Lines that had left the context were added to a message again because they are relevant to the newest step.
 
-    They stand in every request from here on, until the history is rewritten; the history is what it was.
-    Without a note it only says that a search found nothing, so that it is not repeated.
+    They are part of every request until the history is rewritten; the history itself is unchanged.
+    Without a note it records a search that found nothing, so that it is not repeated.
     """
 
     TYPE = "session.recollection"
+    ENTRY = EntryStyle("↩", EntryKind.CONTEXT)
     messages: tuple[Ref, ...]
-    """Beside which one they stand."""
+    """The message they were added to."""
     note: str
-    """As the model gets it; empty when nothing was found."""
+    """As sent to the model; empty if nothing was found."""
     lines: int = 0
     tokens: int = 0
     sources: tuple[Ref, ...] = ()
-    """The messages they were said in."""
+    """The messages the lines come from."""
     agent: str = ""
+
+    def entry(self) -> EntryStyle | None:
+        return self.ENTRY if self.note else None
+
+    def timeline_text(self) -> str:
+        return f"recollected\n{counted(self.lines, 'line')} came back" if self.note else ""
+
+    def export_entry(self) -> ExportEntry | None:
+        return ExportEntry(f"{self.lines} lines came back into the context") if self.note else None
 
 
 class ArtifactStored(Occurrence):
     TYPE = "artifact.stored"
+    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
     agent: str = ""
 
 
 class MemoryWritten(Occurrence):
     TYPE = "memory.written"
+    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
+
+    def export_entry(self) -> ExportEntry:
+        """Without the path, which is private."""
+        return ExportEntry("A summary was written to the daily memory")
 
 
 class CompactionStart(Logged):
     TYPE = "session.compaction_start"
+    ENTRY = EntryStyle("◇", EntryKind.COMPACTION, EntryWeight.LIGHT)
     trigger: str
     focus: str = ""
     system_tokens: int = 0
@@ -102,28 +141,35 @@ class CompactionStart(Logged):
     messages: int = 0
     """How many are being summarised."""
     blocks: bool = True
-    """Whether anybody waits for it; otherwise it runs beside the conversation."""
+    """Whether a request waits for it; otherwise it runs in the background."""
     agent: str = ""
+
+    def timeline_text(self) -> str:
+        why = trigger_label(self.trigger) or ("beside the turn" if self.trigger == "background" else "")
+        return f"compacting\n{f'{why} · ' if why else ''}{counted(self.messages, 'message')}"
+
+    def export_entry(self) -> None:
+        """Its end is exported."""
 
 
 class MemoryReleased(Announced):
-    """Memory is short: whoever keeps the state lets go of what is no longer in the history."""
+    """RAM is low: subscribers drop cached messages that are no longer in the history."""
 
     TYPE = "session.memory_released"
 
 
 class CompactionWait(Announced):
-    """A request waits for a compaction that began beside the conversation."""
+    """A request waits for a compaction that started in the background."""
 
     TYPE = "compaction.wait"
     share: float = 0.0
     """How full the context is."""
     over: bool = False
-    """The wait has ended, one way or the other."""
+    """The wait has ended, whatever the outcome."""
 
 
 class CompactionComplete(Logged):
-    """The end of a compaction. On success `replacement` stands where the first of `replaced` stood."""
+    """The end of a compaction. On success `replacement` takes the position of the first of `replaced`."""
 
     TYPE = "session.compaction_complete"
     success: bool
@@ -131,7 +177,7 @@ class CompactionComplete(Logged):
     error: str = ""
     """Why it failed; empty on success."""
     note: str = ""
-    """What else there is to say of a success: why the model's summary was not used, say."""
+    """Remarks on a success, for instance why the model's summary was not used."""
     trigger: str = ""
     pre_tokens: int = 0
     post_tokens: int = 0
@@ -151,50 +197,149 @@ class CompactionComplete(Logged):
     cost: float | None = None
     duration_ms: int = 0
     waited_ms: int = 0
-    """How much of that somebody waited for."""
+    """How much of that a request waited."""
     mark_tokens: int = 0
-    """Where the policy starts a compaction, in tokens; 0 when it does not go by tokens."""
+    """The compaction threshold in tokens; 0 if the policy does not use tokens."""
     cache_lost_tokens: int = 0
-    """What the provider read from its cache for the last request and cannot read for the next one."""
+    """Tokens of the last request that were cached and will not be for the next one."""
     saved_cost: float | None = None
-    """What each request costs less from now on, in US dollars, when the model's prices are known."""
+    """How much less each further request costs, in US dollars, if the model's prices are known."""
     edited: bool = False
-    """The summary is as the user wants it, not as it was written."""
+    """The user edited the summary."""
     agent: str = ""
+
+    @property
+    def is_rewritten_by_user(self) -> bool:
+        return self.edited and self.summarised_by == "you"
+
+    def entry(self) -> EntryStyle:
+        if self.cancelled:
+            return EntryStyle("◇", EntryKind.COMPACTION)
+        if not self.success:
+            return EntryStyle("✗", EntryKind.COMPACTION, EntryWeight.BAD)
+        if self.is_rewritten_by_user:
+            return EntryStyle("✎", EntryKind.COMPACTION, EntryWeight.NOTABLE)
+        return EntryStyle(COMPACTED_SYMBOL, EntryKind.COMPACTION, EntryWeight.HEAVY)
+
+    def timeline_text(self) -> str:
+        if self.cancelled:
+            return "compaction cancelled"
+        if not self.success:
+            return f"compaction failed\n{short(self.error)}"
+        if self.is_rewritten_by_user:
+            return "summary rewritten by you"
+        if not self.replaced:
+            return f"{COMPACTED}\nby {one_line(self.summarised_by, 20)}"
+        return "\n".join(filter(None, (COMPACTED, *self._timeline_figures())))
+
+    def _timeline_figures(self) -> tuple[str, ...]:
+        change = f" · {self.post_tokens / self.pre_tokens - 1:+.0%}" if self.pre_tokens else ""
+        saved = change.replace("-", "−").replace("%", " %")
+        took = f"{self.duration_ms / 1000:.1f} s" if self.duration_ms >= 100 else "at once"
+        checkpoint = f"checkpoint {self.checkpoint_number}" if self.checkpoint_number else ""
+        cost = money(self.cost) if self.cost else ""
+        return (
+            f"{tokens(self.pre_tokens)} → {tokens(self.post_tokens)}{saved}",
+            f"{counted(len(self.replaced), 'message')} · {took}",
+            " · ".join(filter(None, (checkpoint, cost))),
+        )
+
+    def export_entry(self) -> ExportEntry:
+        if self.cancelled:
+            return ExportEntry("A compaction was cancelled")
+        if not self.success:
+            return ExportEntry("A compaction failed", self.error)
+        figures = (
+            f"{self.pre_tokens:,} → {self.post_tokens:,} tokens" if self.replaced else "",
+            f"{len(self.replaced):,} messages" if self.replaced else "",
+            f"by {long(self.summarised_by)}" if self.summarised_by else "",
+            f"{self.duration_ms / 1000:.1f} s" if self.duration_ms else "",
+            f"${self.cost:.4f}" if self.cost else "",
+        )
+        return ExportEntry(" · ".join(filter(None, (COMPACTED, *figures))), self.summary)
+
+    def outcome_sentence(self) -> str:
+        """What the chat and the command line say when it ends."""
+        if self.cancelled:
+            return "Compaction cancelled; the conversation is as it was."
+        if not self.success:
+            return f"Compaction failed, the conversation is as it was: {self.error}."
+        if not self.replaced:
+            return f"{COMPACTED} by {self.summarised_by}, on its side."
+        if self.is_rewritten_by_user:
+            return "The summary was rewritten by you."
+        note = f" ({self.note})" if self.note else ""
+        return f"{COMPACTED}: {self.pre_tokens:,} → {self.post_tokens:,} tokens, {self._what_was_done()}{note}."
+
+    def _what_was_done(self) -> str:
+        if self.summarised_by:
+            by = "offline" if self.summarised_by == "offline" else f"by {self.summarised_by}"
+            return f"{counted(len(self.replaced), 'message')} summarised {by}"
+        kept = sum(REPLACES not in (message.get("metadata") or {}) for message in self.replacement)
+        removed = len(self.replaced) - kept
+        return f"{counted(removed, 'message')} removed, no summary" if removed > 0 else "texts shortened, no summary"
 
 
 class CompactionUndone(Logged):
-    """A rewrite of the history taken back: a compaction, a clearing or a rewind. What was said since then stays."""
+    """A rewrite of the history was undone: a compaction, a clearing or a rewind. Later messages stay."""
 
     TYPE = "session.compaction_undone"
+    ENTRY = EntryStyle("↶", EntryKind.COMPACTION, EntryWeight.NOTABLE)
     compaction_seq: int
     history: tuple[Ref, ...]
     what: str = "compaction"
     """Or `clearing`, or `rewind`."""
 
+    def timeline_text(self) -> str:
+        return f"{short(self.what)} undone"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The {long(self.what)} was undone")
+
 
 class Pin(Logged):
-    """Messages that every stage keeps from now on, or no longer; `history` when one came back into it."""
+    """Messages were pinned or unpinned; `history` is set if one of them returned to it."""
 
     TYPE = "session.pin"
+    ENTRY = EntryStyle("◉", EntryKind.CONTEXT)
     messages: tuple[Ref, ...]
     pinned: bool = True
     history: tuple[Ref, ...] = ()
 
+    def timeline_text(self) -> str:
+        return f"{counted(len(self.messages), 'message')} {'pinned' if self.pinned else 'unpinned'}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"{len(self.messages):,} messages {'pinned' if self.pinned else 'unpinned'}")
+
 
 class Clear(Logged):
-    """The history became these messages: none, or what must stay."""
+    """The history was cleared down to these messages."""
 
     TYPE = "session.clear"
+    ENTRY = EntryStyle("⌫", EntryKind.CONTEXT, EntryWeight.NOTABLE)
     history: tuple[Ref, ...] = ()
     messages_removed: int = 0
     carried: tuple[Json, ...] = ()
-    """Messages made from what was removed, such as standing rules."""
+    """Messages built from what was removed, such as standing rules."""
     carried_at: int = 0
     """They follow this many messages of `history`."""
+
+    def timeline_text(self) -> str:
+        return f"context cleared\n{counted(self.messages_removed, 'message')} left it"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The context was cleared: {self.messages_removed:,} messages left it")
 
 
 class Rewind(Logged):
     TYPE = "session.rewind"
+    ENTRY = EntryStyle("↶", EntryKind.CONTEXT, EntryWeight.NOTABLE)
     to_seq: int
     history: tuple[Ref, ...]
+
+    def timeline_text(self) -> str:
+        return f"rewound\n{counted(len(self.history), 'message')} left in the context"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry("The conversation was rewound")

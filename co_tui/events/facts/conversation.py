@@ -1,30 +1,40 @@
-"""What is said in a session, and what happens to it on the way."""
+"""Messages, streaming, tool activity and failures."""
 
 from typing import Literal
 
 from co_tui.events.facts.base import Announced, Json, Logged, Occurrence
+from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
+from co_tui.events.wording import TROUBLES, ExportEntry, long, sentence, short
+from co_tui.inert import one_line
 
 
 class Message(Logged):
     """One whole pydantic-ai message, as its type adapter writes it."""
 
     TYPE = "message"
+    ENTRY = EntryStyle("●", EntryKind.TURN, EntryWeight.LIGHT)
     turn: int
     agent: str = ""
     message: Json
     interrupted: bool = False
-    """The reply was cut short by the user, a crash or a failure; this is as far as it came."""
+    """The reply was cut short by the user, a crash or a failure; this is the partial reply."""
+
+    def timeline_text(self) -> str:
+        return f"turn {self.turn}"
+
+    def export_entry(self) -> None:
+        """The conversation itself is exported."""
 
 
 class MessageNotSaved(Announced):
-    """What was said last is not in the log, and why; the next event that is logged says that it is."""
+    """The last message could not be logged, and why; the next logged event means that it was."""
 
     TYPE = "message.not_saved"
     why: str
 
 
 class StreamDelta(Announced):
-    """A piece of the reply that is being written; the whole message will be logged."""
+    """A piece of the streaming reply; the whole message will be logged."""
 
     TYPE = "stream.delta"
     turn: int
@@ -37,7 +47,7 @@ class StreamDelta(Announced):
 
 
 class StreamReset(Announced):
-    """What was streamed of the present reply is void: it is being asked for again."""
+    """Discard what was streamed of the current reply: the request is retried."""
 
     TYPE = "stream.reset"
     turn: int
@@ -45,7 +55,7 @@ class StreamReset(Announced):
 
 
 class ToolActivity(Announced):
-    """A tool began or ended; calls and returns are parts of messages, which are logged."""
+    """A tool started or ended; its call and return are logged as parts of messages."""
 
     TYPE = "tool.activity"
     turn: int
@@ -57,7 +67,7 @@ class ToolActivity(Announced):
 
 
 class ToolOutput(Announced):
-    """The end of what a tool's command has said so far; it takes the place of what was told before."""
+    """The tail of a running tool's output so far; replaces the one announced before."""
 
     TYPE = "tool.output"
     tool_call_id: str
@@ -66,7 +76,7 @@ class ToolOutput(Announced):
 
 
 class CommandOutput(Announced):
-    """Some more of what the user's own command says; command and output will be logged as a message."""
+    """More output of a command the user runs; command and output will be logged as a message."""
 
     TYPE = "command.output"
     command: str
@@ -74,24 +84,53 @@ class CommandOutput(Announced):
 
 
 class SessionError(Occurrence):
-    """A failure, told in a sentence; `outcome` says whether it is being retried."""
+    """A failure, described in a sentence; `outcome` says whether it is retried."""
 
     TYPE = "session.error"
     kind: str = ""
     status: int | None = None
     attempt: int = 1
     attempts: int = 0
-    """How often a request is tried again at most; 0 where that is not known."""
+    """The maximum number of retries; 0 if unknown."""
     retry_in_s: float | None = None
     partial: str = ""
-    """What had already been streamed of a reply that is now asked for again."""
+    """What had been streamed before the retry."""
     agent: str = ""
+
+    def entry(self) -> EntryStyle:
+        if self.retry_in_s is not None:
+            return EntryStyle("↻", EntryKind.TROUBLE, EntryWeight.NOTABLE)
+        return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.BAD)
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong, for people; an unknown kind without its underscores."""
+        return TROUBLES.get(self.kind) or one_line(self.kind.replace("_", " "), 40) or "something failed"
+
+    def timeline_text(self) -> str:
+        return f"{self.trouble}\n{short(self.outcome)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(long(self.what), self.outcome)
+
+    def retry_sentence(self) -> str:
+        """What the chat says about a failure that is retried."""
+        if self.kind == "context_limit":
+            return f"{sentence(self.what)} {sentence(self.outcome.capitalize())}"
+        again = f"{self.attempt} of {self.attempts}" if self.attempts else f"attempt {self.attempt}"
+        wait = f"in {self.retry_in_s:.0f} s" if self.retry_in_s and self.retry_in_s >= 1 else "now"
+        return f"{sentence(self.what)} Trying again {wait} ({again})."
 
 
 class SessionInterrupted(Occurrence):
     TYPE = "session.interrupted"
+    ENTRY = EntryStyle("■", EntryKind.TROUBLE, EntryWeight.NOTABLE)
     agent: str = ""
+
+    def timeline_text(self) -> str:
+        return short(self.what) or "interrupted"
 
 
 class HookRun(Occurrence):
     TYPE = "hook.run"
+    ENTRY = EntryStyle("+", EntryKind.WORK)

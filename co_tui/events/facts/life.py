@@ -1,10 +1,13 @@
-"""A session's life: how it begins and ends, and with what it goes on."""
+"""The life of a session: start, end, and changes of model, policy and mode."""
 
 from co_tui.events.facts.base import Announced, Logged
+from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
+from co_tui.events.wording import ExportEntry, long, mode_name, model_name, short
+from co_tui.inert import one_line
 
 
-class Place(Logged):
-    """Where and with what a session runs; part of every event of a session's life."""
+class SessionOrigin(Logged):
+    """Where a session runs, and with which model and policy."""
 
     model: str = ""
     policy: str = ""
@@ -13,85 +16,155 @@ class Place(Logged):
     branch: str = ""
 
 
-class SessionStart(Place):
+class SessionStart(SessionOrigin):
     TYPE = "session.start"
+    ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT)
+
+    def timeline_text(self) -> str:
+        return f"session began\n{model_name(self.model)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The session began{f' with {long(self.model)}' if self.model else ''}")
 
 
-class SessionResume(Place):
+class SessionResume(SessionOrigin):
     TYPE = "session.resume"
+    ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT)
+
+    def timeline_text(self) -> str:
+        return "session resumed"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry("The session was resumed")
 
 
-class SessionFork(Place):
+class SessionFork(SessionOrigin):
     TYPE = "session.fork"
+    ENTRY = EntryStyle("↗", EntryKind.SESSION)
     source_session_id: str
     source_seq: int
 
+    def timeline_text(self) -> str:
+        return f"forked from {one_line(self.source_session_id[-6:], 6)}"
 
-class SessionRename(Place):
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"Forked from {long(self.source_session_id)}")
+
+
+class SessionRename(SessionOrigin):
     TYPE = "session.rename"
+    ENTRY = EntryStyle("✎", EntryKind.SESSION, EntryWeight.LIGHT)
     title: str
     by: str = ""
-    """The model that made the title; empty when the user gave it."""
+    """The model that wrote the title; empty if the user did."""
     cost: float | None = None
+
+    def timeline_text(self) -> str:
+        return f"{'named' if self.by else 'renamed'}\n{short(self.title)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"Named “{long(self.title)}”")
 
 
 class SessionPinned(Logged):
-    """The session stands first in every list and is never cleaned up, or no longer so."""
+    """The session was pinned (listed first, never cleaned up) or unpinned."""
 
     TYPE = "session.pinned"
+    ENTRY = EntryStyle("◉", EntryKind.SESSION, EntryWeight.LIGHT)
     pinned: bool = True
+
+    def timeline_text(self) -> str:
+        return "session pinned" if self.pinned else "session unpinned"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The session was {'pinned' if self.pinned else 'unpinned'}")
 
 
 class SessionTrashed(Logged):
-    """The session was put into the trash, where it can be taken out of for some time, or was taken out of it."""
+    """The session was put into the trash or restored from it."""
 
     TYPE = "session.trashed"
+    ENTRY = EntryStyle("⌫", EntryKind.SESSION)
     trashed: bool = True
     reason: str = ""
-    """Why, when it was not the user who did it."""
+    """Why, if it was not the user."""
+
+    def timeline_text(self) -> str:
+        return "put into the trash" if self.trashed else "taken out of the trash"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The session was {'put into' if self.trashed else 'taken out of'} the trash")
 
 
-class SessionEnd(Place):
+class SessionEnd(SessionOrigin):
     TYPE = "session.end"
+    ENTRY = EntryStyle("◌", EntryKind.SESSION, EntryWeight.LIGHT)
     reason: str = ""
+
+    def timeline_text(self) -> str:
+        return "session left"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The session was left{f' ({long(self.reason)})' if self.reason else ''}")
 
 
 class ModelChange(Logged):
     TYPE = "session.model_change"
+    ENTRY = EntryStyle("⇄", EntryKind.SESSION)
     from_: str
     to: str
     window_before: int | None = None
     window_after: int | None = None
+
+    def timeline_text(self) -> str:
+        return f"model changed\n{model_name(self.to)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The model changed to {long(self.to)}")
 
 
 class PolicyChange(Logged):
     TYPE = "session.policy_change"
+    ENTRY = EntryStyle("⇄", EntryKind.SESSION)
     from_: str
     to: str
     window_before: int | None = None
     window_after: int | None = None
 
+    def timeline_text(self) -> str:
+        return f"policy → {short(self.to)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The policy changed to {long(self.to)}")
+
 
 class ModeChange(Logged):
-    """Something else runs without a question from now on."""
+    """The permission mode changed."""
 
     TYPE = "session.mode_change"
+    ENTRY = EntryStyle("⇄", EntryKind.SESSION)
     from_: str
     to: str
 
+    def timeline_text(self) -> str:
+        return f"mode → {short(mode_name(self.to))}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"The mode changed to {long(self.to)}")
+
 
 class QueueChanged(Announced):
-    """Other prompts wait for their turn than before. Each is logged when its own turn begins."""
+    """The queue of waiting prompts changed. Each prompt is logged when its turn starts."""
 
     TYPE = "queue.changed"
     prompts: tuple[str, ...]
-    """All that wait, in order."""
+    """All waiting prompts, in order."""
     held: int = 0
-    """How many of them are not said before the user says so."""
+    """How many of them are on hold until the user releases them."""
 
 
 class PromptReturned(Announced):
-    """A prompt that waited will not be said; it goes back to its writer."""
+    """A waiting prompt will not be sent; it returns to the prompt box."""
 
     TYPE = "prompt.returned"
     prompt: str

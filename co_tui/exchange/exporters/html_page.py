@@ -94,7 +94,7 @@ def _tool_use(use: ToolUse) -> str:
 
 def _happening(entry: Happening) -> str:
     kind = "happening compaction" if entry.is_compaction else "happening"
-    words = f"{_time(entry.time)} {entry.sign} {_text(entry.words)}"
+    words = f"{_time(entry.time)} {entry.symbol} {_text(entry.words)}"
     if not entry.detail.strip():
         return f'<p class="{kind}">{words}</p>'
     return f'<details class="{kind}"><summary>{words}</summary><pre>{_text(entry.detail)}</pre></details>'

@@ -18,8 +18,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.events.file_labels import file_label
-from co_tui.events.stored_messages import COMMAND, title_of
+from co_tui.events.stored_messages import COMMAND, file_label, title_of
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
 

@@ -17,7 +17,7 @@ from co_tui.events import (
     Fact,
     Message,
     ModelChange,
-    Place,
+    SessionOrigin,
     SessionRename,
     Unknown,
     is_durable,
@@ -88,7 +88,7 @@ def _harmless(fact: Fact) -> Fact:
     """The fact without what it would decide here."""
     if isinstance(fact, ApprovalDecided):
         return fact.but(scope="once", rules=(), pattern="", mode="")
-    if isinstance(fact, Place):
+    if isinstance(fact, SessionOrigin):
         return fact.but(model=_model(fact.model), policy=fact.policy if _SAFE_NAME.fullmatch(fact.policy) else "")
     if isinstance(fact, ModelChange):
         return fact.but(to=_model(fact.to))

@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.events.stored_messages import STANDS_FOR, SUMMARY
+from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.image_blocks import image_of
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.content_blocks import (
@@ -176,7 +176,7 @@ class _Reader:
         left = [message for item in objects(about.get("replacement_history")) for message in _messages(item, when)]
         summary = text(about.get("message"))
         if left and summary and isinstance(last := left[-1], ModelRequest):
-            left[-1] = replace(last, metadata={STANDS_FOR: 0, SUMMARY: summary})
+            left[-1] = replace(last, metadata={REPLACES: 0, SUMMARY: summary})
         self._builder.compacted(summary, when, replacement=left)
 
 
@@ -233,7 +233,7 @@ def _messages(item: Record, when: datetime | None) -> Iterator[ModelMessage]:
     if item.get("type") != "message" or not said:
         return
     if item.get("role") == "user":
-        yield ModelRequest(parts=[UserPromptPart(said, timestamp=time)], timestamp=time, metadata={STANDS_FOR: 0})
+        yield ModelRequest(parts=[UserPromptPart(said, timestamp=time)], timestamp=time, metadata={REPLACES: 0})
     elif item.get("role") == "assistant":
         yield ModelResponse(parts=[TextPart(said)], timestamp=time)
 

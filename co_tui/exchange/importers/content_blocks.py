@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from pydantic_ai.messages import BinaryContent
 
 from co_tui.events.event import dump
-from co_tui.events.storable import MOST_TOKENS, whole
+from co_tui.events.storable import MOST_TOKENS, whole_number
 from co_tui.exchange.image_blocks import address_of, image_of, images_in
 from co_tui.exchange.importers.foreign_files import Record
 
@@ -89,6 +89,6 @@ def _is_block(value: Any) -> bool:
 def count(record: Any, *keys: str) -> int:
     """The first of these keys that holds a count; 0 when none does."""
     for key in keys:
-        if isinstance(record, dict) and (found := whole(record.get(key), MOST_TOKENS)):
+        if isinstance(record, dict) and (found := whole_number(record.get(key), MOST_TOKENS)):
             return found
     return 0

@@ -21,7 +21,7 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
-from co_tui.events.stored_messages import STANDS_FOR, SUMMARY
+from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.importers.imported import written
 
 
@@ -55,7 +55,7 @@ class Compacted(NamedTuple):
         if self.replacement or not self.summary.strip():
             return ()
         part = UserPromptPart(self.summary, timestamp=self.time)
-        return (ModelRequest(parts=[part], timestamp=self.time, metadata={STANDS_FOR: 0, SUMMARY: self.summary}),)
+        return (ModelRequest(parts=[part], timestamp=self.time, metadata={REPLACES: 0, SUMMARY: self.summary}),)
 
 
 class WentBack(NamedTuple):
@@ -195,6 +195,6 @@ class _Log:
 
 
 def _standing_for(message: ModelMessage, count: int) -> ModelMessage:
-    if isinstance(message, ModelRequest) and STANDS_FOR in (message.metadata or {}):
-        return replace(message, metadata={**(message.metadata or {}), STANDS_FOR: count})
+    if isinstance(message, ModelRequest) and REPLACES in (message.metadata or {}):
+        return replace(message, metadata={**(message.metadata or {}), REPLACES: count})
     return message

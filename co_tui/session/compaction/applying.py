@@ -68,7 +68,7 @@ class Applier:
             summarised_by=summary.by,
             waited_ms=since(job.began) if job.blocks else waited_ms or 0,
             edited=summary.edited,
-            mark_tokens=round(governor.situation(measured).mark_tokens) if job.trigger.must_free else 0,
+            mark_tokens=round(governor.situation(measured).threshold_tokens) if job.trigger.must_free else 0,
             cache_lost_tokens=_cache_lost(history, measured, done),
             saved_cost=_saved(measured.live, pre - post),
         )
@@ -93,7 +93,7 @@ class Applier:
             plan = short
         digest = job.summary.digest if text else None
         done = governor.replace(measured, plan, digest, extras=extras)
-        if digest is not None and digest.has_lines_beside and not _ends_well(job, measured, done):
+        if digest is not None and digest.has_separate_lines and not _ends_well(job, measured, done):
             # What was said meanwhile took the room of the original lines.
             done = governor.replace(measured, plan, Digest(digest.summary), extras=extras)
         if not done.replaced or governor.freed(measured, done) <= 0:
@@ -115,7 +115,7 @@ class Applier:
         )
         fact = await self._keeping.with_checkpoint(fact, job.summary.title if job.summary else "")
         if not fact.success:
-            history.governor.resist(len(history.entries))  # not again before something was added
+            history.governor.suppress_at(len(history.entries))  # not again before something was added
         if job.started:
             await history.recorder.record(fact)
         job.span.end(
@@ -131,7 +131,7 @@ def _ends_well(job: Job, measured: Measured, done: Replacement) -> bool:
     if not job.trigger.must_free:
         return True
     after = measured.reading.current_tokens - governor.freed(measured, done)
-    is_below = after <= WELL_BELOW * governor.situation(measured).mark_tokens
+    is_below = after <= WELL_BELOW * governor.situation(measured).threshold_tokens
     return is_below and governor.frees_enough(measured, done)
 
 

@@ -100,7 +100,7 @@ class Keeping:
         if self._memory is None or not self.remembered.includes(trimmed=trimmed) or not summary.strip():
             return
         session_id, now = self._recorder.session_id, datetime.now().astimezone()
-        heading = f"{self._recorder.state.title or 'A session'} ({trigger.words or 'the context was nearly full'})"
+        heading = f"{self._recorder.state.title or 'A session'} ({trigger.label or 'the context was nearly full'})"
         text, heading = redact(summary, self._keys), redact(heading, self._keys)
         try:
             path = await asyncio.to_thread(self._memory.append, text, session_id=session_id, heading=heading, when=now)

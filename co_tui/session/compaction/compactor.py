@@ -227,10 +227,10 @@ class Compactor:
         """Automatic compactions stop while the last two ended too close to their mark."""
         governor = history.governor
         situation = governor.situation(measured)
-        if situation.is_past_mark and is_strained(history.state, history.agent, situation.mark_tokens):
+        if situation.is_past_threshold and is_strained(history.state, history.agent, situation.threshold_tokens):
             governor.stop()
         elif governor.is_stopped:
-            governor.resisting = range(0)
+            governor.suppressed_lengths = range(0)
 
     # Doing
 

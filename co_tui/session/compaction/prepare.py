@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.decide import is_enough
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.memory.recollection import stand_in_texts
+from co_tui.context.memory.recollection import replacement_texts
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
 from co_tui.session.approvals.questions import CompactionQuestion, Questions, SummaryQuestion
@@ -63,7 +63,7 @@ async def _reserve_room(job: Job) -> None:
     if not job.trigger.must_free:
         return
     governor = job.on.history.governor
-    beside = user_messages.written(user_messages.UserWords(), await carried_on_by(job))
+    beside = user_messages.as_sections(user_messages.UserMessages(), await carried_on_by(job))
     room = job.plan.room_tokens - governor.meter.ratio * estimate_text(beside)
     if not is_enough(room, governor.meter.ratio, governor.window.tokens):
         raise Stopped("too little would be freed")
@@ -84,7 +84,7 @@ def _standing(job: Job) -> str:
     """The summaries beside it that stay as they are."""
     replaced = {id(message) for message in job.messages}
     staying = (message for message in job.on.history.messages if id(message) not in replaced)
-    return "\n".join(stand_in_texts(list(staying)))
+    return "\n".join(replacement_texts(list(staying)))
 
 
 async def _may_begin(job: Job, questions: Questions) -> bool:

@@ -12,7 +12,7 @@ from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.measure.count import Window
 from co_tui.context.request.pipeline import Measured
 from co_tui.context.request.tool_outputs import ends_of
-from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around, turn_starts
+from co_tui.context.turns import holds_system, is_replacement, latest_prompt, step_around, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
@@ -198,7 +198,7 @@ class Recovery:
 
     async def _clear(self) -> str:
         """Nothing but system messages, summaries, what is pinned, and the latest prompt."""
-        standing = [index for index, message in enumerate(self._history.messages) if stands_in(message)]
+        standing = [index for index, message in enumerate(self._history.messages) if is_replacement(message)]
         return await self._clear_but(standing, "cleared the context, but for the summary and the prompt")
 
     async def _clear_all(self) -> str:
@@ -246,7 +246,7 @@ def _kept_in_an_emergency(measured: Measured) -> list[int]:
     starts = turn_starts(live)
     first = starts[-EMERGENCY_TURNS] if len(starts) > EMERGENCY_TURNS else 0
     kept = set(range(first, len(live)))
-    kept.update(index for index, message in enumerate(live) if stands_in(message) or holds_system(message))
+    kept.update(index for index, message in enumerate(live) if is_replacement(message) or holds_system(message))
     kept.update(near for pin in measured.pinned for near in step_around(live, pin))
     return sorted(kept)
 

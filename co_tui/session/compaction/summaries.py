@@ -39,7 +39,7 @@ class Summary:
     """Why the model's summary was not used."""
     edited: bool = False
     excerpts: Excerpts = NO_EXCERPTS
-    words: user_messages.UserWords | None = None
+    words: user_messages.UserMessages | None = None
 
     @property
     def digest(self) -> Digest:
@@ -89,11 +89,11 @@ def request_for(
 ) -> SummaryRequest:
     """What the policy leaves for a summary of these messages, beside the user's own words; `most_tokens` for both."""
     messages = messages[-governor.policy.considered_messages :]
-    words = governor.words_of(messages, governor.form_of(trigger), most_tokens)
-    taken = governor.meter.ratio * user_messages.words_tokens(words) if words else 0
+    words = governor.user_messages_for(messages, governor.form_of(trigger), most_tokens)
+    taken = governor.meter.ratio * user_messages.quoted_tokens(words) if words else 0
     least = governor.summary_tokens * (ADDED if standing else 1)
     held = sum(map(governor.meter.tokens, messages))
-    room = max(least, governor.room_beside(kept_tokens)) - taken
+    room = max(least, governor.room_for_replacement(kept_tokens)) - taken
     room = max(0, int(min(room, MOST_OF_HELD * (held - taken), most_tokens - taken)))
     has_lines = bool(governor.policy.compacted_share)
     return SummaryRequest(
@@ -104,7 +104,7 @@ def request_for(
         user_words=words is None,
         fallback=governor.policy.fallback,
         sources=sources,
-        standing="\n".join(filter(None, (standing, user_messages.written(words) if words else ""))),
+        standing="\n".join(filter(None, (standing, user_messages.as_sections(words) if words else ""))),
         room_tokens=room if has_lines else 0,
         most_tokens=most_tokens - taken,
     )

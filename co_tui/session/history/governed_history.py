@@ -18,7 +18,7 @@ from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
-from co_tui.context.request.truncate import Held
+from co_tui.context.request.truncate import Omitted
 from co_tui.events import CompactionComplete, Recollection, Ref, Truncation, UsageInfo
 from co_tui.events.stored_messages import pieces
 from co_tui.session.history.next_request import (
@@ -227,7 +227,7 @@ class GovernedHistory:
             note=note,
             lines=len(found.lines),
             tokens=round(self.governor.meter.ratio * estimate_text(note)),
-            sources=self._said_before.refs(line.place.message for line in found.lines),
+            sources=self._said_before.refs(line.position.message for line in found.lines),
         )
 
     async def sources_without(self, gone: Collection[Ref]) -> Sources:
@@ -262,7 +262,7 @@ class GovernedHistory:
         """How many messages, from the first on, are sent as they are: up to the first that is left out or clipped, or
         has a note beside it. A rewrite of the history ends that."""
         held, note = held_of(self._kept, self.entries, measured), self._note(self.entries)
-        noted = [index for index, origin in enumerate(measured.origins) if note and origin == note.place]
+        noted = [index for index, origin in enumerate(measured.origins) if note and origin == note.message_index]
         clipped = [0] if held.clipped_chars else []
         return min([*noted, *held.left_out, *clipped], default=len(measured.origins))
 
@@ -282,7 +282,7 @@ class GovernedHistory:
         await self.report(prepared.reading)
         return prepared
 
-    async def _fitted(self, measured: Measured, held: Held) -> Prepared:
+    async def _fitted(self, measured: Measured, held: Omitted) -> Prepared:
         async with self._measuring:
             return await self._beside(self.governor.fit, measured, self.scaffold, held)
 
@@ -290,7 +290,7 @@ class GovernedHistory:
         origins = (measured.origins[index] for index in indexes)
         return frozenset(self.entries[origin].ref for origin in origins if origin is not None)
 
-    def _truncation(self, measured: Measured, prepared: Prepared, before: Held) -> Truncation:
+    def _truncation(self, measured: Measured, prepared: Prepared, before: Omitted) -> Truncation:
         figures, held = prepared.truncation, prepared.held
         assert figures is not None
         upto = range(held.clipped_upto, -1, -1) if held.clipped_chars else ()
@@ -317,7 +317,7 @@ class GovernedHistory:
             counted = await count("\n".join(text for _, text, _ in pieces(message_json(message))))
             if counted is None:
                 break
-            self.governor.meter.know(message, counted + MESSAGE_OVERHEAD_TOKENS)
+            self.governor.meter.set_exact(message, counted + MESSAGE_OVERHEAD_TOKENS)
 
     async def heard(self, response: ModelResponse) -> None:
         """Measure the context by what the provider counted for the reply to the request sent last."""

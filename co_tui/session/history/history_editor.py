@@ -50,7 +50,7 @@ class HistoryEditor:
             last = history_edits.undoable(self._state, seq)
             await self._record(history_edits.undone(self._state, last))
             await self._keeping.align()
-            self._history().governor.resist(len(self._state.history))  # it is not to be compacted again at once
+            self._history().governor.suppress_at(len(self._state.history))  # it is not to be compacted again at once
         return last.event
 
     async def rewind(self, turn: int) -> str:

@@ -11,7 +11,7 @@ from co_tui.context.compact.decide import Plan
 from co_tui.context.measure.count import Reading, Scaffold
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
-from co_tui.context.request.truncate import NOTHING_HELD, Held
+from co_tui.context.request.truncate import NOTHING_OMITTED, Omitted
 from co_tui.events import Recollection, Ref
 from co_tui.session.state.session_state import Delegation, Entry, SessionState
 
@@ -61,15 +61,15 @@ def note_in(entries: Sequence[Entry], fact: Recollection) -> Note | None:
     return Note(place, fact.note) if place is not None else None
 
 
-def held_of(kept: SessionState | Delegation, entries: Sequence[Entry], measured: Measured) -> Held:
+def held_of(kept: SessionState | Delegation, entries: Sequence[Entry], measured: Measured) -> Omitted:
     """What requests are sent without since the history was rewritten, as indexes of what was measured."""
     out = kept.held_out
     if not out.left_out and not out.clipped_chars:
-        return NOTHING_HELD
+        return NOTHING_OMITTED
     refs = [ref_of(entries, origin) for origin in measured.origins]
     left = frozenset(index for index, ref in enumerate(refs) if ref in out.left_out)
     upto = refs.index(out.clipped_upto) if out.clipped_upto in refs else -1
-    return Held(left, out.clipped_chars if upto >= 0 else 0, upto)
+    return Omitted(left, out.clipped_chars if upto >= 0 else 0, upto)
 
 
 def is_reported(message: ModelMessage) -> bool:
@@ -110,7 +110,7 @@ def next_request(
     measured = governor.measure(history, scaffold, of.entries.lineage, of.pinned, of.note)
     due = _due(governor, measured._replace(reading=told or measured.reading))
     held = held_of(of.kept, of.entries, measured)
-    prepared = governor.fitted(measured, scaffold, held, shortens=due is None or not due.waits)
+    prepared = governor.fit_unsent(measured, scaffold, held, shortens=due is None or not due.waits)
     messages = prepared.messages[:-1] if awaits_prompt else prepared.messages
     return NextRequest(measured, prepared, told or _read(governor, messages, scaffold), messages, due)
 

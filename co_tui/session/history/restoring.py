@@ -7,7 +7,17 @@ from co_tui.context.compact import user_messages
 from co_tui.context.policy import Policy
 from co_tui.context.turns import EARLIER
 from co_tui.events import Clear, Json
-from co_tui.events.stored_messages import COMMAND, EXCERPTS, RULES, SAID, STANDS_FOR, SUMMARY, UNSAID, pieces, prompt_of
+from co_tui.events.stored_messages import (
+    COMMAND,
+    EXCERPTS,
+    QUOTES,
+    REPLACES,
+    RULES,
+    SUMMARY,
+    UNQUOTED,
+    pieces,
+    prompt_of,
+)
 from co_tui.session.history.whole_transcript import originals
 from co_tui.session.state.history_edits import has_system, only_speaks, pair_around
 from co_tui.session.state.session_state import Entry, SessionState
@@ -15,7 +25,7 @@ from co_tui.session.state.session_state import Entry, SessionState
 LEAST_RESTORED_TURNS: Final = 3
 RULES_ROOM_TOKENS: Final = 2_000
 """Of this, the usual share is for standing rules."""
-OF_A_SUMMARY: Final = (SUMMARY, EXCERPTS, RULES, SAID, UNSAID)
+OF_A_SUMMARY: Final = (SUMMARY, EXCERPTS, RULES, QUOTES, UNQUOTED)
 
 
 def restoring(state: SessionState, policy: Policy) -> Clear | None:
@@ -81,12 +91,12 @@ def _rules(state: SessionState, kept: Iterable[Json]) -> tuple[str, ...]:
     found = dict.fromkeys((*carried, *user_messages.rules_in(prompt_of(message) or "" for message in said)))
     present = "\n".join(" ".join(text.split()) for message in kept for _, text, _ in pieces(message))
     missing = tuple(rule for rule in found if rule.rstrip("…") not in present)
-    return user_messages.within(user_messages.UserWords(missing), RULES_ROOM_TOKENS).rules
+    return user_messages.fitting(user_messages.UserMessages(missing), RULES_ROOM_TOKENS).rules
 
 
 def _rules_message(rules: tuple[str, ...], like: Json) -> Json:
-    words = user_messages.UserWords(rules)
-    return _message(user_messages.written(words), like, {STANDS_FOR: 0, RULES: list(rules)})
+    words = user_messages.UserMessages(rules)
+    return _message(user_messages.as_sections(words), like, {REPLACES: 0, RULES: list(rules)})
 
 
 def _summary_left_behind(history: Sequence[Json], kept: Iterable[int]) -> int | None:
@@ -100,7 +110,7 @@ def _with_summary_of(holder: Json, prompt: Json | None, removed: int) -> Json:
     notes = [part for part in holder["parts"] if _is_summary(part)]
     metadata = {key: value for key, value in _metadata(holder).items() if key in OF_A_SUMMARY}
     if prompt is None:
-        return {**holder, "parts": notes, "metadata": {STANDS_FOR: removed, **metadata}}
+        return {**holder, "parts": notes, "metadata": {REPLACES: removed, **metadata}}
     parts = list(prompt["parts"])
     first = next(place for place, part in enumerate(parts) if part.get("part_kind") == "user-prompt")
     return {**prompt, "parts": [*parts[:first], *notes, *parts[first:]], "metadata": {**_metadata(prompt), **metadata}}
@@ -118,7 +128,7 @@ def _pinned(state: SessionState) -> set[int]:
 
 def _is_prompt(message: Json) -> bool:
     metadata = _metadata(message)
-    return STANDS_FOR not in metadata and COMMAND not in metadata and prompt_of(message) is not None
+    return REPLACES not in metadata and COMMAND not in metadata and prompt_of(message) is not None
 
 
 def _is_summary(part: Json) -> bool:
@@ -127,12 +137,12 @@ def _is_summary(part: Json) -> bool:
 
 
 def _stands_in(message: Json) -> bool:
-    return STANDS_FOR in _metadata(message)
+    return REPLACES in _metadata(message)
 
 
 def _holds_only_rules(message: Json) -> bool:
     metadata = _metadata(message)
-    return STANDS_FOR in metadata and RULES in metadata and SUMMARY not in metadata
+    return REPLACES in metadata and RULES in metadata and SUMMARY not in metadata
 
 
 def _metadata(message: Json) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class SaidBefore:
                 same, self._ledger = 0, Ledger()
             self._heard = said
             for message in self._parsed.read(said[same:]):
-                self._ledger.hear(message)
+                self._ledger.add(message)
             return self._ledger
 
     def refs(self, numbers: Iterable[int]) -> tuple[Ref, ...]:

@@ -11,9 +11,9 @@ from co_tui.context.compact.decide import next_cut
 from co_tui.context.compact.replacement import difference
 from co_tui.context.policy import CompactionRule
 from co_tui.context.request.pipeline import Governor
-from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_around
+from co_tui.context.turns import holds_system, is_replacement, latest_prompt, step_around
 from co_tui.events.content import content_text
-from co_tui.events.stored_messages import STANDS_FOR
+from co_tui.events.stored_messages import REPLACES
 from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.request_rows import Fate, Judgement
 
@@ -93,7 +93,7 @@ class Fates:
             return "The prompt that is being answered always stays."
         if place in self._beside_pins:
             return "It belongs to a pinned message, and stays with it."
-        if stands_in(live) and (count := _metadata(live)[STANDS_FOR]):
+        if is_replacement(live) and (count := _metadata(live)[REPLACES]):
             return f"It stands for {count:,} earlier message{'' if count == 1 else 's'}."
         return _STAYS[self._governor.policy.rule]
 

@@ -10,9 +10,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from co_tui.agent.model_messages import message_json
 from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.measure.count import Reading
-from co_tui.context.turns import answers_calls, holds_system, is_prompt, stands_in
+from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_replacement
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import COMMAND, STANDS_FOR, pieces
+from co_tui.events.stored_messages import COMMAND, REPLACES, pieces
 from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLook
 
 DOES_NOT_FIT: Final = "does not fit"
@@ -199,8 +199,8 @@ def kind_of(message: ModelMessage) -> Kind:
         calls = {call.tool_name for call in message.tool_calls}
         return Kind.DELEGATION if DELEGATE_TOOL in calls else Kind.TOOL_CALL if calls else Kind.ASSISTANT
     metadata = message.metadata or {}
-    if stands_in(message):
-        return Kind.SUMMARY if metadata[STANDS_FOR] else Kind.UNDER_WAY
+    if is_replacement(message):
+        return Kind.SUMMARY if metadata[REPLACES] else Kind.UNDER_WAY
     if COMMAND in metadata:
         return Kind.COMMAND
     if is_prompt(message):

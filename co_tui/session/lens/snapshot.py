@@ -12,7 +12,7 @@ from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Reading, Scaffo
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import Policy, policy_of
 from co_tui.context.request.pipeline import Governor
-from co_tui.context.request.stages import parted
+from co_tui.context.request.stages import split_note
 from co_tui.events import UsageInfo
 from co_tui.events.stored_messages import RECOLLECTED
 from co_tui.session.history.governed_history import GovernedHistory
@@ -41,7 +41,7 @@ class LensSource(NamedTuple):
     """Whether somebody has to say something before it; otherwise a turn is under way."""
     is_own: bool = True
     """Whether the policy is the one that governs the session."""
-    resisting: range = range(0)
+    suppressed_lengths: range = range(0)
     """Histories so long are not compacted by themselves: that was not worth it, or not wanted."""
 
 
@@ -57,7 +57,7 @@ def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = Tr
         history.foreseen(policy_of(settings)),
         history.awaits_prompt,
         is_own,
-        history.governor.resisting if is_own else range(0),
+        history.governor.suppressed_lengths if is_own else range(0),
     )
 
 
@@ -102,7 +102,7 @@ def look(source: LensSource, since: LastLook = NEVER_LOOKED) -> Lens:
         source.window,
         keep=partial(archived, source.parsed),
         meter=source.meter,
-        resisting=source.resisting,
+        suppressed_lengths=source.suppressed_lengths,
     )
     state = source.state
     recollection = state.recollection if source.policy.recollection_share else None
@@ -150,7 +150,7 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
     """The messages, not yet with their tokens."""
     entries, origins = source.state.history, list(following.measured.origins)
     messages = source.parsed.messages(entries)
-    places = governor.places(following.messages, following.measured)
+    places = governor.measured_indexes(following.messages, following.measured)
     for place, message in zip(places, following.messages, strict=True):
         origin = origins[place] if place is not None else None
         if place is None or origin is None:
@@ -161,7 +161,7 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
             continue
         entry, fate = entries[origin], fates.of(place, message)
         if isinstance(message, ModelRequest) and RECOLLECTED in (message.metadata or {}):
-            said, note = parted(message)
+            said, note = split_note(message)
             yield LensMessage(kind_of(said), 0, fate, said, "", entry.ref, entry.turn)
             yield LensMessage(Kind.RECOLLECTED, 0, Judgement(Fate.RECOLLECTED, _recollected(source.state)), note)
             continue

@@ -25,7 +25,6 @@ from co_tui.events import (
     ModelChange,
     Occurrence,
     Pin,
-    Place,
     PlanChanged,
     PolicyChange,
     Recollection,
@@ -33,6 +32,7 @@ from co_tui.events import (
     Rewind,
     SessionEnd,
     SessionFork,
+    SessionOrigin,
     SessionPinned,
     SessionRename,
     SessionResume,
@@ -146,7 +146,7 @@ def _happened(state: SessionState, event: Event) -> SessionState:
     return state.but(seq=seq_of(event), timeline=state.timeline.append(event))
 
 
-def _placed(state: SessionState, place: Place) -> SessionState:
+def _placed(state: SessionState, place: SessionOrigin) -> SessionState:
     return state.but(
         model=place.model or state.model,
         policy=place.policy or state.policy,

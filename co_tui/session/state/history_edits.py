@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
-from co_tui.events.stored_messages import EXCERPTS, STANDS_FOR, SUMMARY, pieces
+from co_tui.events.stored_messages import EXCERPTS, REPLACES, SUMMARY, pieces
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, woven
 
 
@@ -128,7 +128,7 @@ def edited(state: SessionState, seq: int, text: str) -> CompactionComplete:
 def _with_summary(message: Json, before: str, after: str) -> Json:
     """The message that stands for others, with another summary in it."""
     metadata = message.get("metadata") or {}
-    if STANDS_FOR not in metadata and SUMMARY not in metadata:
+    if REPLACES not in metadata and SUMMARY not in metadata:
         return message
     parts = [
         {**part, "content": part["content"].replace(before, after, 1)} if isinstance(part.get("content"), str) else part

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from co_tui.events.stored_messages import STANDS_FOR, command_in, pieces
+from co_tui.events.stored_messages import REPLACES, command_in, pieces
 from co_tui.session.state.session_state import Entry, SessionState
 
 
@@ -17,7 +17,7 @@ def _said(state: SessionState) -> Iterator[Entry]:
     """By user and main agent, the newest first: what the model sees of it, then what it no longer sees."""
     for entry in chain(reversed(state.history), reversed(state.transcript)):
         metadata = entry.message.get("metadata")
-        stands_for_others = isinstance(metadata, Mapping) and STANDS_FOR in metadata
+        stands_for_others = isinstance(metadata, Mapping) and REPLACES in metadata
         if not (entry.agent or stands_for_others or command_in(entry.message)):
             yield entry
 

@@ -17,7 +17,7 @@ from co_tui.agent.models.request_settings import with_effort
 from co_tui.context.measure.count import Scaffold
 from co_tui.context.request.repair import last_step
 from co_tui.events import DelegationEnd, DelegationStart
-from co_tui.events.facts.agents import PATH_SIGN
+from co_tui.events.facts.agents import DELEGATION_SEPARATOR
 from co_tui.events.storable import storable_text
 from co_tui.inert import one_line
 from co_tui.session.approvals.asking import Approvals
@@ -293,8 +293,8 @@ class Delegations:
 
 def _name_for(name: str, asking: DelegatedRun | None, known: Collection[str]) -> str:
     """Who was asked, with a number, behind the delegation that asks: each has a name of its own, which is its path."""
-    name = one_line(name.replace(PATH_SIGN, "_"), NAME_CHARS) or "agent"
-    path = f"{asking.agent}{PATH_SIGN}{name}" if asking is not None else name
+    name = one_line(name.replace(DELEGATION_SEPARATOR, "_"), NAME_CHARS) or "agent"
+    path = f"{asking.agent}{DELEGATION_SEPARATOR}{name}" if asking is not None else name
     return next(each for number in count(1) if (each := f"{path} {number}") not in known)
 
 

@@ -14,7 +14,7 @@ from co_tui.agent.model_messages import read_messages
 from co_tui.agent.models.prices import price_of
 from co_tui.context.request.repair import last_step, open_calls
 from co_tui.events import (
-    PATH_SIGN,
+    DELEGATION_SEPARATOR,
     ApprovalDecided,
     DelegationEnd,
     DelegationStart,
@@ -97,7 +97,7 @@ def spent(state: SessionState, agent: str) -> Spent:
 
 def _ended(state: SessionState, names: Collection[str], why: str) -> Iterator[Fact]:
     """The end of delegations, the innermost first."""
-    for name in sorted(names, key=lambda name: name.count(PATH_SIGN), reverse=True):
+    for name in sorted(names, key=lambda name: name.count(DELEGATION_SEPARATOR), reverse=True):
         yield from withdrawn([each for each in state.pending if each.agent == name], why)
         yield from _found([_closed(state, name)])
         usage, cost = spent(state, name)
@@ -167,7 +167,7 @@ def _waiting_delegations(state: SessionState, asking: str = "") -> Iterator[str]
 
 def _asked_by(name: str) -> str:
     """The delegation that asked for this one; empty for the main agent."""
-    return name.rpartition(PATH_SIGN)[0]
+    return name.rpartition(DELEGATION_SEPARATOR)[0]
 
 
 def _last_step(state: SessionState, agent: str) -> Sequence[ModelMessage]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from textual.content import Content
 
+from co_tui.events.wording import mode_name as mode_name
 from co_tui.settings.rules import ASK, AUTO, EDITS, MODES, PLAN
 
 SENTENCES: Final[Mapping[str, str]] = {
@@ -15,10 +16,6 @@ SENTENCES: Final[Mapping[str, str]] = {
 }
 """Short enough for one line of the smallest screen."""
 _COLOURS: Final[Mapping[str, str]] = {ASK: "$muted", EDITS: "$secondary", PLAN: "$accent", AUTO: "$warning"}
-
-
-def mode_name(mode: str) -> str:
-    return f"{mode} (sandbox)" if mode == AUTO else mode
 
 
 def mode_label(mode: str) -> Content:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from co_tui.context.compact.thresholds import marks
+from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import Ref
 from co_tui.session.lens.last_viewed import LastLook, LastLooks
@@ -45,7 +45,7 @@ def _gauge(state: SessionState, settings: Settings) -> GaugeReading:
     usage = state.usage
     if usage is None:
         return GaugeReading()
-    return GaugeReading(usage=usage, marks=marks(policy_of(settings), usage.token_limit, usage.fixed_tokens))
+    return GaugeReading(usage=usage, marks=thresholds_of(policy_of(settings), usage.token_limit, usage.fixed_tokens))
 
 
 class SessionDesk(_Desk):

@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
-from co_tui.events.triggers import words_for
+from co_tui.events.triggers import trigger_label
 from co_tui.ui.formatting import elapsed
 from co_tui.ui.prompt.activity import FRAME_S, spinner
 from co_tui.ui.themes.motion import stands_still
@@ -39,7 +39,7 @@ class CompactingIndicator(Widget):
     def begin(self, trigger: str, share: float) -> None:
         """Show up; `share` is how full the context is."""
         full = f"{share * 100:.0f} % of the window"
-        self._reason = words_for(trigger) or full
+        self._reason = trigger_label(trigger) or full
         if not self.display:
             self._began = time.monotonic()
             self.display = True

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from co_tui.events import CompactionComplete, Event
-from co_tui.events.stored_messages import RULES, SAID, pieces
-from co_tui.events.triggers import words_for
+from co_tui.events.stored_messages import QUOTES, RULES, pieces
+from co_tui.events.triggers import trigger_label
 from co_tui.inert import inert
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.dialogs.choose_message import Row, row_of, text_of_all
@@ -29,7 +29,7 @@ def kept_rows(event: Event, state: SessionState) -> list[Row]:
     for message in event.fact.replacement:
         carried = message.get("metadata") or {}
         rows += [Row((0, 0), 0, "you", text, "standing rule ·") for text in carried.get(RULES, ())]
-        rows += [Row((0, 0), 0, "you", text, "user message ·") for text in carried.get(SAID, ())]
+        rows += [Row((0, 0), 0, "you", text, "user message ·") for text in carried.get(QUOTES, ())]
     rewrite = next((each for each in state.rewrites if each.seq == event.seq), None)
     kept = [entry for entry in rewrite.after if entry.seq != event.seq] if rewrite else []
     return [*rows, *(row_of(entry, _why(entry, state)) for entry in kept), *_recollected(event, state)]
@@ -69,7 +69,7 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
             f"{fact.pre_tokens:,} → {fact.post_tokens:,}  ({_signed(-fact.tokens_removed)} each request from now on)",
         ),
         ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
-        ("why", words_for(fact.trigger) or "the window was filling up"),
+        ("why", trigger_label(fact.trigger) or "the window was filling up"),
         ("summarised by", by) if by else ("summary", "none"),
         ("time", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
     ]

@@ -13,7 +13,7 @@ from textual.theme import Theme
 from textual.widgets import Input, Static, TabbedContent, TabPane
 
 from co_tui.events import CompactionComplete, Event, Ref
-from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.compaction.compaction_parts import figures, kept_rows, receipt, summary_as_sent
 from co_tui.ui.dialogs.choose_message import row_of, show_messages, text_of_all
@@ -86,7 +86,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
         fact = self._fact
         summary = summary_as_sent(fact) or "No summary was made."
         with Vertical() as box:
-            box.border_title = f"{COMPACTED_SIGN} Conversation Compacted · {clock(self._event.timestamp)}"
+            box.border_title = f"{COMPACTED_SYMBOL} Conversation Compacted · {clock(self._event.timestamp)}"
             box.border_subtitle = "" if self._stands else "undone, or replaced by a later one"
             with TabbedContent(initial="summary"):
                 with TabPane("Summary", id="summary"), VerticalScroll():

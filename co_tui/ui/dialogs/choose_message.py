@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import STANDS_FOR, pieces
+from co_tui.events.stored_messages import REPLACES, pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
@@ -48,7 +48,7 @@ def row_of(entry: Entry, mark: str = "") -> Row:
 
 
 def first_words(message: Json) -> tuple[str, str]:
-    if STANDS_FOR in (message.get("metadata") or {}):
+    if REPLACES in (message.get("metadata") or {}):
         return "summary", one_line(text_of_all(message), LINE_CHARS)
     for role, text, part in pieces(message):
         name = part.get("tool_name")

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from co_tui.context.compact.thresholds import Marks, marks
+from co_tui.context.compact.thresholds import Thresholds, thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionStart, UsageInfo
-from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
@@ -40,7 +40,7 @@ class GaugeReading(NamedTuple):
     """How many there were."""
     turns: int = 0
     """How many are in the context."""
-    marks: Marks = Marks(NEARLY, FULLY)
+    marks: Thresholds = Thresholds(NEARLY, FULLY)
     summarising: int = 0
     """How many messages are being summarised in the background."""
 
@@ -72,7 +72,7 @@ class GaugeReading(NamedTuple):
 
     @property
     def level(self) -> str:
-        if self.share >= (self.marks.waiting_share or FULLY):
+        if self.share >= (self.marks.blocking_share or FULLY):
             return "error"
         return "warning" if self.share >= (self.marks.share or NEARLY) else "normal"
 
@@ -97,7 +97,7 @@ class GaugeReading(NamedTuple):
         if self.share > 1:
             return ("full",)
         if self.level == "error":
-            past = f"past {(self.marks.waiting_share or FULLY) * 100:.0f} %"
+            past = f"past {(self.marks.blocking_share or FULLY) * 100:.0f} %"
             return f"{past}: nearly full", "nearly full"
         if self.level == "warning":
             past = f"past {(self.marks.share or NEARLY) * 100:.0f} %"
@@ -107,7 +107,7 @@ class GaugeReading(NamedTuple):
             return ("never compacts",)
         ahead, turns = f"{mark}, {_in_turns(left)}".rstrip(", "), _in_turns(left)
         soon = f"compacts {'in ' if left != 1 else ''}{turns}" if turns else ahead
-        return f"compacts {ahead}", *([f"{COMPACTED_SIGN} {ahead}"] if mark.startswith("over") else []), soon, turns
+        return f"compacts {ahead}", *([f"{COMPACTED_SYMBOL} {ahead}"] if mark.startswith("over") else []), soon, turns
 
     @property
     def _next(self) -> tuple[str, int | None]:
@@ -146,7 +146,11 @@ def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
     """A session's figures, against the marks at which its policy acts."""
     running = state.compacting.fact if state.compacting else None
     usage = state.usage
-    acts = marks(policy_of(settings), usage.token_limit, usage.fixed_tokens) if usage else marks(policy_of(settings), 0)
+    acts = (
+        thresholds_of(policy_of(settings), usage.token_limit, usage.fixed_tokens)
+        if usage
+        else thresholds_of(policy_of(settings), 0)
+    )
     return GaugeReading(
         usage=state.usage,
         cost=state.total_cost,

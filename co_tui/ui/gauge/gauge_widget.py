@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.ui.formatting import FREE, money, tokens, told_cost
 from co_tui.ui.gauge.gauge_bar import MARK, PARTS, bar_cells, tokens_by_part
 from co_tui.ui.gauge.gauge_reading import GaugeReading
@@ -71,10 +71,10 @@ class Gauge(Widget):
         reading = self.reading
         bar = Text(no_wrap=True)
         moving = self._moving_at(width) if reading.summarising else -1
-        marks = (reading.marks.share, reading.marks.waiting_share)
+        marks = (reading.marks.share, reading.marks.blocking_share)
         for n, cell in enumerate(bar_cells(reading.usage, marks, width)):
             if n == moving:
-                bar.append(COMPACTED_SIGN, self.style_of("warning"))
+                bar.append(COMPACTED_SYMBOL, self.style_of("warning"))
             else:
                 bar.append(cell.sign, self.style_of("mark") if cell.sign == MARK else self._style_of_part(cell.part))
         return bar
@@ -121,7 +121,7 @@ class Gauge(Widget):
         bars = sparkline(fills, max(1, self.size.width - len(words)), self.reading.high_tokens)
         shown = Text(no_wrap=True)
         for sign in bars:
-            shown.append(sign, self.style_of("compacted" if sign == COMPACTED_SIGN else "normal"))
+            shown.append(sign, self.style_of("compacted" if sign == COMPACTED_SYMBOL else "normal"))
         return shown.append(words, self.style_of("muted"))
 
     def _cache(self) -> str:
@@ -150,4 +150,4 @@ class MiniGauge(Gauge):
         return line
 
     def _compactions(self) -> str:
-        return f"{COMPACTED_SIGN} {self.reading.compactions}" if self.reading.compactions else ""
+        return f"{COMPACTED_SYMBOL} {self.reading.compactions}" if self.reading.compactions else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.pace import Fill
 
 LEVELS = "▁▂▃▄▅▆▇█"
@@ -16,7 +16,7 @@ def sparkline(fills: Sequence[Fill], width: int, high_tokens: float = 0) -> str:
     cells: list[str] = []
     most = max(high_tokens, *(fill.tokens for fill in fills[-width:]), 0)
     for fill in reversed(fills):
-        new = [_level(fill.tokens, most), *([COMPACTED_SIGN] if fill.compacted else [])]
+        new = [_level(fill.tokens, most), *([COMPACTED_SYMBOL] if fill.compacted else [])]
         if len(cells) + len(new) > width:
             break
         cells += new

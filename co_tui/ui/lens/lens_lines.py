@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from rich.style import Style
 from rich.text import Text
 
-from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.inert import one_line
 from co_tui.lab.outlook import PolicyOutlook
 from co_tui.session.lens.request_rows import Fate, Judgement, Kind, LeftMessage, LensMessage
@@ -32,7 +32,7 @@ _FATES: Final = {
     Fate.KEPT: _Shown("·", "kept", "muted"),
     Fate.TRIMMED: _Shown("✂", "trimmed", "smaller"),
     Fate.ARCHIVED: _Shown("▤", "archived", "smaller"),
-    Fate.TO_BE_SUMMARISED: _Shown(COMPACTED_SIGN, "goes next", "going"),
+    Fate.TO_BE_SUMMARISED: _Shown(COMPACTED_SYMBOL, "goes next", "going"),
     Fate.RECOLLECTED: _Shown("↩", "came back", "back"),
     Fate.PINNED: _Shown("◉", "pinned", "pinned"),
 }
@@ -61,7 +61,7 @@ def message_line(each: LensMessage, largest: int, width: int, style_of: StyleOf)
 def told_fate(judgement: Judgement, *, wide: bool = True) -> tuple[str, str]:
     """A fate in a word or two with its sign, and the style that goes with it."""
     shown = _FATES[judgement.fate]
-    also = f" {COMPACTED_SIGN}" if judgement.goes_next and judgement.fate is not Fate.TO_BE_SUMMARISED else ""
+    also = f" {COMPACTED_SYMBOL}" if judgement.goes_next and judgement.fate is not Fate.TO_BE_SUMMARISED else ""
     return f"{shown.sign} {judgement.fate if wide else shown.short}{also}", shown.style
 
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from co_tui.context.compact.thresholds import marks
+from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.events import Ref
 from co_tui.inert import inert
 from co_tui.lab.outlook import PolicyOutlook, outlook
@@ -158,7 +158,9 @@ class LensScreen(Dialog[Ref | None]):
         self._own_lens = self._own_lens if policy else lens
         gauge.kinds = kinds
         usage = lens.reading.as_fact(is_initial=False, model=lens.model)
-        gauge.reading = GaugeReading(usage=usage, marks=marks(source.policy, usage.token_limit, usage.fixed_tokens))
+        gauge.reading = GaugeReading(
+            usage=usage, marks=thresholds_of(source.policy, usage.token_limit, usage.fixed_tokens)
+        )
         gauge.refresh()
         self._show()
 

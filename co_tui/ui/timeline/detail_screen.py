@@ -13,10 +13,8 @@ from textual.widgets import Static
 from co_tui.events import Event, Fact, Message, Occurrence
 from co_tui.events.event import payload_of
 from co_tui.events.stored_messages import pieces
-from co_tui.events.symbols import sign_of
 from co_tui.inert import inert
 from co_tui.ui.dialogs.dialog import Dialog
-from co_tui.ui.timeline.timeline_wording import words_of
 from co_tui.ui.transcript.block import clock
 from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
@@ -45,8 +43,8 @@ class EventScreen(TextScreen):
     """What happened in words, and below it everything the log says of it."""
 
     def __init__(self, event: Event) -> None:
-        happened, *_ = words_of(event.fact).split("\n")
-        super().__init__(f"{sign_of(event.fact)} {happened} · {clock(event.timestamp)}", _text(event))
+        happened, *_ = event.fact.timeline_text().split("\n")
+        super().__init__(f"{event.fact.symbol} {happened} · {clock(event.timestamp)}", _text(event))
 
 
 def _text(event: Event) -> Text:
@@ -67,4 +65,4 @@ def _sentence(fact: Fact) -> str:
     """What the timeline had to shorten, whole."""
     if isinstance(fact, Occurrence):
         return " · ".join(filter(None, (fact.what, fact.where, fact.outcome)))
-    return words_of(fact).replace("\n", " · ")
+    return fact.timeline_text().replace("\n", " · ")

@@ -7,9 +7,10 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
-from co_tui.events import Event
-from co_tui.events.symbols import EntryWeight, Glance, glance_at
-from co_tui.ui.timeline.timeline_wording import gist_of, words_of
+from co_tui.events import Event, Fact, Message
+from co_tui.events.stored_messages import prompt_of
+from co_tui.events.symbols import EntryStyle, EntryWeight
+from co_tui.events.wording import short
 from co_tui.ui.transcript.block import clock
 
 INDENT = "        "
@@ -28,33 +29,38 @@ DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
 
 def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES) -> Text:
     """Time, sign and words; what is longer than the column goes on below its beginning."""
-    glance, words = glance_at(event.fact), words_of(event.fact)
-    assert glance is not None, "not on the timeline"
+    entry, words = event.fact.entry(), event.fact.timeline_text()
+    assert entry is not None, "not on the timeline"
     first, *others = words.rstrip("\n").split("\n")
     room = width - len(INDENT)
-    style = styles[glance.weight]
+    style = styles[entry.weight]
     row = Text(no_wrap=True)
     for n, line in enumerate(_wrapped(_with_gist(first, event, room), room)):
         if n == 0:
-            row.append(f"{clock(event.timestamp):<5} ", styles[EntryWeight.LIGHT]).append(f"{glance.sign} ", style)
+            row.append(f"{clock(event.timestamp):<5} ", styles[EntryWeight.LIGHT]).append(f"{entry.symbol} ", style)
             row.append(line, style)
         else:
             row.append(f"\n{INDENT}").append(line, style)
-    below = _style_below(glance, styles)
+    below = _style_below(entry, styles)
     for other in others:
         for line in _wrapped(other, room):
             row.append(f"\n{INDENT}").append(line, below)
     return row
 
 
-def _style_below(glance: Glance, styles: Mapping[EntryWeight, Style]) -> Style:
+def _style_below(entry: EntryStyle, styles: Mapping[EntryWeight, Style]) -> Style:
     """The figures of what is heavy are read; those of the rest stand back."""
-    return styles[EntryWeight.NORMAL if glance.weight is EntryWeight.HEAVY else EntryWeight.LIGHT]
+    return styles[EntryWeight.NORMAL if entry.weight is EntryWeight.HEAVY else EntryWeight.LIGHT]
+
+
+def _gist(fact: Fact) -> str:
+    """How the prompt of a turn starts; empty for other facts."""
+    return short(prompt_of(fact.message) or "") if isinstance(fact, Message) else ""
 
 
 def _with_gist(first: str, event: Event, room: int) -> str:
     """A turn's first words, cut so that it stays one line."""
-    gist, left = gist_of(event.fact), room - cell_len(first) - len(BETWEEN)
+    gist, left = _gist(event.fact), room - cell_len(first) - len(BETWEEN)
     if not gist or left < NARROWEST_WORDS:
         return first
     cut = gist if cell_len(gist) <= left else f"{set_cell_size(gist, left - 1).rstrip()}…"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from co_tui.events import Event
-from co_tui.events.symbols import EntryKind, glance_at
+from co_tui.events.symbols import EntryKind
 
 EVERYTHING = None
 """No kind in particular."""
@@ -20,12 +20,12 @@ class TimelineLog:
 
     def add(self, event: Event) -> EntryKind | None:
         """The kind of the entry it became; None for what is no entry."""
-        glance = glance_at(event.fact)
-        if glance is None:
+        entry = event.fact.entry()
+        if entry is None:
             return None
         self._all.append(event)
-        self._of_kind[glance.kind].append(event)
-        return glance.kind
+        self._of_kind[entry.kind].append(event)
+        return entry.kind
 
     def of(self, kind: EntryKind | None) -> Sequence[Event]:
         return self._all if kind is EVERYTHING else self._of_kind[kind]

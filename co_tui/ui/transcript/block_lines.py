@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
-from co_tui.events.symbols import COMPACTED_SIGN
+from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.tool_wording import BETWEEN_STEPS, INTERRUPTED, diff_of, told_arguments
 from co_tui.ui.text.text_rendering import Look, prose_width
 from co_tui.ui.transcript.block import Block
@@ -167,7 +167,7 @@ def _compaction(block: Block, look: Look, width: int) -> list[Strip]:
     """Stands out among what is said, with the sign it has everywhere."""
     what, colon, figures = block.text.partition(":")
     told = Text.assemble((what, look.compaction), (f"{colon}{figures}", look.muted))
-    sign = Segment(f"{COMPACTED_SIGN} ", look.compaction)
+    sign = Segment(f"{COMPACTED_SYMBOL} ", look.compaction)
     return _hanging(sign, look.lines(told, prose_width(width) - 2))
 
 

@@ -24,10 +24,9 @@ from co_tui.events import (
     UsageInfo,
     agent_of,
 )
-from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_beside_images
+from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
 from co_tui.events.stored_messages import attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
-from co_tui.session.event_wording import told_compaction
 from co_tui.session.tool_wording import (
     INTERRUPTED,
     Stage,
@@ -103,7 +102,7 @@ class BlockBuilder:
             case CompactionComplete():
                 way_back = " /undo takes it back." if fact.success and fact.replaced else ""
                 kind: Kind = "compaction" if fact.success else "note"
-                self.note(told_compaction(fact) + way_back, kind, event.seq or 0)
+                self.note(fact.outcome_sentence() + way_back, kind, event.seq or 0)
             case Clear():
                 self.note(CLEARED, "note", event.seq or 0)
             case PlanChanged(steps=steps):
@@ -228,7 +227,7 @@ class BlockBuilder:
             match role:
                 case "user":
                     images = images_in(part)
-                    last = self.user(text_beside_images(part) if images else text, time, seq=seq)
+                    last = self.user(text_without_images(part) if images else text, time, seq=seq)
                     last.images = tuple(map(BlockImage, images))
                 case "assistant" if (made := image_of(part.get("content"))) is not None:
                     last = self.made(made, time, seq)
@@ -258,7 +257,7 @@ class BlockBuilder:
         if block is not None:
             block.result_seq, block.images = seq, tuple(map(BlockImage, images := images_in(part)))
             if images:
-                block.result, block.status = inert(text_beside_images(part)).rstrip("\n"), told_images(images)
+                block.result, block.status = inert(text_without_images(part)).rstrip("\n"), told_images(images)
             self.touched.append(block)
 
     def _told_error(self, error: SessionError) -> str:

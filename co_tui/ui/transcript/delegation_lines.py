@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from co_tui.events import (
-    PATH_SIGN,
+    DELEGATION_SEPARATOR,
     ApprovalDecided,
     ApprovalRequested,
     CompactionComplete,
@@ -18,8 +18,8 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.events.stored_messages import pieces
+from co_tui.events.wording import money
 from co_tui.inert import inert, one_line
-from co_tui.session.event_wording import money, told_compaction
 from co_tui.session.tool_wording import told_call, told_output
 from co_tui.ui.formatting import counted, elapsed, tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
@@ -67,7 +67,7 @@ class DelegationLines:
         self._followed: dict[str, _Followed] = {}
 
     def start(self, fact: DelegationStart, call: Block | None, at: str = "") -> Block | None:
-        asking = self._followed.get(fact.agent.rpartition(PATH_SIGN)[0])
+        asking = self._followed.get(fact.agent.rpartition(DELEGATION_SEPARATOR)[0])
         block = asking.block if asking is not None else call
         if block is None:
             return None
@@ -115,7 +115,7 @@ class DelegationLines:
 
     def compacted(self, fact: CompactionComplete) -> Block | None:
         followed = self._followed.get(fact.agent)
-        return followed.add(f"· {inert(told_compaction(fact))}") if followed is not None else None
+        return followed.add(f"· {inert(fact.outcome_sentence())}") if followed is not None else None
 
     def failed(self, fact: SessionError) -> Block | None:
         """What went wrong in it, and what is done about it."""

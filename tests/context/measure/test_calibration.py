@@ -114,8 +114,8 @@ def test_no_report_however_wrong_brings_it_out_of_bounds(reports: list[int], wor
     ],
 )
 def test_a_report_is_believed_as_far_as_it_can_be_true(report: Point, believed: bool) -> None:
-    known = Calibration().heard(Point(1_000, 1_200)).heard(Point(4_000, 4_500))
-    assert known.believes(report) is believed
+    known = Calibration().with_report(Point(1_000, 1_200)).with_report(Point(4_000, 4_500))
+    assert known.is_credible(report) is believed
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,17 @@ def test_a_report_is_believed_as_far_as_it_can_be_true(report: Point, believed: 
 )
 def test_a_report_ten_times_off_what_was_learned_is_not_believed(ratio: float, tokens: int, believed: bool) -> None:
     """Each of these is within what some provider might count, but not within what this one has counted so far."""
-    known = Calibration().heard(Point(1_000, round(1_000 * ratio))).heard(Point(4_000, round(4_000 * ratio)))
-    assert known.believes(Point(5_000, tokens)) is believed
+    known = (
+        Calibration().with_report(Point(1_000, round(1_000 * ratio))).with_report(Point(4_000, round(4_000 * ratio)))
+    )
+    assert known.is_credible(Point(5_000, tokens)) is believed
 
 
 @pytest.mark.parametrize("near", [1_020, 2_000, 10_000])
 def test_a_shorter_request_does_not_replace_the_farthest_report(near: int) -> None:
     """After a rewind or a compaction the ratio is still that of the longest request, not of two that differ little."""
-    known = Calibration().heard(Point(1_000, 1_700)).heard(Point(20_000, 34_000))
-    line = known.heard(Point(near, round(1.7 * near) + 60), continues=False).line()
+    known = Calibration().with_report(Point(1_000, 1_700)).with_report(Point(20_000, 34_000))
+    line = known.with_report(Point(near, round(1.7 * near) + 60), continues=False).line()
     assert line.slope == pytest.approx(1.7) and line.overhead == pytest.approx(0.0, abs=1)
 
 
@@ -165,10 +167,10 @@ def test_what_was_stored_and_makes_no_sense_counts_for_nothing(stored: dict[str,
 
 def test_one_report_alone() -> None:
     """The ratio explains what it can, a ratio learnt before is believed, and a tiny request tells nothing."""
-    assert Calibration().heard(Point(500, 850)).line()[:2] == (1.7, 1.7)
-    much = Calibration().heard(Point(300, 1_800)).line()
+    assert Calibration().with_report(Point(500, 850)).line()[:2] == (1.7, 1.7)
+    much = Calibration().with_report(Point(300, 1_800)).line()
     assert (much.ratio, much.overhead, much.slope_at_most) == pytest.approx((1.02, 1_494, 6.0))
-    known = Calibration(1.7, True).heard(Point(500, 1_850)).line()
+    known = Calibration(1.7, True).with_report(Point(500, 1_850)).line()
     assert (known.ratio, known.overhead) == pytest.approx((1.734, 983))
-    tiny = Calibration().heard(Point(20, 90)).line()
+    tiny = Calibration().with_report(Point(20, 90)).line()
     assert (tiny.ratio, tiny.overhead) == (1.0, 70)

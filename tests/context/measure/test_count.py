@@ -176,12 +176,12 @@ def test_a_counted_message_has_that_count_whatever_the_ratio() -> None:
     other = ModelRequest(parts=[UserPromptPart("word " * 500)])
     meter = Meter(ratio=1.5)
     before = meter.read([counted, other], Scaffold(), WINDOW).current_tokens
-    meter.know(counted, 123)
+    meter.set_exact(counted, 123)
     assert meter.tokens(counted) == 123 and meter.tokens(other) == before / 2
     for same in (0, 1, 2):
         reading = meter.read([counted, other], Scaffold(), WINDOW, same=same)
         assert reading.current_tokens == 123 + before / 2
-    meter.know(counted, 100)
+    meter.set_exact(counted, 100)
     assert meter.tokens(counted) == 100
 
 
@@ -193,7 +193,7 @@ def test_a_count_known_before_the_message_is_sent_teaches_nothing_wrong() -> Non
     reply = ModelResponse(parts=[TextPart("yes")], usage=RequestUsage(input_tokens=10, output_tokens=5))
     meter.reported(reply)
     result = ModelRequest(parts=[UserPromptPart("word " * 1000)])
-    meter.know(result, 3_000)
+    meter.set_exact(result, 3_000)
     request = [first, reply, result]
     assert meter.read(request, Scaffold(), WINDOW).current_tokens == 3_015
     meter.sent(request, Scaffold())

@@ -107,9 +107,9 @@ def test_exact_counts_reach_what_is_measured_at_the_same_time() -> None:
         meter, messages = Meter(), talk("counted", 5)
         with Working(meter, messages, messages[:4]) as working:
             for message in messages:
-                meter.know(message, 1_000)
+                meter.set_exact(message, 1_000)
         assert working.error is None
         counted = Meter()
         for message in messages:
-            counted.know(message, 1_000)
+            counted.set_exact(message, 1_000)
         assert read(meter, messages) == read(counted, messages)

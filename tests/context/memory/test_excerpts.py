@@ -18,12 +18,12 @@ from pydantic_ai.messages import (
 from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.offline_summary import sources_of, summarise_offline
 from co_tui.context.compact.replacement import Digest, build
-from co_tui.context.compact.user_messages import user_words_in, within
+from co_tui.context.compact.user_messages import fitting, user_messages_in
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.excerpts import Excerpts
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import Kind, names_in, parts_of
-from co_tui.context.memory.transcript_lines import LINE_CHARS, Excerpt, lines_of, said_in
+from co_tui.context.memory.transcript_lines import LINE_CHARS, Excerpt, lines_of, transcript_parts
 from co_tui.context.policy import SummaryForm
 from co_tui.events.triggers import Trigger
 from tests.support.histories import histories
@@ -85,18 +85,18 @@ def test_the_ledger_knows_who_used_a_name_how_often_and_where_last() -> None:
     ledger = Ledger()
     talk = [prompt("look at order_total"), *step(1, "src/order.py", "one\ndef order_total(cart):\n    total_price = 1")]
     for message in [*talk, answer("order_total adds up total_price."), answer("I will change order_total.")]:
-        ledger.hear(message)
+        ledger.add(message)
     total, price = ledger.details["order_total"], ledger.details["total_price"]
-    assert (total.uses, total.by_user, total.lines[-1].place.message) == (2, True, 4)
-    assert (price.uses, price.by_user, price.lines[0].place) == (1, False, (2, 0, 2))
+    assert (total.uses, total.by_user, total.lines[-1].position.message) == (2, True, 4)
+    assert (price.uses, price.by_user, price.lines[0].position) == (1, False, (2, 0, 2))
     assert ledger.weight("order_total") > ledger.weight("total_price") > ledger.weight("nobody_said_it") == 0
     before = ledger.weight("order_total")
-    ledger.hear(answer("words " * 20_000))
+    ledger.add(answer("words " * 20_000))
     assert ledger.weight("order_total") < before / 2
 
 
 def original_lines(messages: list[ModelMessage]) -> set[str]:
-    return {line for message in messages for said in said_in(message) for line in lines_of(said.text)}
+    return {line for message in messages for said in transcript_parts(message) for line in lines_of(said.text)}
 
 
 @given(histories, st.integers(20, 800))
@@ -185,10 +185,10 @@ def test_a_result_cannot_speak_for_the_user() -> None:
 
 def test_a_ledger_of_any_length_keeps_what_the_model_used() -> None:
     ledger = Ledger()
-    ledger.hear(answer("I will use kept_name for good."))
+    ledger.add(answer("I will use kept_name for good."))
     for n in range(40):
-        ledger.hear(step(n, f"src/part_{n}.py", "\n".join(f"found_{n}_{k}" for k in range(500)))[1])
-    ledger.hear(answer(" ".join(f"said_{k}" for k in range(500))))
+        ledger.add(step(n, f"src/part_{n}.py", "\n".join(f"found_{n}_{k}" for k in range(500)))[1])
+    ledger.add(answer(" ".join(f"said_{k}" for k in range(500))))
     assert len(ledger.details) < 16_000 and "kept_name" in ledger.details and "said_499" in ledger.details
     assert all(name in ledger.details for names in ledger.by_part.values() for name in names)
 
@@ -228,5 +228,5 @@ def test_no_line_looks_like_a_heading_of_ours(line: str) -> None:
 
 
 def test_the_same_prompt_again_and_again_is_quoted_once() -> None:
-    words = within(user_words_in([prompt("go on with it please")] * 500), 200)
+    words = fitting(user_messages_in([prompt("go on with it please")] * 500), 200)
     assert words.said == ("go on with it please",)

@@ -26,7 +26,7 @@ def recollected(gone: list[ModelMessage], live: list[ModelMessage], newest: list
     """What comes back of the messages that are gone, when these stand for them and the newest step follows."""
     ledger = Ledger()
     for message in (*gone, *newest):
-        ledger.hear(message)
+        ledger.add(message)
     return recollect(Sources(ledger, frozenset(range(len(gone)))), [*live, *newest], 2_000).text
 
 

@@ -328,7 +328,11 @@ def test_a_rule_survives_a_pasted_specification_and_many_compactions(window: int
     for _ in range(4):
         cut = Cut(tuple(range(len(history))), Trigger.MANUAL)
         done = build(
-            SummaryForm.FULL, history, cut, Digest("A summary."), words=governor.words_of(history, SummaryForm.FULL)
+            SummaryForm.FULL,
+            history,
+            cut,
+            Digest("A summary."),
+            words=governor.user_messages_for(history, SummaryForm.FULL),
         )
         assert rule in done.messages[0].parts[0].content
         history = [*done.messages, *talk(30, "words " * 20)]

@@ -17,13 +17,12 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER, stand_in_texts
-from co_tui.context.memory.transcript_lines import NO_HEADING
+from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
+from co_tui.context.memory.transcript_lines import NOT_A_HEADING
 from co_tui.context.turns import holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
 from co_tui.events.stored_messages import RECOLLECTED
-from co_tui.events.symbols import glance_at
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.lab.check import breaches
 from co_tui.session.compaction import prepare
@@ -62,7 +61,7 @@ def requests_of(governed: Governed, history: Sequence[ModelMessage]) -> list[lis
         for n, message in enumerate(history):
             if isinstance(message, ModelResponse) and n:
                 sent.append((await governed.engine.request()).prepared.messages)
-            await governed.engine.say(message)
+            await governed.engine.receive(message)
         return sent
 
     return governed._loop.run_until_complete(all_of())
@@ -118,12 +117,14 @@ def marked_work(steps: int) -> list[ModelMessage]:
 def test_a_marked_line_is_known_to_be_in_the_request_already() -> None:
     notes = set()
     for request in requests_of(balanced(recollection_share=0.08), marked_work(100)):
-        shown = [line for text in stand_in_texts(request) for line in text.splitlines() if line.startswith(NO_HEADING)]
+        shown = [
+            line for text in replacement_texts(request) for line in text.splitlines() if line.startswith(NOT_A_HEADING)
+        ]
         assert len(shown) == len(set(shown))
         if note := note_of(request):
             notes.add(note)
             assert not set(shown) & set(note.splitlines())
-    assert any(line.startswith(NO_HEADING) for note in notes for line in note.splitlines())
+    assert any(line.startswith(NOT_A_HEADING) for note in notes for line in note.splitlines())
 
 
 def test_without_a_share_for_it_nothing_comes_back() -> None:
@@ -199,7 +200,7 @@ def test_a_search_that_found_nothing_is_logged_but_shown_nowhere() -> None:
     assert empty
     timeline = [event.fact for event in governed.engine.history.state.timeline]
     for event in empty:
-        assert event.fact not in timeline and glance_at(event.fact) is None
+        assert event.fact not in timeline and event.fact.entry() is None
         assert happening(event) is None and decode(encode(event)) == event
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.context.compact.thresholds import marks
+from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionComplete, Event, ModelChange, SessionError, UsageInfo
 from co_tui.session.compaction.strain import is_strained
@@ -106,10 +106,10 @@ def test_two_that_end_too_close_to_their_mark_stop_the_next(facts: list, straine
 
 def test_numbers_by_window_are_shares_of_what_instructions_and_tools_leave() -> None:
     balanced, copilot = (policy_of(LOADED[name]) for name in ("balanced", "copilot"))
-    assert marks(copilot, 8_000, 4_000) == marks(copilot, 8_000), "its seed says: of the window"
-    assert marks(balanced, 8_000).share == pytest.approx(0.7)
-    assert marks(balanced, 8_000, 4_000).share == pytest.approx(0.85)
-    assert marks(balanced, 8_000, 7_000).waiting_share == pytest.approx(0.95), "the rest is for the reply"
+    assert thresholds_of(copilot, 8_000, 4_000) == thresholds_of(copilot, 8_000), "its seed says: of the window"
+    assert thresholds_of(balanced, 8_000).share == pytest.approx(0.7)
+    assert thresholds_of(balanced, 8_000, 4_000).share == pytest.approx(0.85)
+    assert thresholds_of(balanced, 8_000, 7_000).blocking_share == pytest.approx(0.95), "the rest is for the reply"
 
 
 def _ends(provider: Provider) -> tuple[dict, dict]:

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.agent.models.prices import price_of, saved_by_cache
-from co_tui.context.compact.thresholds import marks
+from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import Event, UsageInfo
 from co_tui.session.event_wording import told_cost
@@ -60,7 +60,7 @@ def test_each_policy_has_its_own_mark(policy: str, outlook: str) -> None:
         tokens_per_turn=2_400,
         messages_per_turn=4,
         turns=16,
-        marks=marks(policy_of(LOADED[policy]), LIMIT),
+        marks=thresholds_of(policy_of(LOADED[policy]), LIMIT),
     )
     if policy == "inkeep":
         reading = reading._replace(tokens_per_turn=3_000)
@@ -69,12 +69,12 @@ def test_each_policy_has_its_own_mark(policy: str, outlook: str) -> None:
 
 def test_the_nearest_mark_is_named() -> None:
     cowagent = policy_of(LOADED["cowagent"])
-    reading = GaugeReading(usage(49_000), tokens_per_turn=1_000, turns=3, marks=marks(cowagent, LIMIT))
+    reading = GaugeReading(usage(49_000), tokens_per_turn=1_000, turns=3, marks=thresholds_of(cowagent, LIMIT))
     assert reading.outlook == "compacts at 50 %, next turn"
     assert reading._replace(tokens_per_turn=1.0, turns=0).outlook == "compacts over 20 turns, ≈ 21 turns"
-    far = GaugeReading(usage(20_000), tokens_per_turn=1.0, marks=marks(policy_of(LOADED["copilot"]), LIMIT))
+    far = GaugeReading(usage(20_000), tokens_per_turn=1.0, marks=thresholds_of(policy_of(LOADED["copilot"]), LIMIT))
     assert far.outlook == "compacts at 80 %, > 100 turns"
-    small = marks(cowagent, 20_000)
+    small = thresholds_of(cowagent, 20_000)
     assert small.share == 1.0, "a budget beyond the window is the window"
 
 
@@ -129,7 +129,7 @@ def test_the_last_turns_as_small_bars() -> None:
     fills = (Fill(1, 100), Fill(2, 800), Fill(2, 100, compacted=True), Fill(3, 400))
     assert sparkline(fills, 20) == "▂█◆▂▅"
     assert sparkline(fills, 20, 1_600) == "▁▅◆▁▃", "as high as the context is full"
-    assert GaugeReading(usage(20_000), marks=marks(policy_of(LOADED["inkeep"]), LIMIT)).high_tokens == LIMIT / 2
+    assert GaugeReading(usage(20_000), marks=thresholds_of(policy_of(LOADED["inkeep"]), LIMIT)).high_tokens == LIMIT / 2
     assert sparkline(fills, 4) == "█◆▂▅"
     assert sparkline(fills, 2) == "█", "a sign never stands without its turn"
     assert sparkline((), 20) == "" and sparkline((Fill(1, 0),), 5) == "▁"
@@ -196,10 +196,12 @@ def test_more_than_full_is_not_nearly_full(tokens: int, words: str) -> None:
 
 
 def test_the_outlook_has_as_many_words_as_there_is_room() -> None:
-    window = GaugeReading(usage(20_000), messages_per_turn=4, marks=marks(policy_of(LOADED["co-cli"]), LIMIT))
+    window = GaugeReading(usage(20_000), messages_per_turn=4, marks=thresholds_of(policy_of(LOADED["co-cli"]), LIMIT))
     assert window.outlook_in(40) == "compacts over 40 messages, ≈ 8 turns"
     assert window.outlook_in(32) == "◆ over 40 messages, ≈ 8 turns" and window.outlook_in(12) == "≈ 8 turns"
-    share = GaugeReading(usage(20_000), tokens_per_turn=10_000, marks=marks(policy_of(LOADED["balanced"]), LIMIT))
+    share = GaugeReading(
+        usage(20_000), tokens_per_turn=10_000, marks=thresholds_of(policy_of(LOADED["balanced"]), LIMIT)
+    )
     assert share.outlook_in(23) == "compacts in ≈ 6 turns" and share.outlook_in(9) == "≈ 6 turns"
     assert share._replace(tokens_per_turn=60_000).outlook_in(23) == "compacts next turn"
     assert GaugeReading(usage(96_000)).outlook_in(20) == "nearly full"

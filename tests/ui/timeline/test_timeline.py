@@ -22,6 +22,7 @@ from co_tui.events import (
     Message,
     ModeChange,
     PlanChanged,
+    Recollection,
     SessionError,
     SessionInterrupted,
     SessionStart,
@@ -29,13 +30,13 @@ from co_tui.events import (
     UsageInfo,
     is_durable,
 )
-from co_tui.events.symbols import EntryKind, EntryWeight, glance_at, sign_of
+from co_tui.events.symbols import EntryKind, EntryWeight
+from co_tui.events.wording import TROUBLES
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.ui.control.stored_session import StoredSession
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
 from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
 from co_tui.ui.timeline.timeline_widget import MOST_DRAWN, PAGE, Timeline
-from co_tui.ui.timeline.timeline_wording import TROUBLES, trouble_of, words_of
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_events import event_at, place_of_event
 from tests.support.events import any_fact
@@ -48,10 +49,11 @@ CO_TUI = Path(co_tui.__file__).parent
 
 @given(any_fact)
 def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
-    glance, is_entry = glance_at(fact), is_durable(fact) and not isinstance(fact, UsageInfo)
-    assert (glance is not None) is bool(words_of(fact)) is is_entry
+    found_nothing = isinstance(fact, Recollection) and not fact.note
+    entry, is_entry = fact.entry(), is_durable(fact) and not isinstance(fact, UsageInfo) and not found_nothing
+    assert (entry is not None) is bool(fact.timeline_text()) is is_entry
     exported = happening(Event(session_id="s", seq=1, timestamp="t", fact=fact))
-    assert exported is None or exported.sign == sign_of(fact), "the same sign wherever it is told"
+    assert exported is None or exported.symbol == fact.symbol, "the same symbol everywhere"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
     ],
 )
 def test_the_words_of_approvals_delegations_and_plans(fact: Fact, words: str) -> None:
-    assert words_of(fact) == words
+    assert fact.timeline_text() == words
 
 
 def event(seq: int, fact: Fact) -> Event:
@@ -104,8 +106,8 @@ def test_every_kind_of_trouble_has_plain_words() -> None:
     source = "".join(path.read_text() for name in ("agent", "session") for path in (CO_TUI / name).rglob("*.py"))
     kinds = {*re.findall(r'return "(\w+)", f?"', source), *re.findall(r'Failure\(kind="(\w+)"', source)}
     assert "rate_limit" in kinds and kinds <= set(TROUBLES)
-    assert trouble_of(SessionError(what="x", kind="rate_limit")) == "rate limited"
-    assert trouble_of(SessionError(what="x", kind="of_a_newer_version")) == "of a newer version"
+    assert SessionError(what="x", kind="rate_limit").trouble == "rate limited"
+    assert SessionError(what="x", kind="of_a_newer_version").trouble == "of a newer version"
 
 
 def test_a_compaction_is_the_heaviest_and_a_turn_the_lightest() -> None:

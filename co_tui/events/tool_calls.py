@@ -1,0 +1,47 @@
+"""Tool calls in a line. Imports nothing heavy."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from co_tui.inert import one_line
+
+COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
+CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "create_directory"))
+PRESENT_PLAN: Final = "present_plan"
+GIST_CHARS: Final = 160
+
+
+def gist_of_call(tool: str, values: Mapping[str, Any]) -> str:
+    """What a call with these arguments is about."""
+    match tool:
+        case "run_command" | "start_command":
+            gist = values.get("command")
+        case "write_plan":
+            gist = f"{len(objects_in(values.get('items')))} steps"  # the plan has a line of its own
+        case "present_plan":
+            steps = values.get("steps")
+            gist = f"{len(steps) if isinstance(steps, list) else 0} steps"
+        case "ask_user_question":
+            gist = "  ".join(str(each.get("question", "")) for each in objects_in(values.get("questions")))
+        case "delegate_task":
+            to, task = str(values.get("agent_name", "")), str(values.get("task", ""))
+            gist = task if to in ("", "self") else f"{to}  {task}"
+        case "search_files" | "find_files":
+            gist = "  ".join(str(values[name]) for name in ("pattern", "path") if values.get(name))
+        case _:
+            gist = values.get("path") or "  ".join(str(value) for value in list(values.values())[:2])
+    return one_line(str(gist or ""), GIST_CHARS)
+
+
+def request_label(tool: str) -> str:
+    """What a call that needs approval asks for."""
+    if tool in COMMAND_TOOLS:
+        return "asks to run"
+    if tool in CHANGING_TOOLS:
+        return "asks to change"
+    return "presents a plan" if tool == PRESENT_PLAN else f"asks to use {one_line(tool, 40)}"
+
+
+def objects_in(value: object) -> list[Mapping[str, Any]]:
+    """The JSON objects in a list; empty for anything else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, Iterable) else []

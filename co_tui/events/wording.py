@@ -1,0 +1,98 @@
+"""Formatting for the words people read about a fact. Imports nothing heavy."""
+
+from typing import Final, NamedTuple
+
+from co_tui.inert import one_line
+from co_tui.settings.rules import AUTO
+
+LINE_CHARS: Final = 60
+SENTENCE_CHARS: Final = 300
+COMPACTED: Final = "Conversation Compacted"
+TROUBLES: Final = {
+    "authentication": "key refused",
+    "checkpoint": "checkpoint not written",
+    "compaction_stopped": "compaction stopped",
+    "connection": "connection broke",
+    "context_limit": "too long for the model",
+    "cut_off": "reply broke off",
+    "fixed_part": "hardly any room left",
+    "http": "provider refused",
+    "length": "output limit reached",
+    "malformed": "unreadable reply",
+    "mcp": "MCP server failed",
+    "mcp_missing": "MCP tools missing",
+    "memory": "memory not written",
+    "no_room": "no room for a summary",
+    "not_found": "model not found",
+    "provider": "provider failed",
+    "quota": "out of credit",
+    "rate_limit": "rate limited",
+    "redirect": "redirected elsewhere",
+    "rejected": "request rejected",
+    "repeated_call": "same call failed again",
+    "server": "provider failed",
+    "steps": "out of steps",
+    "tools_left_out": "fewer tools offered",
+    "timeout": "no answer in time",
+    "too_long": "reply too long",
+    "unexpected": "failed unexpectedly",
+    "unreachable": "not reachable",
+    "unsendable": "cannot be sent",
+    "unusable": "model not usable",
+}
+"""What went wrong, by the kind a failure has in the log."""
+
+
+class ExportEntry(NamedTuple):
+    """A fact in an exported conversation: a line, and the text that opens below it."""
+
+    text: str
+    detail: str = ""
+
+
+def short(text: str) -> str:
+    """Untrusted text on one line of the timeline."""
+    return one_line(text, LINE_CHARS)
+
+
+def long(text: str) -> str:
+    """Untrusted text on one line of an export."""
+    return one_line(text, SENTENCE_CHARS)
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop, unless it ends in punctuation."""
+    text = text.rstrip()
+    return text if not text or text[-1] in ".!?…:;)" else f"{text}."
+
+
+def counted(count: int, noun: str) -> str:
+    """1 message, 2 messages."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def tokens(count: int) -> str:
+    """412, 3.1k, 124k, 1.2M."""
+    if count < 1000:
+        return str(count)
+    if count < 10_000:
+        return f"{count / 1000:.1f}k"
+    if count < 1_000_000:
+        return f"{count / 1000:.0f}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def money(dollars: float | None) -> str:
+    """A price; None if it is not published."""
+    if dollars is None:
+        return "unknown"
+    return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
+
+
+def model_name(model: str) -> str:
+    """A model without its provider, as wide as the timeline."""
+    return one_line(model.rpartition(":")[2].rpartition("/")[2], 22)
+
+
+def mode_name(mode: str) -> str:
+    return f"{mode} (sandbox)" if mode == AUTO else mode
