@@ -7,7 +7,7 @@ from co_tui.headless.open_session import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, say
 from co_tui.headless.printing import PrintedPiece, as_json
 from co_tui.session.compaction.compactor import CompactionRefused
-from co_tui.session.event_wording import told_compaction
+from co_tui.session.event_wording import compaction_text
 from co_tui.session.session import Session
 
 
@@ -22,7 +22,7 @@ def compact(opening: SessionOpening, *, focus: str, json: bool) -> int:
             return FAILED
         if not json or not done.success:
             where = f" Checkpoint {done.checkpoint_number}: {done.checkpoint_path}" if done.checkpoint_path else ""
-            say(told_compaction(done) + where)
+            say(compaction_text(done) + where)
         if done.cancelled:
             return INTERRUPTED
         return DONE if done.success else FAILED

@@ -24,10 +24,10 @@ from co_tui.headless.printing import PrintedPiece, as_json, word
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import NOBODY_THERE, Unattended
 from co_tui.session.attachments import AttachmentRefused
-from co_tui.session.event_wording import told_compaction
+from co_tui.session.event_wording import compaction_text
 from co_tui.session.file_references import NamedFile
 from co_tui.session.session import Session
-from co_tui.session.tool_wording import GIST_CHARS, gist_of_call, told_call, told_progress, told_result
+from co_tui.session.tool_wording import GIST_CHARS, call_summary, call_summary_of, plan_progress, result_summary
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.rules import PRESENT_PLAN
 
@@ -121,7 +121,7 @@ class ProsePrinter:
                 yield word(self._denied(decided))
             case PlanChanged(steps=steps):
                 yield from self._end_line()
-                yield word(f"plan {one_line(told_progress(steps), GIST_CHARS)}")
+                yield word(f"plan {one_line(plan_progress(steps), GIST_CHARS)}")
             case SessionError(kind="repeated_call", what=what, agent=""):
                 yield from self._end_line()
                 yield word(f"{what} {CONTINUES}")
@@ -130,7 +130,7 @@ class ProsePrinter:
                 yield word(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
             case CompactionComplete() as done:
                 yield from self._end_line()
-                yield word(told_compaction(done))
+                yield word(compaction_text(done))
             case StreamReset() | Message() | SessionInterrupted():
                 yield from self._end_line()
             case _:
@@ -141,15 +141,15 @@ class ProsePrinter:
         asked = self._asked.pop((decided.agent, decided.call_id), None)
         if asked is None:
             return "The plan was not accepted."
-        about = gist_of_call(asked.tool, asked.arguments) or one_line(asked.what, GIST_CHARS)
+        about = call_summary_of(asked.tool, asked.arguments) or one_line(asked.what, GIST_CHARS)
         why = "it needs approval, and --yes gives it" if decided.by == NOBODY_THERE else decided.reason
         return f"Denied: {one_line(asked.tool, 40)} {about} ({why.removesuffix('.')})"
 
     def _told(self, ended: ToolActivity) -> str:
         """A call and how it ended, in one line."""
         tool, arguments = ended.tool_name, self._calls.pop((ended.agent, ended.tool_call_id), "")
-        status = told_result(tool, arguments, ended.text, ended.stage)
-        told = f"{one_line(tool, 40)} {told_call(tool, arguments)}".rstrip()
+        status = result_summary(tool, arguments, ended.text, ended.stage)
+        told = f"{one_line(tool, 40)} {call_summary(tool, arguments)}".rstrip()
         who = f"{one_line(ended.agent, 60)}: " if ended.agent else ""
         return f"{who}{told} · {status}" if status else who + told
 

@@ -1,4 +1,4 @@
-"""What happened, in a sentence, and money in words: for the screen, and for the command line."""
+"""Sentences about events and costs, for the screen and the command line."""
 
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,13 @@ FREE = "nothing"
 
 
 def sentence(text: str) -> str:
-    """The text with a full stop, unless it ends in a sign of its own."""
+    """The text with a full stop, unless it already ends with punctuation."""
     text = text.rstrip()
     return text if not text or text[-1] in ".!?…:;)" else f"{text}."
 
 
-def told_retry(error: SessionError) -> str:
-    """A failure that is not the end of the turn."""
+def retry_text(error: SessionError) -> str:
+    """A failure after which the turn continues."""
     if error.kind == "context_limit":
         return f"{sentence(error.what)} {sentence(error.outcome.capitalize())}"
     again = f"{error.attempt} of {error.attempts}" if error.attempts else f"attempt {error.attempt}"
@@ -29,21 +29,21 @@ def told_retry(error: SessionError) -> str:
 
 
 def money(dollars: float | None) -> str:
-    """None is a price that nobody published."""
+    """None is an unknown price."""
     if dollars is None:
         return "unknown"
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
 
 
-def told_cost(total: float | None, summaries: float | None = None, *, model: str) -> str:
-    """What a session cost, with whom it goes on now, and how much of it was for summaries."""
+def cost_text(total: float | None, summaries: float | None = None, *, model: str) -> str:
+    """What a session cost, and how much of it was for summaries; `model` is the current one."""
     if total is None and runs_here(model):
         return FREE
     return f"{money(total)} · summaries {money(summaries)}" if summaries else money(total)
 
 
-def told_compaction(done: CompactionComplete) -> str:
-    """How it ended."""
+def compaction_text(done: CompactionComplete) -> str:
+    """How a compaction ended."""
     if done.cancelled:
         return "Compaction cancelled; the conversation is as it was."
     if not done.success:
@@ -53,10 +53,10 @@ def told_compaction(done: CompactionComplete) -> str:
     if done.edited and done.summarised_by == "you":
         return "The summary was rewritten by you."
     note = f" ({done.note})" if done.note else ""
-    return f"Conversation Compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, {_what_was_done(done)}{note}."
+    return f"Conversation Compacted: {done.pre_tokens:,} → {done.post_tokens:,} tokens, {_outcome(done)}{note}."
 
 
-def _what_was_done(done: CompactionComplete) -> str:
+def _outcome(done: CompactionComplete) -> str:
     if done.summarised_by:
         by = "offline" if done.summarised_by == "offline" else f"by {done.summarised_by}"
         return f"{_messages(len(done.replaced))} summarised {by}"
@@ -69,9 +69,9 @@ def _messages(count: int) -> str:
     return f"{count:,} message{'' if count == 1 else 's'}"
 
 
-def told_clean_up(done: "CleanUp", retention_days: int, *, dry_run: bool = False) -> str:
-    """What a clean-up did, or would do; empty when that is nothing."""
-    from co_tui.store.housekeeping import TRASH_DAYS  # not on the way to the first paint
+def clean_up_text(done: "CleanUp", retention_days: int, *, dry_run: bool = False) -> str:
+    """What a clean-up did, or would do; empty if nothing."""
+    from co_tui.store.housekeeping import TRASH_DAYS  # deferred: not needed for the first paint
 
     parts = []
     if done.trashed:
@@ -80,9 +80,9 @@ def told_clean_up(done: "CleanUp", retention_days: int, *, dry_run: bool = False
     if done.deleted:
         verb = "would be deleted" if dry_run else "deleted"
         parts.append(f"{_sessions(len(done.deleted))} {verb} for good after {TRASH_DAYS} days in the trash")
-    words = "; ".join(parts) + "." if parts else ""
-    back = f" `co-tui sessions --trash` lists them, --restore ID brings one back within {TRASH_DAYS} days."
-    return words + (back if done.trashed and not dry_run else "")
+    text = "; ".join(parts) + "." if parts else ""
+    hint = f" `co-tui sessions --trash` lists them, --restore ID brings one back within {TRASH_DAYS} days."
+    return text + (hint if done.trashed and not dry_run else "")
 
 
 def _sessions(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Tool calls in a line, for the screen and the command line; light enough for the first paint."""
+"""One-line texts about tool calls, for the screen and the command line; light enough for the first paint."""
 
 import json
 import re
@@ -17,13 +17,13 @@ _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
 BETWEEN_STEPS: Final = " · "
 INTERRUPTED: Final = "interrupted"
-"""How a call ended of which nobody knows a result: it was stopped, or its process ended."""
+"""The result of a call that was stopped, or whose process ended."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
 _STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
-    """The arguments of a call as they were written; empty when they cannot be read, or not yet."""
+    """The parsed arguments of a call; empty if they are invalid or incomplete."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
@@ -31,52 +31,52 @@ def arguments_of(text: str) -> Mapping[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def told_call(tool: str, arguments: str) -> str:
-    """What a call is about."""
+def call_summary(tool: str, arguments: str) -> str:
+    """A call's arguments in one line."""
     values = arguments_of(arguments)
     if not values:
         return one_line(arguments, GIST_CHARS) if arguments != "{}" else ""
-    return gist_of_call(tool, values)
+    return call_summary_of(tool, values)
 
 
-def gist_of_call(tool: str, values: Mapping[str, Any]) -> str:
-    """The same for arguments that were read already."""
+def call_summary_of(tool: str, values: Mapping[str, Any]) -> str:
+    """The same for parsed arguments."""
     match tool:
         case "run_command" | "start_command":
-            told = values.get("command")
+            gist = values.get("command")
         case "write_plan":
-            told = f"{len(_objects(values.get('items')))} steps"  # the plan has a line of its own
+            gist = f"{len(_objects(values.get('items')))} steps"  # the plan has a line of its own
         case "present_plan":
             steps = values.get("steps")
-            told = f"{len(steps) if isinstance(steps, list) else 0} steps"
+            gist = f"{len(steps) if isinstance(steps, list) else 0} steps"
         case "ask_user_question":
-            told = "  ".join(str(each.get("question", "")) for each in _objects(values.get("questions")))
+            gist = "  ".join(str(each.get("question", "")) for each in _objects(values.get("questions")))
         case "delegate_task":
             to, task = str(values.get("agent_name", "")), str(values.get("task", ""))
-            told = task if to in ("", "self") else f"{to}  {task}"
+            gist = task if to in ("", "self") else f"{to}  {task}"
         case "search_files" | "find_files":
-            told = "  ".join(str(values[name]) for name in ("pattern", "path") if values.get(name))
+            gist = "  ".join(str(values[name]) for name in ("pattern", "path") if values.get(name))
         case _:
-            told = values.get("path") or "  ".join(str(value) for value in list(values.values())[:2])
-    return one_line(str(told or ""), GIST_CHARS)
+            gist = values.get("path") or "  ".join(str(value) for value in list(values.values())[:2])
+    return one_line(str(gist or ""), GIST_CHARS)
 
 
-def told_output(text: str) -> str:
-    """What a command said last, while it runs."""
+def last_output_line(text: str) -> str:
+    """The last line of a running command's output."""
     return f"… {one_line(text.rstrip().rpartition(chr(10))[2], STATUS_CHARS)}"
 
 
 def stage_of(outcome: str) -> Stage:
-    """How a call ended, by the outcome that stands in its return."""
+    """How a call ended, by the outcome in its tool return."""
     return _STAGES.get(outcome, "failed")
 
 
-def told_arguments(text: str) -> str:
-    """What a call was given, a line for each; as it was written when that cannot be read."""
+def argument_lines(text: str) -> str:
+    """One line for each argument of a call; the raw text if it cannot be parsed."""
     values = arguments_of(text)
     if not values:
         return "" if text == "{}" else inert(text)
-    # Read as JSON, what stood there as an escape is a character now.
+    # Parsing JSON turns escapes into control characters.
     return inert("\n".join(f"{name}: {_as_written(value)}" for name, value in values.items()))
 
 
@@ -94,12 +94,12 @@ def _in_a_line(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
-    """How a call ended, in a few words."""
+def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
+    """A call's result in a few words."""
     if stage != "finished":
         return INTERRUPTED if stage == "stopped" else stage
     if tool == "run_command":
-        return _ended(result)
+        return _command_result(result)
     if tool == "write_plan":
         return ""
     if tool == "present_plan":
@@ -110,14 +110,14 @@ def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished
     if tool == "read_file" and (read := _READ.match(result)):
         return f"{int(read[1]):,} lines" if read[1] != "1" else "1 line"
     if tool in ("edit_file", "write_file") and (changed := diff_of(tool, arguments)):
-        added, taken = (sum(line.startswith(sign) for line in changed) for sign in "+-")
-        return f"+{added:,} −{taken:,}" if taken or tool == "edit_file" else f"+{added:,}"
+        added, removed = (sum(line.startswith(symbol) for line in changed) for symbol in "+-")
+        return f"+{added:,} −{removed:,}" if removed or tool == "edit_file" else f"+{added:,}"
     lines = result.count("\n") + 1
     return f"{lines:,} lines" if lines > 1 else one_line(result, STATUS_CHARS)
 
 
 def diff_of(tool: str, arguments: str) -> list[str]:
-    """The lines that a call takes away and puts there, made inert; empty for calls that change no text."""
+    """The lines that a call removes and adds, made inert; empty for calls that change no text."""
     values = arguments_of(arguments)
     if tool == "write_file" and isinstance(content := values.get("content"), str):
         return [f"+{line}" for line in inert(content).splitlines()]
@@ -132,8 +132,8 @@ def diff_of(tool: str, arguments: str) -> list[str]:
     return lines
 
 
-def told_progress(steps: Sequence[Json]) -> str:
-    """A plan in one line: how much is done, and what comes."""
+def plan_progress(steps: Sequence[Json]) -> str:
+    """A plan in one line: how many steps are done, then the steps."""
     if not steps:
         return "no steps"
     done = sum(step.get("state") in _DONE for step in steps)
@@ -141,19 +141,19 @@ def told_progress(steps: Sequence[Json]) -> str:
     return f"{done} of {len(steps)}  {BETWEEN_STEPS.join(texts)}"
 
 
-def told_steps(steps: Sequence[Json]) -> str:
-    """A plan with a line for each step."""
-    signs = {"in_progress": "▶", **dict.fromkeys(_DONE, "☑")}
-    return "\n".join(f"{signs.get(str(step.get('state')), '☐')} {step.get('text', '')}" for step in steps)
+def plan_lines(steps: Sequence[Json]) -> str:
+    """A plan with one line for each step."""
+    symbols = {"in_progress": "▶", **dict.fromkeys(_DONE, "☑")}
+    return "\n".join(f"{symbols.get(str(step.get('state')), '☐')} {step.get('text', '')}" for step in steps)
 
 
-def _ended(result: str) -> str:
-    took = _TOOK.search(result)
-    lasted = f" · {took[1]}" if took else ""
+def _command_result(result: str) -> str:
+    found = _TOOK.search(result)
+    took = f" · {found[1]}" if found else ""
     if "[Command timed out" in result[-200:]:
         return "stopped at its time limit"
     codes = _EXIT.findall(result[-200:])
-    return f"exit {codes[-1] if codes else 0}{lasted}"
+    return f"exit {codes[-1] if codes else 0}{took}"
 
 
 def _objects(value: object) -> list[Mapping[str, Any]]:

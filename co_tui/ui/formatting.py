@@ -2,9 +2,9 @@
 
 from co_tui.inert import one_line
 from co_tui.paths import home_text
-from co_tui.session.event_wording import FREE, money, told_cost
+from co_tui.session.event_wording import FREE, cost_text, money
 
-__all__ = ["FREE", "money", "tokens", "told_cost"]
+__all__ = ["FREE", "cost_text", "money", "tokens"]
 
 IN_SECONDS_S = 100
 """Below, a time needs no minutes."""

@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from co_tui.actions import COMMANDS
 from co_tui.events import CompactionComplete, Event, SessionError, SessionInterrupted
-from co_tui.session.event_wording import told_retry
+from co_tui.session.event_wording import retry_text
 from co_tui.ui.app import CoTui
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.prompt.queue_screen import QueueScreen
@@ -74,9 +74,9 @@ async def test_retries_are_one_line_that_changes(home: Path, provider: Provider)
 
 def test_a_retry_is_told_in_whole_sentences() -> None:
     error = SessionError(what="It had an error", retry_in_s=0.2, attempt=2, attempts=4)
-    assert told_retry(error) == "It had an error. Trying again now (2 of 4)."
+    assert retry_text(error) == "It had an error. Trying again now (2 of 4)."
     shorter = SessionError(what="Too long.", kind="context_limit", outcome="compacted", retry_in_s=0.0)
-    assert told_retry(shorter) == "Too long. Compacted."
+    assert retry_text(shorter) == "Too long. Compacted."
 
 
 async def test_a_new_session_keeps_the_model_that_was_chosen(home: Path, provider: Provider) -> None:

@@ -14,9 +14,9 @@ from co_tui.context.request.pipeline import Measured, replaced_in_history
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.compaction import telemetry
-from co_tui.session.compaction.compaction_files import Keeping
+from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.job import Job, since
-from co_tui.session.compaction.prepare import carried_on_by
+from co_tui.session.compaction.prepare import work_in_progress_of
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
@@ -33,8 +33,8 @@ class _NotWorthIt(Exception):
 class Applier:
     """Applies summaries, and logs how compactions end."""
 
-    def __init__(self, keeping: Keeping) -> None:
-        self._keeping = keeping
+    def __init__(self, files: CompactionFiles) -> None:
+        self._files = files
 
     async def apply(self, job: Job, *, waited_ms: int | None = None) -> CompactionComplete:
         """Replace what was summarised; what arrived meanwhile follows as it is. In any case it ends in the log."""
@@ -51,12 +51,12 @@ class Applier:
         assert job.summary is not None
         history, summary = job.on.history, job.summary
         measured = await history.measure()
-        done = self._replacement(job, measured, await carried_on_by(job))
+        done = self._replacement(job, measured, await work_in_progress_of(job))
         trimmed = history.policy.rule is CompactionRule.TURNS
         pre = measured.reading.current_tokens
         post = await _tokens_after(history, measured, done)
         # Before it happens, so that nothing has left the context that is not remembered yet.
-        await self._keeping.remember(summary.text, job.trigger, trimmed=trimmed)
+        await self._files.remember(summary.text, job.trigger, trimmed=trimmed)
         governor = history.governor
         fact = _rewrite(history, measured, done).but(
             note=summary.note,
@@ -113,7 +113,7 @@ class Applier:
             cost=job.bill.cost,
             request_id=job.bill.request_id,
         )
-        fact = await self._keeping.with_checkpoint(fact, job.summary.title if job.summary else "")
+        fact = await self._files.with_checkpoint(fact, job.summary.title if job.summary else "")
         if not fact.success:
             history.governor.resist(len(history.entries))  # not again before something was added
         if job.started:
@@ -182,8 +182,8 @@ def _cache_lost(history: GovernedHistory, measured: Measured, done: Replacement)
     read = next((reply.usage.cache_read_tokens for reply in replies if reply.usage.input_tokens), 0)
     if not read:
         return 0
-    sent = history.begins_as_sent(measured)
-    same = min(sent, history.begins_as_logged(measured), *done.replaced)
+    sent = history.sent_prefix_length(measured)
+    same = min(sent, history.verbatim_prefix_length(measured), *done.replaced)
     before, after = (_tokens_up_to(history, measured, place) for place in (sent, same))
     leaving = {history.entries[index].ref for index in replaced_in_history(measured, done)}
     if history.changes_tools(leaving):  # they come first in a prompt

@@ -27,7 +27,7 @@ class Remembered(StrEnum):
         return self is Remembered.COMPACTIONS or (trimmed and self is Remembered.TRIMMING)
 
 
-class Keeping:
+class CompactionFiles:
     """The files of one session. What cannot be written is told; the session goes on."""
 
     def __init__(

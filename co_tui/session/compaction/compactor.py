@@ -21,12 +21,11 @@ from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.compaction.applying import Applier
 from co_tui.session.compaction.background_compaction import Background, Move, Stage, Wanted
 from co_tui.session.compaction.compaction_notices import FIXED_PART, NO_ROOM, STOPPED, Notices
+from co_tui.session.compaction.decisions import cut_up_to, is_thrashing, requested_cut
 from co_tui.session.compaction.job import Compactable, Job, job_for, since
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
-from co_tui.session.compaction.scope import cut_up_to, wished_cut
-from co_tui.session.compaction.strain import is_strained
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.turns.classify_failure import classify
 
 T = TypeVar("T")
@@ -227,7 +226,7 @@ class Compactor:
         """Automatic compactions stop while the last two ended too close to their mark."""
         governor = history.governor
         situation = governor.situation(measured)
-        if situation.is_past_mark and is_strained(history.state, history.agent, situation.mark_tokens):
+        if situation.is_past_mark and is_thrashing(history.state, history.agent, situation.mark_tokens):
             governor.stop()
         elif governor.is_stopped:
             governor.resisting = range(0)
@@ -282,7 +281,7 @@ class Compactor:
                 return await self._applier.end(run.job, run.job.failed(cancelled=True))
             if (error := task.exception()) is not None:
                 return await self._applier.end(run.job, _ended_by(error, run.job))
-            return await to_the_end(self._applier.apply(run.job))
+            return await run_to_completion(self._applier.apply(run.job))
 
     async def _prepared(self, run: "_Run") -> None:
         run.job = await run.wish()
@@ -320,7 +319,7 @@ class Compactor:
         async with self._rewriting:
             job = self._background.take(history.version)
             if job is not None:
-                await to_the_end(self._applier.apply(job, waited_ms=waited_ms))
+                await run_to_completion(self._applier.apply(job, waited_ms=waited_ms))
 
 
 async def _wished(on: Compactable, trigger: Trigger, focus: str, upto: Ref | None) -> Job:
@@ -330,7 +329,7 @@ async def _wished(on: Compactable, trigger: Trigger, focus: str, upto: Ref | Non
     if upto is not None:
         cut = cut_up_to(history.entries, measured, trigger, upto)
     else:
-        cut = wished_cut(history.governor, measured, trigger)
+        cut = requested_cut(history.governor, measured, trigger)
     if cut is None:
         raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
     return job_for(on, measured, Plan(cut, waits=True, focus=focus))

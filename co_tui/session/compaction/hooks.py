@@ -18,7 +18,7 @@ from co_tui.agent.redact import redact, without_secrets
 from co_tui.events import HookRun, Json
 from co_tui.inert import inert, one_line
 from co_tui.session.processes.child_process import LINGER_S, ChildProcess
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300
@@ -179,7 +179,7 @@ async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
 
     try:
         # Cancelled in its middle, a start would leave the hook's children running, or wait for them.
-        await to_the_end(start())
+        await run_to_completion(start())
         ((transport, process),) = started
         ended, _ = await asyncio.wait({process.exited}, timeout=hooks.timeout_s)
         if not ended:

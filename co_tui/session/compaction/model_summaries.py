@@ -14,7 +14,7 @@ from co_tui.context.compact.summary_checks import objection
 from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events.triggers import Trigger
-from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back, lines_beside
+from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, original_lines
 from co_tui.session.history.learned_limits import Limits
 from co_tui.session.turns.classify_failure import classify
 
@@ -64,14 +64,14 @@ class ModelSummaries:
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
         if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_seat:
-            return await fallen_back(request)  # it would take the only seat from the turn beside it
+            return await fallback_summary(request)  # it would take the only seat from the turn beside it
         try:
             model = await self._writer(trigger)
             window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
         except ModelUnusable as unusable:
-            return await fallen_back(request, note=str(unusable))
+            return await fallback_summary(request, note=str(unusable))
         except Exception as error:
-            return await fallen_back(request, note=classify(error, Asked("the summariser"))[0].sentence)
+            return await fallback_summary(request, note=classify(error, Asked("the summariser"))[0].sentence)
         learned = self.limits.longest_to_send(model.asked) if self.limits else None
         window = min(filter(None, (window, request.window_tokens, learned)))
         return await _Attempts(self, request, model, window).summary()
@@ -113,7 +113,7 @@ class _Attempts:
         note = ""
         for attempt in range(ATTEMPTS):
             if self.room < LEAST_ROOM_TOKENS:
-                return await self._fallen_back(f"the window of {self.model.name} is too small to summarise in")
+                return await self._fall_back(f"the window of {self.model.name} is too small to summarise in")
             parts = await asyncio.to_thread(in_parts, self.request.messages, self.room)
             if not parts:
                 break
@@ -121,7 +121,7 @@ class _Attempts:
                 async with asyncio.timeout(self.by.timeout_s):
                     written = await write_summary(self.model, self._assignment(parts))
             except TimeoutError:
-                return await self._fallen_back(f"{self.model.name} took longer than {self.by.timeout_s:.0f} s")
+                return await self._fall_back(f"{self.model.name} took longer than {self.by.timeout_s:.0f} s")
             except Exception as error:
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     # Who cancels while a refusal comes in gets the refusal: the library keeps the cancellation.
@@ -136,7 +136,7 @@ class _Attempts:
                     await asyncio.sleep(self.by.first_pause_s * 2**attempt)
                 continue
             return await self._checked(written.text, written.title, parts)
-        return await self._fallen_back(note)
+        return await self._fall_back(note)
 
     def _use_less(self, parts: list[str], refused: Overflow) -> None:
         """Make every part shorter than what was refused: room that was not used does not count."""
@@ -152,8 +152,8 @@ class _Attempts:
             objection, text, request.held_tokens, source, request.ratio, request.most_tokens
         )
         if wrong:
-            return await self._fallen_back(f"the summary by {self.model.name} was not used: {wrong}")
-        lines = await asyncio.to_thread(lines_beside, request, text)
+            return await self._fall_back(f"the summary by {self.model.name} was not used: {wrong}")
+        lines = await asyncio.to_thread(original_lines, request, text)
         return Summary(text, self.model.name, title, excerpts=lines)
 
     def _assignment(self, parts: list[str]) -> Assignment:
@@ -162,5 +162,5 @@ class _Attempts:
             parts, self.earlier, request.focus, self.budget, request.ratio, request.bill, request.background
         )
 
-    async def _fallen_back(self, note: str) -> Summary:
-        return await fallen_back(self.request, note=note)
+    async def _fall_back(self, note: str) -> Summary:
+        return await fallback_summary(self.request, note=note)

@@ -13,7 +13,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job
 from co_tui.session.compaction.summaries import Summary, request_for
 from co_tui.session.history.whole_transcript import originals
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.carried_on import carried_on
 
 BACKGROUND_CHARS = 2_000
@@ -63,14 +63,14 @@ async def _reserve_room(job: Job) -> None:
     if not job.trigger.must_free:
         return
     governor = job.on.history.governor
-    beside = user_messages.written(user_messages.UserWords(), await carried_on_by(job))
+    beside = user_messages.written(user_messages.UserWords(), await work_in_progress_of(job))
     room = job.plan.room_tokens - governor.meter.ratio * estimate_text(beside)
     if not is_enough(room, governor.meter.ratio, governor.window.tokens):
         raise Stopped("too little would be freed")
     job.plan = job.plan._replace(room_tokens=room)
 
 
-async def carried_on_by(job: Job) -> Mapping[str, str]:
+async def work_in_progress_of(job: Job) -> Mapping[str, str]:
     """The work under way, as the main agent has to know it after the compaction."""
     history = job.on.history
     if history.agent:
@@ -109,7 +109,7 @@ async def _start(job: Job) -> None:
         **breakdown,
     )
     # To the end, also when it is stopped right now: its end is logged, too.
-    await to_the_end(history.recorder.record(start))
+    await run_to_completion(history.recorder.record(start))
 
 
 async def _run_hooks(job: Job) -> None:

@@ -16,7 +16,7 @@ from co_tui.context.turns import holds_system, latest_prompt, stands_in, step_ar
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
-from co_tui.session.compaction.compaction_files import Keeping
+from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
 from co_tui.session.history.learned_limits import Limits
@@ -36,10 +36,10 @@ SMALL_WINDOW_TOKENS = 8_000
 class Recovery:
     """The steps of one turn. The prompt stays in the history through all of them, and tools are not run again."""
 
-    def __init__(self, on: Compactable, compactor: Compactor, keeping: Keeping, limits: Limits) -> None:
+    def __init__(self, on: Compactable, compactor: Compactor, files: CompactionFiles, limits: Limits) -> None:
         self._on = on
         self._history = on.history
-        self._keeping = keeping
+        self._files = files
         self._compactor = compactor
         self._limits = limits
         self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear, self._clear_all]
@@ -161,7 +161,7 @@ class Recovery:
             )
         )
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS).text
-        await self._keeping.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
+        await self._files.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
         places = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in places])
         pins = [message for message, index in zip(kept, places, strict=True) if index in measured.pinned]
@@ -188,7 +188,7 @@ class Recovery:
             waited_ms=since(began),
             agent=history.agent,
         )
-        fact = await self._keeping.with_checkpoint(fact)
+        fact = await self._files.with_checkpoint(fact)
         (done,) = await history.recorder.record(fact)
         # What was pinned is a copy now, and stays pinned.
         copies = tuple((done.seq or 0, n) for n, index in enumerate(places) if index in measured.pinned)
@@ -235,8 +235,8 @@ class DelegatedRecovery(Recovery):
     """The steps of a delegation: within a smaller budget its own steps are compressed, and in the end clipped. The
     session's conversation, of which it sees a copy, stays as it is."""
 
-    def __init__(self, on: Compactable, compactor: Compactor, keeping: Keeping, limits: Limits) -> None:
-        super().__init__(on, compactor, keeping, limits)
+    def __init__(self, on: Compactable, compactor: Compactor, files: CompactionFiles, limits: Limits) -> None:
+        super().__init__(on, compactor, files, limits)
         self._steps = [*([self._shrink] * len(BUFFERS)), self._emergency]
 
 

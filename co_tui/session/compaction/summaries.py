@@ -110,7 +110,7 @@ def request_for(
     )
 
 
-async def fallen_back(request: SummaryRequest, *, note: str = "") -> Summary:
+async def fallback_summary(request: SummaryRequest, *, note: str = "") -> Summary:
     """As the policy says when no model can: an extractive summary, or none at all."""
     if request.fallback is not SummaryFallback.OFFLINE:
         return Summary("", "", note=note)
@@ -118,7 +118,7 @@ async def fallen_back(request: SummaryRequest, *, note: str = "") -> Summary:
     return replace(await asyncio.to_thread(offline, request), note=note)
 
 
-def lines_beside(request: SummaryRequest, text: str) -> Excerpts:
+def original_lines(request: SummaryRequest, text: str) -> Excerpts:
     """Original lines with what matters most of all that a model's summary left out, in the room it left."""
     room = request.room_tokens / request.ratio - estimate_text(text)
     if request.sources is None or room < LEAST_LINES_TOKENS:

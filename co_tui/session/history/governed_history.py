@@ -32,7 +32,7 @@ from co_tui.session.history.next_request import (
     ref_of,
     request_source,
 )
-from co_tui.session.history.whole_transcript import SaidBefore
+from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
 from co_tui.session.state.session_state import Delegation, Entry, SessionState, characters_in
@@ -40,8 +40,8 @@ from co_tui.session.state.session_state import Delegation, Entry, SessionState, 
 T = TypeVar("T")
 
 
-class Beside(Protocol):
-    """Runs what takes a while where it does not hold the loop up."""
+class RunInThread(Protocol):
+    """Runs slow work without blocking the event loop."""
 
     async def __call__(self, work: Callable[..., T], /, *args: Any) -> T: ...
 
@@ -52,7 +52,7 @@ class CountTokens(Protocol):
     async def __call__(self, text: str, /) -> int | None: ...
 
 
-class Foresee(Protocol):
+class PredictScaffold(Protocol):
     """What goes with the next turn under a policy, after what went with the last; `leaving_chars` when by then so much
     has left the history."""
 
@@ -65,7 +65,7 @@ class OnAnswered(Protocol):
     def __call__(self, tokens: int, /, *, counted: bool) -> None: ...
 
 
-class KeepForeseen(Protocol):
+class KeepScaffold(Protocol):
     """Keeps what will go with the next request, for whoever looks at it later."""
 
     async def __call__(self, scaffold: Scaffold, /) -> None: ...
@@ -83,10 +83,10 @@ class GovernedHistory:
         *,
         agent: str = "",
         instructions: str = "",
-        beside: Beside = asyncio.to_thread,
-        said_before: SaidBefore | None = None,
+        run_in_thread: RunInThread = asyncio.to_thread,
+        whole_transcript: WholeTranscript | None = None,
     ) -> None:
-        """`said_before` may be shared by several that follow the same conversation."""
+        """`whole_transcript` may be shared by several that follow the same conversation."""
         self.recorder = recorder
         self.governor = governor
         self.agent = agent
@@ -95,15 +95,15 @@ class GovernedHistory:
         """Whom the model is asked of, for words about failures."""
         self.in_turn = False
         """Whether a turn is under way: then the history is rewritten only between two requests."""
-        self.foresee: Foresee = lambda sent, policy, leaving_chars: sent
-        self.keep_foreseen: KeepForeseen | None = None
+        self.predict: PredictScaffold = lambda sent, policy, leaving_chars: sent
+        self.keep_scaffold: KeepScaffold | None = None
         self.on_answered: OnAnswered | None = None
         """Called for each request that was answered in full."""
         self.parsed = parsed
         """The messages of the log, as the library has them."""
-        self._said_before = said_before or SaidBefore(parsed)
+        self._said_before = whole_transcript or WholeTranscript(parsed)
         self._noted: tuple[Recollection, object, Note | None] | None = None
-        self._beside = beside
+        self._run_in_thread = run_in_thread
         self._measuring = asyncio.Lock()
         # Go on counting from what the log knows of this model.
         known = governor.meter.restore(self.state.learnt.get(asked.model, {}))
@@ -160,24 +160,24 @@ class GovernedHistory:
 
     async def _measured(self, messages: Sequence[ModelMessage], scaffold: Scaffold, **more: Any) -> Measured:
         measuring = partial(measured_now, awaits_prompt=self.awaits_prompt, **more)
-        return await self._beside(measuring, self.governor, messages, scaffold)
+        return await self._run_in_thread(measuring, self.governor, messages, scaffold)
 
     async def next_request(self) -> NextRequest:
         """What would be sent now. Nothing is told of it, and nothing changes by it."""
         async with self._measuring:
             of, awaits_prompt = self._requested_of(), self.awaits_prompt
-            return await self._beside(next_request, self.governor, of, self.next_scaffold, awaits_prompt)
+            return await self._run_in_thread(next_request, self.governor, of, self.next_scaffold, awaits_prompt)
 
     @property
     def next_scaffold(self) -> Scaffold:
         """What will go with the next request, as far as it can be told before it."""
-        return self.foreseen()
+        return self.predicted_scaffold()
 
-    def foreseen(self, policy: Policy | None = None, *, leaving_chars: int = 0) -> Scaffold:
+    def predicted_scaffold(self, policy: Policy | None = None, *, leaving_chars: int = 0) -> Scaffold:
         """The same under another policy, or once more has left the history; a turn keeps the tools it has."""
         if not self.awaits_prompt:
             return self.scaffold
-        return self.foresee(self.scaffold, policy=policy or self.policy, leaving_chars=leaving_chars)
+        return self.predict(self.scaffold, policy=policy or self.policy, leaving_chars=leaving_chars)
 
     @property
     def awaits_prompt(self) -> bool:
@@ -218,7 +218,7 @@ class GovernedHistory:
         if origin is None or isinstance(measured.live[-1], ModelResponse) or entries[origin].ref in left_out:
             return nothing
         sources = await self.sources_without(left_out)
-        found = await self._beside(self.governor.recollect, measured, prepared.reading, sources)
+        found = await self._run_in_thread(self.governor.recollect, measured, prepared.reading, sources)
         if not found.lines:
             return nothing
         note = f"{RECOLLECTED_FROM_EARLIER}\n{found.text}"
@@ -232,7 +232,7 @@ class GovernedHistory:
 
     async def sources_without(self, gone: Collection[Ref]) -> Sources:
         """What excerpts can be taken from when these messages leave the history."""
-        return await self._beside(self._said_before.sources, self.state, self.entries, gone, self.agent)
+        return await self._run_in_thread(self._said_before.sources, self.state, self.entries, gone, self.agent)
 
     async def measure_as(
         self, messages: Sequence[ModelMessage], pins: Collection[ModelMessage] = (), *, leaving: Collection[Ref] = ()
@@ -243,14 +243,14 @@ class GovernedHistory:
         pinned = [place for place, message in enumerate(messages) if id(message) in kept]
         leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
         async with self._measuring:
-            return await self._measured(messages, self.foreseen(leaving_chars=leaving_chars), pinned=pinned)
+            return await self._measured(messages, self.predicted_scaffold(leaving_chars=leaving_chars), pinned=pinned)
 
     def changes_tools(self, leaving: Collection[Ref]) -> bool:
         """Whether other tools go with the next request once these messages have left the history."""
         leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
-        return list(self.foreseen(leaving_chars=leaving_chars).tool_names) != list(self.scaffold.tool_names)
+        return list(self.predicted_scaffold(leaving_chars=leaving_chars).tool_names) != list(self.scaffold.tool_names)
 
-    def begins_as_sent(self, measured: Measured) -> int:
+    def sent_prefix_length(self, measured: Measured) -> int:
         """How many messages, from the first on, were in the last answered request: up to the first that was put there
         since."""
         refs = [ref_of(self.entries, origin) for origin in measured.origins]
@@ -258,7 +258,7 @@ class GovernedHistory:
         answered = max(reported, default=(0, 0))
         return next((index for index, ref in enumerate(refs) if ref and ref > answered), len(refs))
 
-    def begins_as_logged(self, measured: Measured) -> int:
+    def verbatim_prefix_length(self, measured: Measured) -> int:
         """How many messages, from the first on, are sent as they are: up to the first that is left out or clipped, or
         has a note beside it. A rewrite of the history ends that."""
         held, note = held_of(self._kept, self.entries, measured), self._note(self.entries)
@@ -284,7 +284,7 @@ class GovernedHistory:
 
     async def _fitted(self, measured: Measured, held: Held) -> Prepared:
         async with self._measuring:
-            return await self._beside(self.governor.fit, measured, self.scaffold, held)
+            return await self._run_in_thread(self.governor.fit, measured, self.scaffold, held)
 
     def _refs(self, measured: Measured, indexes: Iterable[int]) -> frozenset[Ref]:
         origins = (measured.origins[index] for index in indexes)
@@ -363,13 +363,13 @@ class GovernedHistory:
     async def report_now(self) -> None:
         """Measure what would be sent now, and log that."""
         await self.report((await self.next_request()).reading)
-        await self._keep_foreseen()
+        await self._keep_next_scaffold()
 
-    async def _keep_foreseen(self) -> None:
-        if self.keep_foreseen is not None:
-            await self.keep_foreseen(self.next_scaffold)
+    async def _keep_next_scaffold(self) -> None:
+        if self.keep_scaffold is not None:
+            await self.keep_scaffold(self.next_scaffold)
 
-    async def report_next(self) -> None:
+    async def report_after_turn(self) -> None:
         """The same at the end of a turn, where the next request is not what was sent and answered: the results in it
         are those of an earlier turn now."""
         if self.usage is None:
@@ -378,7 +378,7 @@ class GovernedHistory:
         is_known = self.governor.meter.is_known(following.messages) and self.next_scaffold is self.scaffold
         if not self.state.usage_holds or not is_known:
             await self.report(following.reading)
-            await self._keep_foreseen()
+            await self._keep_next_scaffold()
 
     def release_memory(self) -> None:
         """Let go of all that is remembered of messages which are no longer in the history."""

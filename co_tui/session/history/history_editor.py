@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Pin, Ref, Rewind
 from co_tui.events.stored_messages import prompt_of
-from co_tui.session.compaction.compaction_files import Keeping
+from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.restoring import restoring
 from co_tui.session.state import history_edits
@@ -22,11 +22,11 @@ class HistoryEditor:
     """Each change is one event: the transcript keeps everything."""
 
     def __init__(
-        self, history: Callable[[], GovernedHistory], keeping: Keeping, settled: Settled, state_at: StateAt
+        self, history: Callable[[], GovernedHistory], files: CompactionFiles, settled: Settled, state_at: StateAt
     ) -> None:
         """`history` is the conversation as its model gets it at that moment."""
         self._history = history
-        self._keeping = keeping
+        self._files = files
         self._settled = settled
         self._state_at = state_at
 
@@ -49,7 +49,7 @@ class HistoryEditor:
         async with self._settled("an earlier change was undone"):
             last = history_edits.undoable(self._state, seq)
             await self._record(history_edits.undone(self._state, last))
-            await self._keeping.align()
+            await self._files.align()
             self._history().governor.resist(len(self._state.history))  # it is not to be compacted again at once
         return last.event
 
@@ -60,7 +60,7 @@ class HistoryEditor:
             then = await self._state_at(first.seq - 1)
             refs = tuple(entry.ref for entry in then.history)
             await self._record(Rewind(to_seq=first.seq - 1, history=refs))
-            await self._keeping.align()
+            await self._files.align()
         return prompt_of(first.message) or ""
 
     async def pin(self, refs: Sequence[Ref], pinned: bool) -> None:

@@ -16,7 +16,7 @@ from co_tui.paths import read_small_text, write_atomically
 MOST_BYTES: Final = 16_000_000
 
 
-class SentBeside:
+class ScaffoldFile:
     """One file of a session, written whenever its instructions or tools have changed."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -35,7 +35,7 @@ class SentBeside:
     async def carry(self, folder: Path) -> None:
         """Give it to a fork, whose own folder that is: its next request has the same beside it."""
         if (kept := await asyncio.to_thread(self.read)) is not None:
-            await SentBeside(folder).keep(kept)
+            await ScaffoldFile(folder).keep(kept)
 
     def read(self) -> Scaffold | None:
         """None when nothing was sent yet, or what is there cannot be read."""

@@ -11,7 +11,7 @@ from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import Entry, SessionState, seq_of
 
 
-class SaidBefore:
+class WholeTranscript:
     """Follows one history; costs what was said since it was last looked at, unless that was taken back."""
 
     def __init__(self, parsed: ParsedMessages) -> None:

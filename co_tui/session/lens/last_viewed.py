@@ -11,7 +11,7 @@ from co_tui.paths import read_small_text, write_atomically
 MOST_BYTES: Final = 4_000_000
 
 
-class LastLook(NamedTuple):
+class LastView(NamedTuple):
     """The point of the log at which it was."""
 
     seq: int = 0
@@ -21,27 +21,27 @@ class LastLook(NamedTuple):
     """The messages that were not, or not whole, in the request then."""
 
 
-NEVER_LOOKED: Final = LastLook()
+NEVER_VIEWED: Final = LastView()
 
 
-class LastLooks:
+class LastViewFile:
     """One small file of a session, beside its log: looking changes nothing of the session itself."""
 
     def __init__(self, folder: Path | None) -> None:
         """`folder` is the session's own; None for one that leaves nothing behind."""
         self._file = folder / "last-look.json" if folder is not None else None
 
-    def read(self) -> LastLook:
+    def read(self) -> LastView:
         """What cannot be read was no look."""
         if self._file is None:
-            return NEVER_LOOKED
+            return NEVER_VIEWED
         try:
             found = json.loads(read_small_text(self._file, MOST_BYTES))
-            return LastLook(int(found["seq"]), str(found["at"]), frozenset(map(_ref, found["smaller"])))
+            return LastView(int(found["seq"]), str(found["at"]), frozenset(map(_ref, found["smaller"])))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return NEVER_LOOKED
+            return NEVER_VIEWED
 
-    def write(self, look: LastLook) -> None:
+    def write(self, look: LastView) -> None:
         """A look that cannot be remembered is no reason to complain."""
         if self._file is not None:
             kept = {"seq": look.seq, "at": look.at, "smaller": sorted(look.smaller)}

@@ -9,7 +9,7 @@ from co_tui.context.measure.count import estimate_message, system_tokens
 from co_tui.context.measure.meter import Meter
 from co_tui.events import Clear, CompactionComplete, Json
 from co_tui.session.history.next_request import NextRequest
-from co_tui.session.lens.last_viewed import LastLook
+from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import DOES_NOT_FIT, Fate, LeftMessage, LensMessage
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.released import opened
@@ -23,7 +23,7 @@ def left_messages(
     state: SessionState,
     following: NextRequest,
     rows: Sequence[LensMessage],
-    since: LastLook,
+    since: LastView,
     parsed: ParsedMessages,
     meter: Meter,
 ) -> list[LeftMessage]:

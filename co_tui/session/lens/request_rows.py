@@ -13,7 +13,7 @@ from co_tui.context.measure.count import Reading
 from co_tui.context.turns import answers_calls, holds_system, is_prompt, stands_in
 from co_tui.events import Json, Ref
 from co_tui.events.stored_messages import COMMAND, STANDS_FOR, pieces
-from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLook
+from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 
 DOES_NOT_FIT: Final = "does not fit"
 
@@ -149,7 +149,7 @@ class Lens(NamedTuple):
     """All that takes room in it, in order; their tokens add up to the reading's."""
     left: Sequence[LeftMessage] = ()
     """What is gone since somebody looked last."""
-    left_since: LastLook = NEVER_LOOKED
+    left_since: LastView = NEVER_VIEWED
     seq: int = 0
     """How far the log had come."""
     due: str = ""
@@ -157,11 +157,11 @@ class Lens(NamedTuple):
     is_compacted_first: bool = False
     """Whether a compaction is due."""
 
-    def as_looked_at(self, at: str) -> LastLook:
+    def as_viewed(self, at: str) -> LastView:
         """What has left so far, for the next look."""
         smaller = {row.ref for row in self.messages if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)}
         out = {each.ref for each in self.left if each.why == DOES_NOT_FIT}
-        return LastLook(self.seq, at, self.left_since.smaller | smaller | out)
+        return LastView(self.seq, at, self.left_since.smaller | smaller | out)
 
     @property
     def tokens_by_kind(self) -> Mapping[Kind, int]:
@@ -227,7 +227,7 @@ def _named(text: str, part: Json) -> str:
     return f"{name} {text}" if name else text
 
 
-def shared_out(total: int, weights: Sequence[float]) -> list[int]:
+def apportion(total: int, weights: Sequence[float]) -> list[int]:
     """The total in whole numbers, in proportion to the weights; they add up to it exactly."""
     whole = sum(weights)
     if whole <= 0:

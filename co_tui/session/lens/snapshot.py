@@ -18,9 +18,9 @@ from co_tui.events.stored_messages import RECOLLECTED
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.next_request import NextRequest, next_request, note_in, request_source
 from co_tui.session.lens.fates import Fates
-from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLook
+from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.lens.left_messages import left_messages
-from co_tui.session.lens.request_rows import Fate, Judgement, Kind, Lens, LensMessage, kind_of, shared_out
+from co_tui.session.lens.request_rows import Fate, Judgement, Kind, Lens, LensMessage, apportion, kind_of
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import archived
@@ -54,7 +54,7 @@ def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = Tr
         history.governor.window,
         history.governor.meter.copied(),
         history.parsed.copied(),
-        history.foreseen(policy_of(settings)),
+        history.predicted_scaffold(policy_of(settings)),
         history.awaits_prompt,
         is_own,
         history.governor.resisting if is_own else range(0),
@@ -95,7 +95,7 @@ def _window(state: SessionState, settings: Settings, recorded: Callable[[str], i
     return Window(tokens=tokens or FALLBACK_WINDOW_TOKENS, known=tokens is not None)
 
 
-def look(source: LensSource, since: LastLook = NEVER_LOOKED) -> Lens:
+def look(source: LensSource, since: LastView = NEVER_VIEWED) -> Lens:
     """The next request. What left the context since a look is listed, too; without one, all that ever left."""
     governor = Governor(
         source.policy,
@@ -187,8 +187,8 @@ def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessag
     messages = [row.message for row in rows if row.message is not None]
     of_system = [system_tokens(message) for message in messages]
     of_rest = [max(0.0, meter.tokens(m) - meter.ratio * n) for m, n in zip(messages, of_system, strict=True)]
-    system = shared_out(reading.system_tokens, [*(each.tokens for each in given), *of_system])
-    rest = shared_out(reading.conversation_tokens, of_rest)
+    system = apportion(reading.system_tokens, [*(each.tokens for each in given), *of_system])
+    rest = apportion(reading.conversation_tokens, of_rest)
     beside = [
         *(each._replace(tokens=own, system_tokens=own) for each, own in zip(given, system, strict=False)),
         LensMessage(Kind.TOOLS, reading.tool_definition_tokens, _ALWAYS, given=_tools_text(source.scaffold)),

@@ -8,12 +8,12 @@ from co_tui.events import Event, Fact, SessionEnd, SessionError, SessionInterrup
 from co_tui.events.stored_messages import command_in
 from co_tui.paths import Paths
 from co_tui.session.history.learned_ratios import Ratios
-from co_tui.session.history.request_scaffold import SentBeside
+from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.history.restoring import restoring
 from co_tui.session.lens.snapshot import LensSource, stored_source
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState, seq_of
-from co_tui.session.tools.own_tools import Offer, foreseen, memory_use
+from co_tui.session.tools.own_tools import Offer, memory_use, predicted_scaffold
 from co_tui.settings import Settings
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.port import Store
@@ -42,19 +42,19 @@ class StoredRequests:
         )
         if not is_open:
             source = _reopened(source)
-        sent_beside = SentBeside(self._paths.session(state.session_id)).read()
-        if sent_beside is not None:
-            source = source._replace(scaffold=sent_beside)
-        return self._foreseen(source, settings) if source.awaits_prompt else source
+        scaffold_file = ScaffoldFile(self._paths.session(state.session_id)).read()
+        if scaffold_file is not None:
+            source = source._replace(scaffold=scaffold_file)
+        return self._with_predicted_tools(source, settings) if source.awaits_prompt else source
 
-    def _foreseen(self, source: LensSource, settings: Settings) -> LensSource:
+    def _with_predicted_tools(self, source: LensSource, settings: Settings) -> LensSource:
         """With those of our tools that the next turn has, as far as its model takes any."""
         sent, state = source.scaffold, source.state
         if not sent.tool_names and state.model.partition(":")[0] in MAY_TAKE_NO_TOOLS:
             return source
         has_memory = DailyMemory(self._paths.memory).exists
-        offer = Offer(source.policy, source.window.tokens, state.left_chars, memory_use(settings), has_memory)
-        return source._replace(scaffold=foreseen(sent, offer))
+        offer = Offer(source.policy, source.window.tokens, state.removed_chars, memory_use(settings), has_memory)
+        return source._replace(scaffold=predicted_scaffold(sent, offer))
 
     def _is_open(self, state: SessionState) -> bool:
         """Whether a process has it open."""

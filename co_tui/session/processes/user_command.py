@@ -13,8 +13,7 @@ from co_tui.agent.redact import without_secrets
 from co_tui.events import CommandOutput, Message
 from co_tui.events.event import dump
 from co_tui.session.environment import Environment
-from co_tui.session.processes.child_process import LINGER_S, ChildProcess
-from co_tui.session.processes.command_output import BoundedOutput
+from co_tui.session.processes.child_process import LINGER_S, BoundedOutput, ChildProcess
 from co_tui.session.processes.process_guard import ProcessGuard
 from co_tui.session.prompt_messages import command_message
 from co_tui.session.runtime.runtime import Runtime

@@ -1,6 +1,7 @@
 """How each event changes the state of a session. Pure: nothing is called, nothing is written."""
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any, assert_never
 
 from co_tui.agent.permissions.older_answers import rules_of, rules_revoked
@@ -229,8 +230,8 @@ def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete
 
 def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
     standing = {entry.ref for entry in history}
-    left_chars = characters_in(entry for entry in state.history if entry.ref not in standing)
-    kept = Rewritten(event, before=state.history, after=history, left_chars=left_chars)
+    removed_chars = characters_in(entry for entry in state.history if entry.ref not in standing)
+    kept = Rewritten(event, before=state.history, after=history, removed_chars=removed_chars)
     state = _unmeasured(state)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 
@@ -297,3 +298,8 @@ def _without_running(state: SessionState) -> SessionState:
     for agent in running:
         state = _delegated(state, agent, status="interrupted")
     return state
+
+
+def replay(events: Iterable[Event], since: SessionState | None = None) -> SessionState:
+    """Fold the events into a state; no model is called, nothing is written."""
+    return reduce(apply, events, since or SessionState())

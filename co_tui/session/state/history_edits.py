@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
 from co_tui.events.stored_messages import EXCERPTS, STANDS_FOR, SUMMARY, pieces
-from co_tui.session.state.session_state import Entry, Rewritten, SessionState, woven
+from co_tui.session.state.session_state import Entry, Rewritten, SessionState, merged_in_order
 
 
 class NothingToUndo(Exception):
@@ -151,7 +151,7 @@ def _with_back(state: SessionState, back: Sequence[Ref]) -> tuple[Ref, ...]:
     wanted.update(back)
     present = {entry.ref for entry in state.history}
     added = [entry for ref in wanted - present if (entry := state.entry(ref)) is not None]
-    return tuple(entry.ref for entry in woven(state.history, added))
+    return tuple(entry.ref for entry in merged_in_order(state.history, added))
 
 
 def pair_around(messages: Sequence[Json], index: int) -> range:

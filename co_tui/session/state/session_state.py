@@ -1,7 +1,8 @@
 """What a session is, as the sum of its events. Pure: the same events always give the same state."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -17,13 +18,13 @@ from co_tui.events import (
     Ref,
     UsageInfo,
 )
-from co_tui.events.stored_messages import pieces
+from co_tui.events.stored_messages import STANDS_FOR, command_in, pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 from co_tui.settings.permission_rules import Rule
 from co_tui.settings.rules import ASK
 
-MUCH_CHARS: Final = 100_000
+MAX_COUNTED_CHARS: Final = 100_000
 
 
 class Entry(NamedTuple):
@@ -48,7 +49,7 @@ class Rewritten(NamedTuple):
     event: Event
     before: AppendOnly[Entry]
     after: AppendOnly[Entry]
-    left_chars: int = 0
+    removed_chars: int = 0
     """How long all that was that left the history by it."""
 
     @property
@@ -156,9 +157,9 @@ class SessionState(Record):
         return len(turns)
 
     @property
-    def left_chars(self) -> int:
+    def removed_chars(self) -> int:
         """How long that was that left the history at once, of what was not taken back the longest."""
-        return max((each.left_chars for each in self.rewrites), default=0)
+        return max((each.removed_chars for each in self.rewrites), default=0)
 
     @property
     def total_cost(self) -> float | None:
@@ -171,7 +172,7 @@ class SessionState(Record):
         since = [entry for entry in self.history if entry.ref not in known]
         brought_back = [entry for entry in since if entry.seq < rewrite.seq]
         said = [entry for entry in since if entry.seq > rewrite.seq]
-        return [*woven(rewrite.before, brought_back), *said]
+        return [*merged_in_order(rewrite.before, brought_back), *said]
 
     def entry(self, ref: Ref) -> Entry | None:
         """The message of that identity, whether or not the history still holds it."""
@@ -190,12 +191,12 @@ def characters_in(entries: Iterable[Entry]) -> int:
     total = 0
     for entry in entries:
         total += sum(len(text) for _, text, _ in pieces(entry.message))
-        if total >= MUCH_CHARS:
-            return MUCH_CHARS
+        if total >= MAX_COUNTED_CHARS:
+            return MAX_COUNTED_CHARS
     return total
 
 
-def woven(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:
+def merged_in_order(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:
     """The entries with others put among them in the order of the log; what stands for others keeps its place."""
     waiting = sorted(added, key=lambda entry: entry.ref)
     result: list[Entry] = []
@@ -221,3 +222,24 @@ def replacement_entries(event: Event) -> tuple[Entry, ...]:
 
 def seq_of(event: Event) -> int:
     return event.seq or 0
+
+
+def is_finished(state: SessionState) -> bool:
+    """Whether the latest turn ended with a whole reply; also where nothing was said yet."""
+    latest = next(_said(state), None)
+    return latest is None or _ends_a_turn(latest)
+
+
+def _said(state: SessionState) -> Iterator[Entry]:
+    """By user and main agent, the newest first: what the model sees of it, then what it no longer sees."""
+    for entry in chain(reversed(state.history), reversed(state.transcript)):
+        metadata = entry.message.get("metadata")
+        stands_for_others = isinstance(metadata, Mapping) and STANDS_FOR in metadata
+        if not (entry.agent or stands_for_others or command_in(entry.message)):
+            yield entry
+
+
+def _ends_a_turn(entry: Entry) -> bool:
+    message = entry.message
+    is_whole = not entry.interrupted and message.get("finish_reason") != "length"
+    return message.get("kind") == "response" and is_whole and all(role != "tool_call" for role, _, _ in pieces(message))

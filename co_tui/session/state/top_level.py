@@ -43,7 +43,7 @@ def _call_id(part: Json) -> str:
     return str(part.get("tool_call_id"))
 
 
-def only_words(message: Json) -> Json | None:
+def only_text(message: Json) -> Json | None:
     """The message without calls, results and thoughts; None when nothing is left."""
     said = [part for role, text, part in pieces(message) if role in _SAID and text.strip()]
     return {**message, "parts": said} if said else None

@@ -85,7 +85,7 @@ def _counted(tools: int) -> str:
     return f"{tools:,} tool{'' if tools == 1 else 's'}"
 
 
-def told_mcp_call(tool: str, arguments: Mapping[str, Any]) -> str:
+def mcp_call_text(tool: str, arguments: Mapping[str, Any]) -> str:
     """Whose tool would be called, and with what."""
     server, name = mcp_server_and_tool(tool)
     lines = [f"{key}: {text_of(value)}" for key, value in arguments.items()]

@@ -7,7 +7,7 @@ from typing import Final
 from pydantic_ai.exceptions import ModelRetry
 
 from co_tui.inert import one_line
-from co_tui.session.tools.queries import excerpt, words_of
+from co_tui.session.tools.recall import excerpt, words_of
 from co_tui.store.notes.daily_memory import DailyMemory, FoundEntries
 from co_tui.store.notes.memory_text import MemoryEntry
 

@@ -27,7 +27,7 @@ SMALLEST_WINDOW_FOR_TOOLS: Final = 8_000
 """Below this the definitions of our own tools would take more than they give."""
 
 
-LEAST_LEFT_CHARS: Final = 16_000
+MIN_REMOVED_CHARS: Final = 16_000
 """A third of what leaves at once is freed at least: that has to be several times what definitions of tools take."""
 
 
@@ -53,43 +53,43 @@ class Offer(NamedTuple):
 
     policy: Policy
     window_tokens: int
-    left_chars: int
+    removed_chars: int
     """How long that was that left the context at once."""
     memory: MemoryUse
     has_memory: bool
     """Whether there is a daily memory."""
 
-    def names(self, *, beside_others: bool) -> list[str]:
+    def names(self, *, with_other_tools: bool) -> list[str]:
         names = []
         if self.policy.archive_over_chars:
             names.append("read_artifact")
         if self.window_tokens >= SMALLEST_WINDOW_FOR_TOOLS:
-            if beside_others or self._has_much_left:
+            if with_other_tools or self._much_was_removed:
                 names.append("recall")
-            if self.memory.is_searched and self._searches_memory(beside_others):
+            if self.memory.is_searched and self._searches_memory(with_other_tools):
                 names.append("search_memory")
-            if beside_others or names:
+            if with_other_tools or names:
                 names.append("request_compaction")
         return names
 
     @property
-    def _has_much_left(self) -> bool:
-        return self.left_chars >= LEAST_LEFT_CHARS
+    def _much_was_removed(self) -> bool:
+        return self.removed_chars >= MIN_REMOVED_CHARS
 
-    def _searches_memory(self, beside_others: bool) -> bool:
+    def _searches_memory(self, with_other_tools: bool) -> bool:
         """One that compactions write is there for those who have other tools, or much to find again."""
         if self.memory.is_written(self.policy):
-            return beside_others or self._has_much_left
+            return with_other_tools or self._much_was_removed
         return self.has_memory
 
 
-def foreseen(sent: Scaffold, offer: Offer) -> Scaffold:
+def predicted_scaffold(sent: Scaffold, offer: Offer) -> Scaffold:
     """What goes with the next turn after what went with the last: of our tools, those that are offered then."""
     if not sent.was_sent:
         return sent
     names = sent.tool_names
     others = [name for name in names if name not in OWN_TOOLS]
-    ours = offer.names(beside_others=bool(others))
+    ours = offer.names(with_other_tools=bool(others))
     if set(ours) == set(names) - set(others):
         return sent
     if sent.tools or not names:
@@ -130,7 +130,7 @@ class OwnTools:
         self._recall = recall
         self._memory = memory
 
-    def beside(
+    def with_own(
         self,
         others: Sequence[AbstractToolset[Any]],
         history: GovernedHistory,
@@ -139,21 +139,21 @@ class OwnTools:
         works: bool = False,
     ) -> Sequence[AbstractToolset[Any]]:
         """The other tools, and ours; `works` when there are some of the working directory, too."""
-        names = self._offer(history, history.policy, memory).names(beside_others=bool(others) or works)
+        names = self._offer(history, history.policy, memory).names(with_other_tools=bool(others) or works)
         ours = [tool for name, tool in self._all.items() if name in names]
         return (*others, FunctionToolset(ours)) if ours else others
 
-    def foreseen(
+    def predicted_scaffold(
         self, history: GovernedHistory, memory: MemoryUse, sent: Scaffold, *, policy: Policy, leaving_chars: int
     ) -> Scaffold:
         """What goes with the next turn under a policy, after what went with the last; `leaving_chars` when by then so
         much has left the history."""
         offer = self._offer(history, policy, memory)
-        return foreseen(sent, offer._replace(left_chars=max(offer.left_chars, leaving_chars)))
+        return predicted_scaffold(sent, offer._replace(removed_chars=max(offer.removed_chars, leaving_chars)))
 
     def _offer(self, history: GovernedHistory, policy: Policy, memory: MemoryUse) -> Offer:
         window = history.governor.window.tokens
-        return Offer(policy, window, self._state().left_chars, memory, self._memory.has_anything)
+        return Offer(policy, window, self._state().removed_chars, memory, self._memory.has_anything)
 
     @cached_property
     def _all(self) -> dict[str, Tool[Any]]:

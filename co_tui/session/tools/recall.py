@@ -1,10 +1,11 @@
 """The model's way back to what left its context: a search over everything the session ever said."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic_ai.exceptions import ModelRetry
 
@@ -12,8 +13,7 @@ from co_tui.events import Event, Json, Message
 from co_tui.events.stored_messages import Role, pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.state.top_level import only_words
-from co_tui.session.tools.queries import excerpt, words_of
+from co_tui.session.state.top_level import only_text
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.store.port import Store
 from co_tui.store.search.session_words import place_of
@@ -102,7 +102,7 @@ def _as_seen_by(agent: str, event: Event, words: list[str], least: int) -> Event
         return None
     if fact.agent == agent:
         return event
-    said = only_words(fact.message)
+    said = only_text(fact.message)
     if said is None or max(_count(piece.searched, words) for piece in _pieces(said)) < least:
         return None
     return event.but(fact=fact.but(message=said))
@@ -147,3 +147,25 @@ def _hit(said: Message, words: list[str], known: bool) -> str:
     best = max(_pieces(said.message), key=lambda piece: _count(piece.searched, words))
     note = " (still in your context)" if known else ""
     return f"[turn {said.turn}, {best.label}]{note}\n{excerpt(best.text, words)}"
+
+
+EXCERPT_CHARS: Final = 600
+BEFORE_CHARS: Final = 200
+"""How much of an excerpt stands before what was found."""
+MAX_WORDS: Final = 40
+
+
+def words_of(query: str) -> list[str]:
+    """The words and quoted phrases of a query, each once."""
+    found = re.findall(r'["“”]([^"“”]+)["“”]|([^\s"“”]+)', query.lower())
+    cleaned = (" ".join((phrase or word).split()) for phrase, word in found)
+    return list(dict.fromkeys(filter(None, cleaned)))[:MAX_WORDS]
+
+
+def excerpt(text: str, words: Sequence[str]) -> str:
+    """The text around the first of the words in it."""
+    lower = text.lower()
+    first = min((place for each in words if (place := place_of(each, lower)) >= 0), default=0)
+    start = max(0, min(first - BEFORE_CHARS, len(text) - EXCERPT_CHARS))
+    end = start + EXCERPT_CHARS
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")

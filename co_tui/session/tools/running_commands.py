@@ -124,13 +124,13 @@ class RunningCommands:
         return self._folder_guards.setdefault(folder, FolderGuard(folder, aside / self._session_id))
 
     @property
-    def some_run_on(self) -> bool:
+    def has_running(self) -> bool:
         """Whether commands in the sandbox were left running when this was last looked at."""
         return self._watching is not None and not self._watching.done()
 
     def watch(self) -> None:
         """Look at the folders as long as a command that was started runs on."""
-        if not self.some_run_on:
+        if not self.has_running:
             self._watching = asyncio.create_task(self._watch())
 
     async def found(self, created: CreatedProtected | None, *, asks: bool = False) -> None:
@@ -149,7 +149,7 @@ class RunningCommands:
 
     async def close(self) -> None:
         """End all that is left, and remove what it said."""
-        some_ran_on = self.some_run_on
+        some_ran_on = self.has_running
         if self._watching is not None:
             self._watching.cancel()
         await asyncio.gather(*(self.end(each.id) for each in self.background() if each.running))

@@ -9,21 +9,21 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai_harness.ask_user import AskUser
+from pydantic_ai_harness.ask_user import AskUser, AskUserAnswer, AskUserRequest, AskUserResponse
 from pydantic_ai_harness.planning import Planning
 
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_trouble
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
+from co_tui.inert import inert
 from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
-from co_tui.session.approvals.questions import Questions
+from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.tools.folder.project_texts import ProjectInstructions, ProjectSkills
 from co_tui.session.tools.folder.session_folder import SessionFolder
-from co_tui.session.tools.mcp_tools import McpTools, told_mcp_call
-from co_tui.session.tools.model_questions import ModelQuestions
+from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
 from co_tui.session.tools.plan_mode import PlanMode
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
@@ -73,7 +73,7 @@ class WorkingTools:
         self._user_skills = user_skills
         self._mcp = mcp
         self._read_only = read_only
-        self._has = given_in(window_tokens, settings.tools)
+        self._has = tools_for_window(window_tokens, settings.tools)
         self._files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
@@ -115,7 +115,7 @@ class WorkingTools:
             await self._refuse_without_sandbox()
             return str(arguments.get("command", ""))
         if tool.startswith(MCP):
-            return told_mcp_call(tool, arguments)
+            return mcp_call_text(tool, arguments)
         return ""
 
     async def _refuse_without_sandbox(self) -> None:
@@ -172,7 +172,7 @@ class WorkingTools:
         return git.parent if git is not None else self._folder
 
 
-def given_in(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
+def tools_for_window(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
     """What of the tools that were chosen a window has room for."""
     if window_tokens < SMALLEST_WINDOW_TOKENS:
         return ()
@@ -195,3 +195,31 @@ class _ReadableFiles(FolderFiles):
         if isinstance(ctx.model, Model) and not ctx.model.profile.get("supports_image_input", True):
             return f"{header}It is an image, and this model takes none."
         return result if sendable_type(file.data) else f"{header}It is an image that is damaged."
+
+
+class ModelQuestions:
+    """Answers for the harness's tool; whoever declines one question declines all that came with it."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+
+    async def __call__(self, request: AskUserRequest, /) -> AskUserResponse:
+        answers = []
+        for each in request.questions:
+            labels = tuple(option.label for option in each.options)
+            told = [f"{option.label}: {option.description}" for option in each.options if option.description]
+            asked = ModelQuestion(
+                question="\n".join([each.question, *told]), options=labels, multiple=each.multi_select
+            )
+            answer = await self._questions.ask(asked)
+            if answer.declined:
+                return AskUserResponse(cancelled=True)
+            answers.append(_answer(each.header, labels, answer))
+        return AskUserResponse(answers=tuple(answers))
+
+
+def _answer(header: str, labels: tuple[str, ...], answer: ModelAnswer) -> AskUserAnswer:
+    if selected := answer.selected or tuple(label for label in labels if label == answer.text):
+        return AskUserAnswer(header=header, selected=selected)
+    # The tool takes no characters that steer a terminal, tabs included.
+    return AskUserAnswer(header=header, custom_answer=inert(answer.text).replace("\t", " "))

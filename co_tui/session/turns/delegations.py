@@ -25,7 +25,7 @@ from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.recorder import Recorder
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.derive import INTERRUPTED
 from co_tui.session.turns.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp
@@ -221,10 +221,10 @@ NewRun = Callable[[DelegatedTask], Awaitable[DelegatedRun]]
 class Delegations:
     """Those of one turn. Side by side, each run finds its own through the task it runs in."""
 
-    def __init__(self, recorder: Recorder, new_run: NewRun, is_left: Callable[[], bool] = lambda: False) -> None:
-        """`is_left` says whether the user is leaving: then open questions stay open."""
+    def __init__(self, recorder: Recorder, new_run: NewRun, is_leaving: Callable[[], bool] = lambda: False) -> None:
+        """`is_leaving` says whether the user is leaving: then open questions stay open."""
         self._recorder = recorder
-        self._is_left = is_left
+        self._is_leaving = is_leaving
         self._new_run = new_run
         self._names: set[str] = set()
         self._running: dict[str, DelegatedRun] = {}
@@ -246,16 +246,16 @@ class Delegations:
         try:
             result = await run.do(work)
         except GivenUp as given_up:
-            await to_the_end(run.end("failed", str(given_up)))
+            await run_to_completion(run.end("failed", str(given_up)))
             raise ModelRetry(f"{run.agent} failed: {given_up}") from given_up
         except BaseException as error:
-            stays_open = self._is_left() and waiting_calls(self._recorder.state, run.agent)
-            await to_the_end(run.leave() if stays_open else run.end(*_ended_by(error)))
+            stays_open = self._is_leaving() and waiting_calls(self._recorder.state, run.agent)
+            await run_to_completion(run.leave() if stays_open else run.end(*_ended_by(error)))
             raise
         finally:
             CURRENT_AGENT.reset(token)
             del self._running[run.agent]
-        await to_the_end(run.end("done"))
+        await run_to_completion(run.end("done"))
         return result
 
     async def _begin(self, name: str, task: str, call_id: str) -> DelegatedRun:
@@ -284,7 +284,7 @@ class Delegations:
             run = await self._new_run(asked)
         except BaseException as error:
             outcome, why = _ended_by(error)
-            await to_the_end(self._recorder.record(DelegationEnd(agent=asked.agent, outcome=outcome, error=why)))
+            await run_to_completion(self._recorder.record(DelegationEnd(agent=asked.agent, outcome=outcome, error=why)))
             raise
         if asking is not None:
             run.share_steps(asking)

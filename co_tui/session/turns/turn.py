@@ -76,8 +76,8 @@ class Turn:
             runtime.permissions,
             what=runtime.toolkit.what,
         )
-        self._leaving = self._passed_over = False
-        self._delegations = Delegations(self._recorder, new_delegated_run, is_left=lambda: self._leaving)
+        self._leaving = self._skipped = False
+        self._delegations = Delegations(self._recorder, new_delegated_run, is_leaving=lambda: self._leaving)
         self._steps = 0
         self._attempts = Attempts(
             history=self._history,
@@ -96,10 +96,10 @@ class Turn:
         self._stopped.set()
         self._token.cancel()
 
-    def pass_over(self) -> None:
+    def skip_questions(self) -> None:
         """Something else is said while a question waits: it counts as not answered, and the turn ends."""
         if self._open_questions:
-            self._passed_over = True
+            self._skipped = True
             self.interrupt()
 
     async def run(self, prompt: ModelRequest | None = None) -> Outcome:
@@ -179,7 +179,7 @@ class Turn:
         for said in self._take_steering():  # all calls are answered here, so that it parts no pair
             await self._log.prompt(said)
         self._history.scaffold = scaffold
-        await self._runtime.sent_beside.keep(scaffold)
+        await self._runtime.scaffold_file.keep(scaffold)
         await self._history.count_exactly(self._runtime.model_handle.count_tokens)
         # The log's own history, not the run's: the library joins requests that stand side by side.
         measured = await self._compactor.before_request(self._runtime.compactable)
@@ -217,10 +217,10 @@ class Turn:
             await self._log.close(run_messages, staying=waiting)
             return Outcome.INTERRUPTED
         asked = self._open_questions
-        what = OTHER_PROMPT if self._passed_over else "interrupted by the user"
-        told = [ModelRequest(parts=not_answered(asked))] if self._passed_over and asked else []
+        what = OTHER_PROMPT if self._skipped else "interrupted by the user"
+        told = [ModelRequest(parts=not_answered(asked))] if self._skipped and asked else []
         await self._end_delegations()
-        await self._approvals.withdraw(NOT_ANSWERED if self._passed_over else what)
+        await self._approvals.withdraw(NOT_ANSWERED if self._skipped else what)
         await self._log.close([*run_messages, *told])
         await self._recorder.record(
             SessionInterrupted(what=what, where=f"turn {self._number}", outcome="kept what came"),

@@ -20,7 +20,7 @@ from co_tui.events import (
 )
 from co_tui.events.stored_messages import command_in, prompt_of
 from co_tui.inert import inert
-from co_tui.session.event_wording import told_retry
+from co_tui.session.event_wording import retry_text
 from co_tui.ui.keys.command_table import WayTo
 from co_tui.ui.transcript.block import Block, Kind, clock
 from co_tui.ui.transcript.blocks import BlockBuilder
@@ -161,7 +161,7 @@ class Feed:
 
     def _tell_retry(self, error: SessionError) -> None:
         """One line for all attempts at the same request."""
-        text = inert(told_retry(error))
+        text = inert(retry_text(error))
         if self._retry is None:
             self._retry = self.note(text)
         else:

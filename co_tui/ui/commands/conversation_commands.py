@@ -44,7 +44,7 @@ FINISHED = "The latest turn is finished, there is nothing to go on with: write w
 
 @command("continue")
 async def go_on(host: CommandHost, _: str) -> None:
-    from co_tui.session.state.last_turn import is_finished
+    from co_tui.session.state.session_state import is_finished
 
     is_known = host.session is not None or not host.sessions.session_id
     if is_known and not host.state.history:

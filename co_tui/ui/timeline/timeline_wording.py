@@ -42,7 +42,7 @@ from co_tui.events import (
 from co_tui.events.stored_messages import prompt_of
 from co_tui.events.triggers import words_for
 from co_tui.inert import one_line
-from co_tui.session.tool_wording import gist_of_call
+from co_tui.session.tool_wording import call_summary_of
 from co_tui.settings.rules import PRESENT_PLAN
 from co_tui.ui.approvals.mode_wording import mode_name
 from co_tui.ui.formatting import counted, money, tokens
@@ -134,7 +134,7 @@ def words_of(fact: Fact) -> str:
         case Pin():
             return f"{counted(len(fact.messages), 'message')} {'pinned' if fact.pinned else 'unpinned'}"
         case ApprovalRequested():
-            about = gist_of_call(fact.tool, fact.arguments) or fact.what  # a diff says little in one line
+            about = call_summary_of(fact.tool, fact.arguments) or fact.what  # a diff says little in one line
             return f"{_asks(fact.tool)}\n{_line(about)}"
         case ApprovalDecided(approved=True, mode=mode) if mode:
             return "plan accepted"

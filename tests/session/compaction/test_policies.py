@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from co_tui.events import CompactionStart, HookRun, Truncation
 from co_tui.session.compaction import telemetry
-from co_tui.session.event_wording import told_compaction
+from co_tui.session.event_wording import compaction_text
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.context.request.test_pipeline import LOADED
@@ -64,7 +64,7 @@ async def test_co_cli_a_failing_summariser_gives_the_static_marker(home: Path, p
         assert done.summary == "" and done.summarised_by == "" and "rejected" in done.note and done.error == ""
         marker = f"[Earlier conversation trimmed — {len(done.replaced)} messages removed to stay within context budget]"
         assert marker in texts(session.state) and replayed(home, session.id) == session.state
-        told = told_compaction(done)
+        told = compaction_text(done)
         assert "summarised" not in told and f"{len(done.replaced)} messages removed, no summary" in told
 
 
@@ -77,7 +77,7 @@ async def test_co_cli_c14_on_demand_nothing_changes_without_a_summary(home: Path
         assert not done.success and not done.cancelled and list(session.state.history) == before
         assert done.error.startswith("no summary could be made") and "rejected" in done.error
         assert (done.pre_tokens, done.pre_messages) == (done.post_tokens, done.post_messages)
-        assert "summarised" not in told_compaction(done) and "as it was" in told_compaction(done)
+        assert "summarised" not in compaction_text(done) and "as it was" in compaction_text(done)
         assert replayed(home, session.id) == session.state
 
 
@@ -93,7 +93,7 @@ async def test_inkeep_without_a_summary_keeps_its_fixed_limits(home: Path, provi
         (done,) = successes(session)
         kept = texts(session.state)
         assert kept[0].startswith("[Earlier conversation trimmed — ") and len(done.replaced) >= 2
-        assert "summarised" not in told_compaction(done)
+        assert "summarised" not in compaction_text(done)
         assert done.post_messages <= 1 + 4
         assert await session.submit("and now?") is Outcome.DONE
 
@@ -150,7 +150,7 @@ async def test_hooks_see_every_trigger_also_when_only_texts_are_kept(
         provider.script = [Reply(text="Let me", tool=("look", "{}"))]
         await talk(session, 4)
         assert successes(session)[0].trigger == "budget" and successes(session)[0].summary == ""
-        assert "summarised" not in told_compaction(successes(session)[0])
+        assert "summarised" not in compaction_text(successes(session)[0])
         assert facts(list(session.state.timeline), HookRun) and '"trigger": "budget"' in seen.read_text()
 
 

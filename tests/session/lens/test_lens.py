@@ -12,9 +12,9 @@ from hypothesis.strategies import floats, integers, lists
 from co_tui.events import Truncation, UsageInfo
 from co_tui.paths import locate
 from co_tui.session.file_references import named_files
-from co_tui.session.history.request_scaffold import SentBeside
-from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLooks
-from co_tui.session.lens.request_rows import Fate, Kind, Lens, shared_out
+from co_tui.session.history.request_scaffold import ScaffoldFile
+from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastViewFile
+from co_tui.session.lens.request_rows import Fate, Kind, Lens, apportion
 from co_tui.session.lens.snapshot import look, source_of, stored_source
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
@@ -116,10 +116,10 @@ async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy
     before = session.state.usage
     done = await session.compact()
     agrees(session, lens_of(session))
-    foreseen, meter = session.state.usage, session.history.governor.meter.copied()
-    assert before is not None and foreseen is not None and done.success
-    assert (before.current_tokens, done.post_tokens) == (done.pre_tokens, foreseen.current_tokens)
-    seq, kept = session.state.seq, SentBeside(environment.paths.session(session.id)).read()
+    predicted_scaffold, meter = session.state.usage, session.history.governor.meter.copied()
+    assert before is not None and predicted_scaffold is not None and done.success
+    assert (before.current_tokens, done.post_tokens) == (done.pre_tokens, predicted_scaffold.current_tokens)
+    seq, kept = session.state.seq, ScaffoldFile(environment.paths.session(session.id)).read()
     assert kept is not None
     if policy != "inkeep":  # which has a tool that others have not
         live = look(source_of(session.history, LOADED["off"], is_own=False))
@@ -128,12 +128,12 @@ async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy
     await said(session, "Thanks?")
     with environment.store.reading() as reading:
         sent = facts(list(reading.events(session.id, after=seq)), UsageInfo)[0]
-    assert sent.tool_definition_tokens == foreseen.tool_definition_tokens
-    assert tools or foreseen.tool_definition_tokens > before.tool_definition_tokens
+    assert sent.tool_definition_tokens == predicted_scaffold.tool_definition_tokens
+    assert tools or predicted_scaffold.tool_definition_tokens > before.tool_definition_tokens
     assert "recall" in session.history.scaffold.tool_names and "recall" in kept.tool_names
     prompt = meter.tokens(session.history.messages[-2])
     note = session.state.recollection.tokens if session.state.recollection else 0
-    assert sent.current_tokens == pytest.approx(foreseen.current_tokens + prompt + note, abs=3)
+    assert sent.current_tokens == pytest.approx(predicted_scaffold.current_tokens + prompt + note, abs=3)
     await session.close()
     environment.store.close()
 
@@ -201,7 +201,7 @@ async def test_what_goes_with_every_request_can_be_read_by_another_process(home:
     async with opened(home, Asked(), LOADED["balanced"]) as session:
         await said(session, "read it")
         folder = locate({"CO_TUI_HOME": str(home)}).session(session.id)
-        kept, sent = SentBeside(folder).read(), session.history.scaffold
+        kept, sent = ScaffoldFile(folder).read(), session.history.scaffold
         assert kept is not None and (kept.instructions, kept.tools_tokens) == (sent.instructions, sent.tools_tokens)
         lens = look(stored_source(session.state, session.settings)._replace(scaffold=kept))
         tools = next(each for each in lens.messages if each.kind is Kind.TOOLS)
@@ -209,7 +209,7 @@ async def test_what_goes_with_every_request_can_be_read_by_another_process(home:
         (file,) = folder.glob("*.json")
         assert file.stat().st_mode & 0o077 == 0
         file.write_text('{"tools": 7}')
-        assert SentBeside(folder).read() is None and SentBeside(None).read() is None
+        assert ScaffoldFile(folder).read() is None and ScaffoldFile(None).read() is None
 
 
 async def test_what_the_next_compaction_summarises_is_what_it_then_replaces(home: Path) -> None:
@@ -259,12 +259,12 @@ async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Pat
 
 
 async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path) -> None:
-    looks = LastLooks(home)
+    looks = LastViewFile(home)
     async with opened(home, Asked(), LOADED["inkeep"]) as session:
 
         def seen() -> Lens:
             lens = look(source_of(session.history, session.settings), looks.read())
-            looks.write(lens.as_looked_at("2026-01-01T10:00:00+00:00"))
+            looks.write(lens.as_viewed("2026-01-01T10:00:00+00:00"))
             return lens
 
         await said(session, "Hello, what is in src/main.py? " * 30, "read it")
@@ -284,7 +284,7 @@ async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path
         file = home / "last-look.json"
         assert file.stat().st_mode & 0o077 == 0
         file.write_text('{"seq": []}')
-        assert looks.read() == NEVER_LOOKED == LastLooks(None).read()
+        assert looks.read() == NEVER_VIEWED == LastViewFile(None).read()
 
 
 async def test_a_request_that_failed_is_the_next_one_and_nothing_is_changed_by_looking(
@@ -311,7 +311,7 @@ async def test_a_request_that_failed_is_the_next_one_and_nothing_is_changed_by_l
 
 @given(total=integers(0, 10**6), weights=lists(floats(0, 10**5), max_size=40))
 def test_shares_add_up(total: int, weights: list[float]) -> None:
-    shares = shared_out(total, weights)
+    shares = apportion(total, weights)
     assert sum(shares) == (total if weights else 0) and len(shares) == len(weights) and min(shares, default=0) >= 0
 
 

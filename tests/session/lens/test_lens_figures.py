@@ -9,8 +9,8 @@ from co_tui.context.measure.count import Scaffold, estimate_text
 from co_tui.events import Event, Message
 from co_tui.session.lens.request_rows import Kind
 from co_tui.session.lens.snapshot import look, source_of, stored_source
+from co_tui.session.state.derive import replay
 from co_tui.session.state.parsed_messages import message_json
-from co_tui.session.state.replay import replay
 from tests.context.request.test_pipeline import LOADED
 from tests.support.provider import Provider, Reply
 from tests.support.talks import talking

@@ -30,7 +30,7 @@ from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.protected_files import Protected, mounts
 from co_tui.agent.permissions.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, told_unusable
 from co_tui.agent.permissions.verdict import VERDICT
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 
@@ -151,15 +151,15 @@ class _Sandboxed(BubblewrapWorkspace):
         if _ALLOWED.get():
             yield left
             return
-        found, before = await self._guard.begin(others_run=self._commands.some_run_on)
+        found, before = await self._guard.begin(others_run=self._commands.has_running)
         token = _PROTECTED.set(found)
         try:
             yield left
         except BaseException:
-            await to_the_end(self._ended(before, reports=True))
+            await run_to_completion(self._ended(before, reports=True))
             raise
         else:
-            created = await to_the_end(self._ended(before, reports=False))
+            created = await run_to_completion(self._ended(before, reports=False))
             left += [created] if created is not None else []
         finally:
             _PROTECTED.reset(token)

@@ -1,18 +1,19 @@
 """What a compaction should replace, when it is not the policy that says so."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from co_tui.context.compact import cuts
 from co_tui.context.compact.cuts import Cut
-from co_tui.context.compact.decide import frees_enough
+from co_tui.context.compact.decide import WELL_BELOW, frees_enough
 from co_tui.context.request.pipeline import Governor, Measured
 from co_tui.context.turns import latest_prompt, turn_starts
-from co_tui.events import Ref
+from co_tui.events import Clear, CompactionComplete, CompactionUndone, ModelChange, PolicyChange, Ref, Rewind
 from co_tui.events.triggers import Trigger
-from co_tui.session.state.session_state import Entry
+from co_tui.session.state.session_state import Entry, SessionState
 
 
-def wished_cut(governor: Governor, measured: Measured, trigger: Trigger) -> Cut | None:
+def requested_cut(governor: Governor, measured: Measured, trigger: Trigger) -> Cut | None:
     """What goes on demand: all but the last turn where the policy keeps a tail, else all that was answered."""
     live, pinned = measured.live, measured.pinned
     if trigger.is_emergency:
@@ -33,3 +34,26 @@ def cut_up_to(entries: Sequence[Entry], measured: Measured, trigger: Trigger, up
     place = next((n for n, entry in enumerate(entries) if entry.ref == upto), len(entries))
     end = next((n for n, origin in enumerate(measured.origins) if origin == place), len(measured.live))
     return cuts.whole_cut(measured.live, trigger, upto=end, pinned=measured.pinned)
+
+
+MOST_IN_A_ROW: Final = 2
+SAME_MARK: Final = 0.1
+"""A mark that moved by more than this share: the window, the tools or the settings changed since."""
+
+
+def is_thrashing(state: SessionState, agent: str, mark_tokens: float) -> bool:
+    """Whether another compaction at this mark would end too close to it as well, as far as the last ones show."""
+    above = 0
+    for event in reversed(state.timeline):
+        fact = event.fact
+        if isinstance(fact, ModelChange | PolicyChange | Clear | Rewind | CompactionUndone):
+            return False
+        if not isinstance(fact, CompactionComplete) or not fact.success or fact.agent != agent:
+            continue
+        has_moved = abs(fact.mark_tokens - mark_tokens) > SAME_MARK * mark_tokens
+        if has_moved or fact.post_tokens <= WELL_BELOW * fact.mark_tokens:
+            return False
+        above += 1
+        if above == MOST_IN_A_ROW:
+            return True
+    return False
