@@ -30,10 +30,10 @@ def _measured(context: CommandContext, state: SessionState) -> SessionState:
     if not state.history or _holds(state, context.loaded.settings):
         return state
     from co_tui.headless.lens_command import stored_source_of
-    from co_tui.session.lens.snapshot import look
+    from co_tui.session.lens.snapshot import read_lens
 
     source = stored_source_of(context, state)
-    reading = look(source).reading
+    reading = read_lens(source).reading
     return source.state.but(usage=reading.as_fact(is_initial=state.usage is None, model=state.model))
 
 

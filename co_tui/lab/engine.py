@@ -111,7 +111,7 @@ class ReplayEngine:
         await self.add(message, turn)
         if isinstance(message, ModelResponse) and not self._is_answered:
             self._is_answered = True
-            await self.history.heard(message)
+            await self.history.record_reply(message)
 
     async def add(self, message: ModelMessage, turn: int) -> None:
         """A message of the past, of which no request was made."""

@@ -9,7 +9,7 @@ from co_tui.lab.engine import ReplayEngine
 from co_tui.session.history.next_request import NEXT_PROMPT
 from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.lens.request_rows import DOES_NOT_FIT, Fate, Lens
-from co_tui.session.lens.snapshot import LensSource, look
+from co_tui.session.lens.snapshot import LensSource, read_lens
 from co_tui.session.tools.archive import archived
 
 
@@ -40,7 +40,7 @@ def outlook(source: LensSource, whole_transcript: WholeTranscript | None = None)
     """When a compaction is due it is made, with the offline summariser, in a copy of the conversation. What was said
     before may be shared by all policies: it is looked through once."""
     meter = source.meter.copied()
-    lens = look(source)
+    lens = read_lens(source)
     if not lens.is_compacted_first:
         return PolicyOutlook(lens)
     return PolicyOutlook(lens, asyncio.run(_compacted_tokens(source, meter, whole_transcript)))

@@ -1,4 +1,4 @@
-"""The next request of a session that is not open here, by its log and what was kept beside it. Nothing is written."""
+"""The next request of a session that is not open in this process, from its log and its stored scaffold. Read-only."""
 
 from collections.abc import Iterator
 
@@ -20,17 +20,17 @@ from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 
 MAY_TAKE_NO_TOOLS = (EMBEDDED, "gguf", "ollama")
-"""Whether these take tools nobody knows before they are asked."""
+"""Whether these models take tools is unknown until they are opened."""
 
 
 class StoredRequests:
-    """Of the sessions that are kept in one place."""
+    """The next requests of the sessions in one store."""
 
     def __init__(self, paths: Paths, store: Store) -> None:
         self._paths, self._store = paths, store
 
     def source(self, state: SessionState, settings: Settings) -> LensSource:
-        """What the next request is made from, under these settings."""
+        """What the next request is made from under these settings."""
         is_open = self._is_open(state)
         source = stored_source(
             state,
@@ -42,13 +42,13 @@ class StoredRequests:
         )
         if not is_open:
             source = _reopened(source)
-        scaffold_file = ScaffoldFile(self._paths.session(state.session_id)).read()
-        if scaffold_file is not None:
-            source = source._replace(scaffold=scaffold_file)
+        scaffold = ScaffoldFile(self._paths.session(state.session_id)).read()
+        if scaffold is not None:
+            source = source._replace(scaffold=scaffold)
         return self._with_predicted_tools(source, settings) if source.awaits_prompt else source
 
     def _with_predicted_tools(self, source: LensSource, settings: Settings) -> LensSource:
-        """With those of our tools that the next turn has, as far as its model takes any."""
+        """With those of our tools that the next turn offers, if its model takes tools."""
         sent, state = source.scaffold, source.state
         if not sent.tool_names and state.model.partition(":")[0] in MAY_TAKE_NO_TOOLS:
             return source
@@ -65,7 +65,7 @@ class StoredRequests:
 
 
 def _reopened(source: LensSource) -> LensSource:
-    """As the session is once it is opened again, which comes before its next request."""
+    """The source after the session is resumed, which comes before its next request."""
     state = source.state
     fact = restoring(state, source.policy)
     if fact is None:
@@ -92,7 +92,7 @@ def _facts_since(state: SessionState, seq: int) -> Iterator[Fact]:
 
 
 def _ends_turn(fact: Fact) -> bool:
-    """Whether nothing is asked of the model after it until somebody says something."""
+    """Whether the next request after it needs a prompt first."""
     if isinstance(fact, SessionError):
         return bool(fact.where) and fact.retry_in_s is None and not fact.agent
     return isinstance(fact, SessionResume | SessionEnd) or (isinstance(fact, SessionInterrupted) and not fact.agent)

@@ -1,4 +1,4 @@
-"""A command that runs beside us: what it says, and its two ends."""
+"""A child process and its output, kept within limits."""
 
 import asyncio
 from collections import deque
@@ -7,20 +7,20 @@ from collections.abc import Callable
 from co_tui.events.storable import storable_text
 
 LINGER_S = 0.5
-"""How long output is awaited from children that outlive their command."""
+"""How long to wait for output from children that outlive their command."""
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
-    """The end of the process is not the end of its output: children may hold that open for ever."""
+    """Reports exit and end of output separately: children may keep the output open for ever."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, said: Callable[[int, bytes], None]) -> None:
-        """`said` hears each piece, with the stream it came on."""
-        self._said = said
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_output: Callable[[int, bytes], None]) -> None:
+        """`on_output` gets the stream and each piece of output."""
+        self._on_output = on_output
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self._said(fd, data)
+        self._on_output(fd, data)
 
     def process_exited(self) -> None:
         _settle(self.exited)
@@ -35,7 +35,7 @@ def _settle(future: "asyncio.Future[None]") -> None:
 
 
 class BoundedOutput:
-    """Takes any amount of bytes, and keeps no more than a few times `most_chars`."""
+    """Accepts any amount of bytes, and keeps the start and the end: at most a few times `most_chars`."""
 
     def __init__(self, most_chars: int) -> None:
         self._most = most_chars
@@ -58,12 +58,12 @@ class BoundedOutput:
             self._left_out += len(gone)
 
     def beginning(self, most_chars: int) -> str:
-        """As much of it as came first; never ends within a character."""
+        """The first characters; never splits one."""
         return _text(_whole(self._head))[:most_chars]
 
     @property
     def text(self) -> str:
-        """All of it, or both ends with a note between."""
+        """The whole output, or its start and end with a note between."""
         tail = b"".join(self._tail)
         if not self._left_out and len(self._head) + len(tail) <= self._most:
             return _text(bytes(self._head) + tail)
@@ -80,7 +80,7 @@ def _text(data: bytes | bytearray) -> str:
 
 
 def _whole(data: bytearray) -> bytearray:
-    """Without a character at the end that has not come whole."""
+    """The data without an incomplete character at its end."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:

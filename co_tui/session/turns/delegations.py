@@ -168,7 +168,7 @@ class DelegatedRun:
         if (price := price_of(response)) is not None:
             self._cost = (self._cost or 0.0) + price
         await self._log.reply(response)
-        await self._history.heard(response)
+        await self._history.record_reply(response)
 
     def hear(self, event: AgentStreamEvent) -> None:
         self._live.hear(event)

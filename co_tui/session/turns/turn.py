@@ -195,7 +195,7 @@ class Turn:
         self._attempts.kept += bool(response.parts)
         await self._log.reply(response)
         await self._note_compaction(response)
-        await self._history.heard(response)
+        await self._history.record_reply(response)
 
     async def _note_compaction(self, response: ModelResponse) -> None:
         """A provider may compact by itself, and says so in its reply; nothing of our history goes."""

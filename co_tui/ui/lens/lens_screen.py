@@ -18,7 +18,7 @@ from co_tui.lab.outlook import PolicyOutlook, outlook
 from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import Kind, Lens, LensMessage
-from co_tui.session.lens.snapshot import LensSource, look
+from co_tui.session.lens.snapshot import LensSource, read_lens
 from co_tui.ui.background import guarded_callback, in_thread, run_in_background
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import tokens
@@ -333,7 +333,7 @@ class LensScreen(Dialog[Ref | None]):
 
 def _looked(source: LensSource, since: LastView) -> tuple[Lens, int, str]:
     """The lens with what takes a look at each of its messages: the tokens of the largest, and the kinds they are of."""
-    lens = look(source, since)
+    lens = read_lens(source, since)
     return lens, max((each.tokens for each in lens.messages), default=0), _told_kinds(lens)
 
 

@@ -13,7 +13,7 @@ from co_tui.events import UsageInfo
 from co_tui.session.compaction.compaction_files import Remembered
 from co_tui.session.environment import Environment
 from co_tui.session.lens.request_rows import Kind, Lens
-from co_tui.session.lens.snapshot import look
+from co_tui.session.lens.snapshot import read_lens
 from co_tui.session.lens.stored_lens import StoredRequests
 from co_tui.session.session import Session
 from co_tui.session.tools.own_tools import MIN_REMOVED_CHARS, MemoryUse, Offer
@@ -42,7 +42,7 @@ async def seen_elsewhere(session: Session, session_id: str = "") -> Lens:
     """The lens of a process that has the log and the files, but not the session."""
     environment: Environment = session._environment
     state = await environment.stored_state(session_id or session.id)
-    return look(StoredRequests(environment.paths, environment.store).source(state, environment.settings))
+    return read_lens(StoredRequests(environment.paths, environment.store).source(state, environment.settings))
 
 
 def same(one: Lens, other: Lens) -> bool:
