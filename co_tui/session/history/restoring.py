@@ -9,7 +9,7 @@ from co_tui.context.turns import EARLIER
 from co_tui.events import Clear, Json
 from co_tui.events.stored_messages import COMMAND, EXCERPTS, RULES, SAID, STANDS_FOR, SUMMARY, UNSAID, pieces, prompt_of
 from co_tui.session.history.whole_transcript import originals
-from co_tui.session.state.history_edits import has_system, only_speaks, pair_around
+from co_tui.session.state.history_edits import has_system, is_final_reply, pair_around
 from co_tui.session.state.session_state import Entry, SessionState
 
 LEAST_RESTORED_TURNS: Final = 3
@@ -34,7 +34,7 @@ def restored(state: SessionState, turns: int) -> Clear | None:
     kept.update(place for place, message in enumerate(history) if has_system(message) or _stands_in(message))
     for own in recent:
         kept.add(own[0])
-        kept.update([place for place in own if only_speaks(history[place])][-1:])
+        kept.update([place for place in own if is_final_reply(history[place])][-1:])
     carried = [place for place in sorted(kept) if _holds_only_rules(history[place])]
     rules = _rules(state, [history[place] for place in sorted(kept) if place not in carried])
     if [*rules] == [rule for place in carried for rule in _metadata(history[place])[RULES]]:

@@ -1,4 +1,4 @@
-"""The model's way back to what left its context: a search over everything the session ever said."""
+"""The tool with which the model searches everything ever said in the session, including what left its context."""
 
 import asyncio
 import re
@@ -19,11 +19,11 @@ from co_tui.store.port import Store
 from co_tui.store.search.session_words import place_of
 
 HITS = 8
-"""Messages a page."""
+"""Messages per page."""
 ANSWER_CHARS = 6_000
 NAME_CHARS = 40
 MOST_SEEN = 200
-"""Messages that are counted for a delegate: each has to be looked at."""
+"""The most messages to check for a delegate: each has to be read."""
 
 _ROLES: dict[Role, str] = {"tool_call": "call of", "tool_result": "result of"}
 
@@ -41,17 +41,17 @@ class _Piece(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """Some of the messages that were found, newest first."""
+    """One page of the found messages, newest first."""
 
     words: int
-    """How many of the words each of them holds."""
+    """How many of the words each of them contains."""
     messages: int
     """How many there are on all pages."""
     events: list[Event]
 
 
 class Recall:
-    """One session's memory of itself: the store finds what was said, and keeps it."""
+    """Searches one session's log through the store."""
 
     def __init__(self, store: Store, session_id: str, state: Callable[[], SessionState]) -> None:
         self._store = store
@@ -73,7 +73,7 @@ class Recall:
             raise ModelRetry("The query has no words to look for.")
         if page < 1:
             raise ModelRetry("Pages are counted from 1 up.")
-        # The screen must not wait for it.
+        # In a thread, so that the screen does not wait.
         agent = CURRENT_AGENT.get()
         search = partial(self._search_as, agent) if agent else self._search
         found = await asyncio.to_thread(search, words, page)
@@ -87,7 +87,8 @@ class Recall:
         return _Page(found.words, len(found.seqs), events)
 
     def _search_as(self, agent: str, words: list[str], page: int) -> _Page:
-        """What a delegate may find: what was said to and by the main agent, and all of its own; no other's results."""
+        """What a delegate may find: texts of the user and the main agent, and all of its own; no other agent's
+        results."""
         with self._store.reading() as reading:
             found = reading.messages_with(self._session_id, words, but_of_tool=Recall.recall.__name__)
             events = (event for seq in found.seqs for event in reading.events(self._session_id, seq - 1, seq))
@@ -113,7 +114,7 @@ def _count(text: str, words: Iterable[str]) -> int:
 
 
 def _pieces(message: Json) -> list[_Piece]:
-    """What a message says. Recalls are left out: they would find themselves, and before all else."""
+    """The parts of a message, without recalls: they would find themselves first."""
     found = []
     for role, text, part in pieces(message):
         tool = part.get("tool_name") or ""
@@ -151,7 +152,7 @@ def _hit(said: Message, words: list[str], known: bool) -> str:
 
 EXCERPT_CHARS: Final = 600
 BEFORE_CHARS: Final = 200
-"""How much of an excerpt stands before what was found."""
+"""How much of an excerpt comes before the match."""
 MAX_WORDS: Final = 40
 
 
@@ -165,7 +166,7 @@ def words_of(query: str) -> list[str]:
 def excerpt(text: str, words: Sequence[str]) -> str:
     """The text around the first of the words in it."""
     lower = text.lower()
-    first = min((place for each in words if (place := place_of(each, lower)) >= 0), default=0)
+    first = min((index for each in words if (index := place_of(each, lower)) >= 0), default=0)
     start = max(0, min(first - BEFORE_CHARS, len(text) - EXCERPT_CHARS))
     end = start + EXCERPT_CHARS
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")

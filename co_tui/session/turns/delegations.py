@@ -1,4 +1,4 @@
-"""Parts of the work that other agents do: each with a history of its own, governed and logged under its name (T4)."""
+"""Tasks delegated to other agents: each with its own history, logged under its name (T4)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -42,7 +42,7 @@ NAME_CHARS = 60
 
 
 class StepBudget:
-    """The steps that a delegation may take, together with those it gives work to in turn."""
+    """The steps a delegation may take, shared with its own delegations."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -54,7 +54,7 @@ class StepBudget:
 
 
 class DelegatedRun:
-    """What a turn is to the main agent, for one delegation."""
+    """The run of one delegation, as a turn is the run of the main agent."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class DelegatedRun:
         turn: int,
         own_model: ModelHandle | None = None,
     ) -> None:
-        """`own_model` when it does not work on the runtime's."""
+        """`own_model` if it does not use the runtime's."""
         self._on = on
         self._own_model = own_model
         self._effort = runtime.settings.reasoning_effort
@@ -80,7 +80,7 @@ class DelegatedRun:
             live=self._live,
             keep_results=self._keep_results,
             new_recovery=new_recovery,
-            stopped=asyncio.Event(),  # it is stopped with the run that asked for it
+            stopped=asyncio.Event(),  # it is stopped along with the run that asked for it
             where=f"turn {turn}",
             max_retries=runtime.settings.max_retries,
             first_backoff_s=runtime.first_backoff_s,
@@ -101,7 +101,7 @@ class DelegatedRun:
         return self._history.agent
 
     def share_steps(self, asking: "DelegatedRun") -> None:
-        """It works for another delegation, out of the same budget."""
+        """Use the budget of the delegation that asked for this one."""
         self._steps = asking._steps
 
     def resume(self) -> None:
@@ -112,10 +112,10 @@ class DelegatedRun:
         self._steps.taken += self._usage["requests"]
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Have the work done. Raises `GivenUp` when it cannot be, and what stops it."""
+        """Run the work. Raises `GivenUp`, and what stops it."""
 
         async def ask() -> T:
-            # What is in the log is sent: each attempt goes on from there.
+            # Each attempt continues from the log.
             self._log.begin(1 if self._task_is_logged else 0)
             try:
                 return await work()
@@ -125,7 +125,7 @@ class DelegatedRun:
         return await self._attempts.until_answered(ask)
 
     async def choose_model(self, request: ModelRequestContext) -> None:
-        """Let its own model answer, with what that one can do."""
+        """Use the agent's own model, with its settings and tools."""
         if (own := self._own_model) is None:
             return
         request.model = await own.model()
@@ -147,7 +147,7 @@ class DelegatedRun:
         return prepared.messages
 
     async def _repeat_open_step(self, run_messages: int) -> None:
-        """Take the reply with open calls from the log instead of asking the model, until they are answered."""
+        """Repeat the logged reply with open calls instead of asking the model, until they are answered."""
         waiting = waiting_calls(self._history.recorder.state, self.agent)
         if not waiting:
             self._resumes = False
@@ -170,8 +170,8 @@ class DelegatedRun:
         await self._log.reply(response)
         await self._history.record_reply(response)
 
-    def hear(self, event: AgentStreamEvent) -> None:
-        self._live.hear(event)
+    def on_event(self, event: AgentStreamEvent) -> None:
+        self._live.on_event(event)
 
     async def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
         await self._log.keep_results()
@@ -180,7 +180,7 @@ class DelegatedRun:
         return await self._approvals.request(requests)
 
     async def leave(self) -> None:
-        """Log what came beyond the log, and keep its questions open for the next process."""
+        """Log what is not logged yet, and keep its questions open for the next process."""
         await self._compactor.close()
         results = self._live.results()
         staying = waiting_calls(self._history.recorder.state, self.agent)
@@ -193,7 +193,7 @@ class DelegatedRun:
             self._live.begin()
 
     async def end(self, outcome: str, error: str = "") -> None:
-        """Log what came beyond the log, and how it ended; whatever it still asked is not allowed."""
+        """Log what is not logged yet and how it ended; deny its open questions."""
         await self._compactor.close()
         await self._approvals.withdraw(STOPPED)
         results = self._live.results()
@@ -204,25 +204,25 @@ class DelegatedRun:
 
 
 class DelegatedTask(NamedTuple):
-    """A part of the work that is given to another agent."""
+    """A task for another agent."""
 
     agent: str
     """The name of this delegation, under which it is logged."""
     name: str
-    """Who was asked."""
+    """The agent that was asked."""
     task: str
     call_id: str
 
 
 NewRun = Callable[[DelegatedTask], Awaitable[DelegatedRun]]
-"""Makes what governs a delegation."""
+"""Creates the run of a delegated task."""
 
 
 class Delegations:
-    """Those of one turn. Side by side, each run finds its own through the task it runs in."""
+    """The delegations of one turn. They may run in parallel; each is found through the asyncio task it runs in."""
 
     def __init__(self, recorder: Recorder, new_run: NewRun, is_leaving: Callable[[], bool] = lambda: False) -> None:
-        """`is_leaving` says whether the user is leaving: then open questions stay open."""
+        """`is_leaving`: whether the session is being closed; then open questions stay open."""
         self._recorder = recorder
         self._is_leaving = is_leaving
         self._new_run = new_run
@@ -230,17 +230,17 @@ class Delegations:
         self._running: dict[str, DelegatedRun] = {}
 
     def current(self) -> DelegatedRun | None:
-        """The delegation whose run is asking; None for the main agent's."""
+        """The delegation whose run is executing; None for the main agent."""
         return self._running.get(CURRENT_AGENT.get())
 
-    async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T | str:
-        """Do the work of a call that delegates; or say that it is too much."""
+    async def run_call(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T | str:
+        """Run a delegating call; or say that there were too many."""
         if len(self._names) >= MOST_IN_A_TURN:
             return TOO_MANY
-        run = await self._left_by_an_earlier_process(call.tool_call_id)
+        run = await self._resumed(call.tool_call_id)
         if run is None:
-            asked, task = (str(arguments.get(each, "")) for each in ("agent_name", "task"))
-            run = await self._begin(asked, task, call.tool_call_id)
+            name, task = (str(arguments.get(each, "")) for each in ("agent_name", "task"))
+            run = await self._begin(name, task, call.tool_call_id)
         self._running[run.agent] = run
         token = CURRENT_AGENT.set(run.agent)
         try:
@@ -262,23 +262,23 @@ class Delegations:
         name, task, call_id = map(storable_text, (name, task, call_id))
         asking = self.current()
         agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
-        self._names.add(agent)  # several begin at once, before any is in the log
+        self._names.add(agent)  # several start at once, before any is logged
         await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
-        return await self._made(DelegatedTask(agent, name, task, call_id))
+        return await self._new(DelegatedTask(agent, name, task, call_id))
 
-    async def _left_by_an_earlier_process(self, call_id: str) -> DelegatedRun | None:
-        """The delegation that the call started before, when it can continue."""
+    async def _resumed(self, call_id: str) -> DelegatedRun | None:
+        """The delegation that the call started in an earlier process, if it can continue."""
         call_id, asking, state = storable_text(call_id), self.current(), self._recorder.state
         agent = left_delegation(state, asking.agent if asking is not None else "", call_id)
         if agent is None or agent in self._names:
             return None
         self._names.add(agent)
         left = state.delegations[agent]
-        run = await self._made(DelegatedTask(agent, left.name, left.task, call_id))
+        run = await self._new(DelegatedTask(agent, left.name, left.task, call_id))
         run.resume()
         return run
 
-    async def _made(self, asked: DelegatedTask) -> DelegatedRun:
+    async def _new(self, asked: DelegatedTask) -> DelegatedRun:
         asking = self.current()
         try:
             run = await self._new_run(asked)
@@ -292,14 +292,14 @@ class Delegations:
 
 
 def _name_for(name: str, asking: DelegatedRun | None, known: Collection[str]) -> str:
-    """Who was asked, with a number, behind the delegation that asks: each has a name of its own, which is its path."""
+    """A unique name: the path of delegations that leads to it, with a number."""
     name = one_line(name.replace(PATH_SIGN, "_"), NAME_CHARS) or "agent"
     path = f"{asking.agent}{PATH_SIGN}{name}" if asking is not None else name
     return next(each for number in count(1) if (each := f"{path} {number}") not in known)
 
 
 def _cause_of(error: Exception) -> Exception:
-    """What the library made a request to try again of."""
+    """The original error, which the library wraps into a retry."""
     while isinstance(error, ModelRetry | ToolRetryError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     return error

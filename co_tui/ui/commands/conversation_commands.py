@@ -74,14 +74,14 @@ async def undo(host: CommandHost, seq: str) -> None:
     if session is None:
         host.say(why_not_open(host))
         return
-    from co_tui.session.state.history_edits import NothingToUndo, what_was
+    from co_tui.session.state.history_edits import NothingToUndo, rewrite_name
 
     try:
         undone = await session.undo(int(seq) if seq.isdecimal() else None)
     except NothingToUndo as nothing:
         host.say(str(nothing))
     else:
-        host.say(f"The {what_was(undone)} is undone: the model sees {len(session.state.history)} messages again.")
+        host.say(f"The {rewrite_name(undone)} is undone: the model sees {len(session.state.history)} messages again.")
 
 
 @command("rewind")
