@@ -1,6 +1,5 @@
 """Tasks delegated to other agents: each with its own history, logged under its name (T4)."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import count
@@ -20,7 +19,6 @@ from co_tui.events import DelegationEnd, DelegationStart
 from co_tui.events.facts.agents import PATH_SIGN
 from co_tui.events.storable import storable_text
 from co_tui.inert import one_line
-from co_tui.session.approvals.asking import Approvals
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.recovery import Recovery
@@ -28,32 +26,20 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.derive import INTERRUPTED
-from co_tui.session.turns.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp
+from co_tui.session.turns.attempts import GivenUp
 from co_tui.session.turns.current_agent import CURRENT_AGENT
-from co_tui.session.turns.run_log import RunLog
-from co_tui.session.turns.streaming import Streaming
+from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.unfinished import left_delegation, spent, waiting_calls
 
 T = TypeVar("T")
 STOPPED = "the turn was stopped"
 MOST_IN_A_TURN = 100
 TOO_MANY = f"Work was given to {MOST_IN_A_TURN} agents in this turn, as many as may be: do the rest yourself."
+STEPS_USED_UP = "It stopped after {} steps, as many as `agent_max_steps` allows."
 NAME_CHARS = 60
 
 
-class StepBudget:
-    """The steps a delegation may take, shared with its own delegations."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.taken = 0
-
-    def check(self) -> None:
-        if self.taken >= self._most:
-            raise StepsUsedUp(f"It stopped after {self.taken:,} steps, as many as `agent_max_steps` allows.")
-
-
-class DelegatedRun:
+class DelegatedRun(GovernedRun):
     """The run of one delegation, as a turn is the run of the main agent."""
 
     def __init__(
@@ -66,33 +52,13 @@ class DelegatedRun:
         own_model: ModelHandle | None = None,
     ) -> None:
         """`own_model` if it does not use the runtime's."""
+        # Its `_stopped` is never set: it is stopped along with the run that asked for it.
+        steps = StepBudget(runtime.settings.agent_max_steps, STEPS_USED_UP)
+        super().__init__(on.history, runtime, compactor, new_recovery, turn, steps)
         self._on = on
         self._own_model = own_model
         self._effort = runtime.settings.reasoning_effort
-        self._history = on.history
-        self._compactor = compactor
-        self._steps = StepBudget(runtime.settings.agent_max_steps)
-        self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
-        self._log = RunLog(self._history, turn, self._live)
         self._task_is_logged = self._resumes = False
-        self._attempts = Attempts(
-            history=self._history,
-            live=self._live,
-            keep_results=self._keep_results,
-            new_recovery=new_recovery,
-            stopped=asyncio.Event(),  # it is stopped along with the run that asked for it
-            where=f"turn {turn}",
-            max_retries=runtime.settings.max_retries,
-            first_backoff_s=runtime.first_backoff_s,
-        )
-        self._approvals = Approvals(
-            self._history.recorder,
-            runtime.questions,
-            turn,
-            runtime.permissions,
-            what=runtime.toolkit.what,
-            agent=self._history.agent,
-        )
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self._cost: float | None = None
 
@@ -141,10 +107,7 @@ class DelegatedRun:
         self._steps.check()
         self._history.scaffold = scaffold
         measured = await self._compactor.before_request(self._on)
-        prepared = await self._history.fit(measured)
-        if prepared.overshoot_tokens and self._history.policy.truncates:
-            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, "The task")
-        return prepared.messages
+        return await self._fit(measured, "The task")
 
     async def _repeat_open_step(self, run_messages: int) -> None:
         """Repeat the logged reply with open calls instead of asking the model, until they are answered."""
@@ -160,8 +123,7 @@ class DelegatedRun:
         raise SkipModelRequest(replace(reply, parts=parts))
 
     async def after_response(self, response: ModelResponse) -> None:
-        self._steps.taken += 1
-        self._attempts.kept += bool(response.parts)
+        self._count_step(response)
         self._usage["requests"] += 1
         self._usage["input_tokens"] += response.usage.input_tokens
         self._usage["output_tokens"] += response.usage.output_tokens

@@ -1,6 +1,5 @@
 """One turn: from a logged prompt to the end of the reply, through failures and interruptions."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from enum import Enum
 
@@ -21,20 +20,23 @@ from co_tui.events import (
     SessionInterrupted,
 )
 from co_tui.events.triggers import Trigger
-from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
+from co_tui.session.approvals.asking import NOT_ANSWERED, StoppedWhileAsking, not_answered, open_questions
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.runtime.runtime import Runtime
-from co_tui.session.turns.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp, Stopped
+from co_tui.session.turns.attempts import GivenUp, Stopped
 from co_tui.session.turns.delegations import STOPPED, Delegations, NewRun
+from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.request_hook import RequestHook
-from co_tui.session.turns.run_log import RunLog
-from co_tui.session.turns.streaming import Streaming
 from co_tui.session.turns.unfinished import abandoned, abandoned_delegations, waiting_calls
 
 # The library prints a banner to standard error, over the screen or into a script's output.
 pydantic_ai.BANNER_ENABLED = False
 NO_LONGER_OPEN = "The call is no longer part of the conversation."
+STEPS_USED_UP = (
+    "The turn stopped after {} steps, as many as `agent_max_steps` allows. "
+    "All that was done is kept, and the work can go on from there."
+)
 OTHER_PROMPT = "a new prompt came instead of an answer"
 
 
@@ -46,7 +48,7 @@ class Outcome(Enum):
     FAILED = "failed"
 
 
-class Turn:
+class Turn(GovernedRun):
     """Asks the model until the turn ends; every message is logged as soon as it is complete."""
 
     def __init__(
@@ -59,36 +61,14 @@ class Turn:
         take_steering: Callable[[], Sequence[ModelRequest]] = tuple,
     ) -> None:
         """`take_steering` returns prompts that the user adds while the turn runs."""
+        steps = StepBudget(runtime.settings.agent_max_steps, STEPS_USED_UP)
+        super().__init__(runtime.history, runtime, compactor, new_recovery, number, steps)
         self._runtime = runtime
-        self._history = runtime.history
-        self._compactor = compactor
-        self._recorder = runtime.history.recorder
         self._number = number
         self._take_steering = take_steering
-        self._stopped = asyncio.Event()
         self._token = CancellationToken()
-        self._live = Streaming(self._recorder, number, runtime.model_handle.name)
-        self._log = RunLog(self._history, number, self._live)
-        self._approvals = Approvals(
-            self._recorder,
-            runtime.questions,
-            number,
-            runtime.permissions,
-            what=runtime.toolkit.what,
-        )
         self._leaving = self._skipped = False
         self._delegations = Delegations(self._recorder, new_delegated_run, is_leaving=lambda: self._leaving)
-        self._steps = 0
-        self._attempts = Attempts(
-            history=self._history,
-            live=self._live,
-            keep_results=self._keep_results,
-            new_recovery=new_recovery,
-            stopped=self._stopped,
-            where=f"turn {number}",
-            max_retries=runtime.settings.max_retries,
-            first_backoff_s=runtime.first_backoff_s,
-        )
 
     def interrupt(self, *, leaving: bool = False) -> None:
         """Stop as soon as possible, keeping what arrived. When `leaving`, open questions stay open."""
@@ -171,11 +151,7 @@ class Turn:
         """Before sending: log new messages, run the stages, log the usage."""
         await self._log.catch_up(run_messages)
         await self._end_delegations()  # all calls are answered: one that could not continue never will
-        if self._steps >= self._runtime.settings.agent_max_steps:
-            raise StepsUsedUp(
-                f"The turn stopped after {self._steps:,} steps, as many as `agent_max_steps` allows. "
-                "All that was done is kept, and the work can go on from there."
-            )
+        self._steps.check()
         for prompt in self._take_steering():  # all calls are answered here, so it splits no pair
             await self._log.prompt(prompt)
         self._history.scaffold = scaffold
@@ -184,15 +160,11 @@ class Turn:
         # The log's history, not the run's: the library joins adjacent requests.
         measured = await self._compactor.before_request(self._runtime.compactable)
         await self._runtime.archive.log_new()
-        prepared = await self._history.fit(measured)
-        if prepared.overshoot_tokens and self._history.policy.truncates:
-            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens)
-        return prepared.messages
+        return await self._fit(measured)
 
     async def after_response(self, response: ModelResponse) -> None:
         """Log a complete reply, and measure the context by its provider's count."""
-        self._steps += 1
-        self._attempts.kept += bool(response.parts)
+        self._count_step(response)
         await self._log.reply(response)
         await self._log_provider_compaction(response)
         await self._history.record_reply(response)
@@ -238,7 +210,6 @@ class Turn:
         return Outcome.FAILED
 
     async def _keep_results(self) -> None:
-        """Log the results of tools that ran before a run failed, so that the model does not call them again."""
         if (results := self._live.results()) is not None:
             await self._close([results])
             self._live.begin()
