@@ -62,7 +62,7 @@ def loaded_by(module: str) -> set[str]:
         "co_tui.session.approvals.questions",
         "co_tui.session.file_references",
         "co_tui.session.state.derive",
-        "co_tui.session.state.replay",
+        "co_tui.session.state.derive",
         "co_tui.agent.models.catalogue",
         "co_tui.headless.show_command",
         "co_tui.headless.export_command",

@@ -5,7 +5,7 @@ from typing import Any
 from co_tui.context.policy import policy_of
 from co_tui.headless.output import DONE, CommandContext, put, put_json, table
 from co_tui.headless.show_command import load_state
-from co_tui.session.event_wording import told_cost
+from co_tui.session.event_wording import cost_text
 from co_tui.session.state.context_report import context_report
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
@@ -30,10 +30,10 @@ def _measured(context: CommandContext, state: SessionState) -> SessionState:
     if not state.history or _holds(state, context.loaded.settings):
         return state
     from co_tui.headless.lens_command import stored_source_of
-    from co_tui.session.lens.snapshot import look
+    from co_tui.session.lens.snapshot import read_lens
 
     source = stored_source_of(context, state)
-    reading = look(source).reading
+    reading = read_lens(source).reading
     return source.state.but(usage=reading.as_fact(is_initial=state.usage is None, model=state.model))
 
 
@@ -58,4 +58,4 @@ def _print(figures: dict[str, Any]) -> None:
     put(table(("KIND", "TOKENS"), rows))
     roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
     put(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
-    put(f"cost {told_cost(figures['cost'], figures['summary_cost'], model=figures['model'])}")
+    put(f"cost {cost_text(figures['cost'], figures['summary_cost'], model=figures['model'])}")

@@ -9,7 +9,7 @@ from co_tui.headless.output import DONE, CommandContext, json_line, put, put_jso
 from co_tui.headless.show_command import load_state
 from co_tui.inert import one_line
 from co_tui.session.lens.request_rows import Fate, Kind, LeftMessage, Lens
-from co_tui.session.lens.snapshot import LensSource, look
+from co_tui.session.lens.snapshot import LensSource, read_lens
 from co_tui.session.lens.stored_lens import StoredRequests
 from co_tui.session.state.session_state import SessionState
 
@@ -35,7 +35,7 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 def stored_lens(context: CommandContext, state: SessionState) -> Lens:
     """The next request under the settings, as the log tells it, and all that ever left: the same whoever looked."""
-    return look(stored_source_of(context, state))
+    return read_lens(stored_source_of(context, state))
 
 
 def stored_source_of(context: CommandContext, state: SessionState) -> LensSource:

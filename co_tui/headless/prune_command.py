@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say, table
-from co_tui.session.clean_up import policy_that_says_so
-from co_tui.session.event_wording import told_clean_up
+from co_tui.session.clean_up import retention_policy
+from co_tui.session.event_wording import clean_up_text
 from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
 from co_tui.store.stored_values import SessionRow
 
@@ -12,13 +12,13 @@ from co_tui.store.stored_values import SessionRow
 def prune(context: CommandContext, *, dry_run: bool, as_json: bool) -> int:
     """Put what was not used for `retention_days` into the trash, and delete what was there too long; or tell which."""
     days = context.loaded.settings.retention_days
-    what = due(context.store, retention_days=days, policy=policy_that_says_so(context.loaded), now=datetime.now(UTC))
+    what = due(context.store, retention_days=days, policy=retention_policy(context.loaded), now=datetime.now(UTC))
     done = what if dry_run else clean_up(context.store, what)
     _list(done, as_json=as_json)
     if not days:
         say("retention_days is 0: no session is too old. `co-tui config retention_days 30` puts those into the trash "
             "that were not used for 30 days.")  # fmt: skip
-    say(told_clean_up(done, days, dry_run=dry_run) or "Nothing to clean up.")
+    say(clean_up_text(done, days, dry_run=dry_run) or "Nothing to clean up.")
     return DONE
 
 

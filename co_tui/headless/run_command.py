@@ -26,7 +26,7 @@ from co_tui.session.approvals.questions import NOBODY_THERE, Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.session import Session
-from co_tui.session.tool_wording import GIST_CHARS, gist_of_call, told_call, told_progress, told_result
+from co_tui.session.tool_wording import GIST_CHARS, call_summary, gist_of_call, plan_progress, result_summary
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.rules import PRESENT_PLAN
 
@@ -120,7 +120,7 @@ class ProsePrinter:
                 yield word(self._denied(decided))
             case PlanChanged(steps=steps):
                 yield from self._end_line()
-                yield word(f"plan {one_line(told_progress(steps), GIST_CHARS)}")
+                yield word(f"plan {one_line(plan_progress(steps), GIST_CHARS)}")
             case SessionError(kind="repeated_call", what=what, agent=""):
                 yield from self._end_line()
                 yield word(f"{what} {CONTINUES}")
@@ -147,8 +147,8 @@ class ProsePrinter:
     def _told(self, ended: ToolActivity) -> str:
         """A call and how it ended, in one line."""
         tool, arguments = ended.tool_name, self._calls.pop((ended.agent, ended.tool_call_id), "")
-        status = told_result(tool, arguments, ended.text, ended.stage)
-        told = f"{one_line(tool, 40)} {told_call(tool, arguments)}".rstrip()
+        status = result_summary(tool, arguments, ended.text, ended.stage)
+        told = f"{one_line(tool, 40)} {call_summary(tool, arguments)}".rstrip()
         who = f"{one_line(ended.agent, 60)}: " if ended.agent else ""
         return f"{who}{told} · {status}" if status else who + told
 

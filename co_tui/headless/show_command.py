@@ -5,8 +5,8 @@ from datetime import datetime
 from co_tui.events.stored_messages import pieces
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say, table
 from co_tui.inert import inert
-from co_tui.session.event_wording import told_cost
-from co_tui.session.state.replay import replay
+from co_tui.session.event_wording import cost_text
+from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.store.port import Reading
 from co_tui.store.store_errors import SessionBusy, StoreError
@@ -54,7 +54,7 @@ def _match(reading: Reading, session_id: str, search: str) -> dict[str, object]:
 def _cells(row: SessionRow) -> tuple[str, ...]:
     updated = datetime.fromisoformat(row.updated).astimezone()
     share = f"{row.share:.0%}" if row.share is not None else "–"
-    cost = told_cost(row.known_cost, model=row.model) if row.tokens else "–"
+    cost = cost_text(row.known_cost, model=row.model) if row.tokens else "–"
     return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, row.title or "(no prompt yet)"
 
 

@@ -12,10 +12,10 @@ from co_tui.events import BoardChanged
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.session.board.board_update import BoardRefused, BoardUpdate, UpdatedBoard, told_change
+from co_tui.session.board.board_update import BoardRefused, BoardUpdate, UpdatedBoard, change_text
 from co_tui.session.checkout import repository_branch_of
+from co_tui.session.state.derive import replay
 from co_tui.session.state.parsed_messages import ParsedMessages
-from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import COMMAND_LINE
 from co_tui.store.notes.board_text import BoardChange
@@ -65,7 +65,7 @@ async def _updated(
     try:
         updated = await update.run()
     finally:
-        if (fact := update.for_the_log(updated)) is not None:
+        if (fact := update.log_fact(updated)) is not None:
             _log(context, state.session_id, fact)
         await model_handle.close()
     return updated
@@ -86,4 +86,4 @@ def _print(change: BoardChange) -> None:
     for sign, entries in (("+", change.added), ("-", change.pruned)):
         for entry in entries:
             put(f"{sign} {one_line(entry.text, 500)}")
-    say(f"Context board: {told_change(change)}.")
+    say(f"Context board: {change_text(change)}.")

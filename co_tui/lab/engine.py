@@ -20,12 +20,12 @@ from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionStart, Event, Fact, Message, Pin
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.applying import Applier
-from co_tui.session.compaction.compaction_files import Keeping
+from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable, SummaryWriter
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, offline
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history.whole_transcript import SaidBefore
+from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.history_edits import cleared
 from co_tui.session.state.parsed_messages import ParsedMessages
@@ -80,20 +80,24 @@ class ReplayEngine:
         keep: Keep | None = None,
         initial_state: SessionState | None = None,
         parsed: ParsedMessages | None = None,
-        said_before: SaidBefore | None = None,
+        whole_transcript: WholeTranscript | None = None,
     ) -> None:
         """With `initial_state`, and its messages `parsed`, continue from there without logging the earlier messages.
-        `said_before` may be shared by all engines that continue from there."""
+        `whole_transcript` may be shared by all engines that continue from there."""
         self._store = InMemoryStore()
         writer = _WriterFrom(initial_state.seq) if initial_state is not None else self._store.writing()
         self._recorder = Recorder(SESSION_ID, writer, initial_state or SessionState())
         self._parsed = parsed or ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
         self.history = GovernedHistory(
-            self._recorder, self._parsed, governor, RequestTarget(SESSION_ID), beside=_at_once, said_before=said_before
+            self._recorder,
+            self._parsed,
+            governor, RequestTarget(SESSION_ID),
+            run_in_thread=_at_once,
+            whole_transcript=whole_transcript,
         )
         self._on = Compactable(self.history, summaries or OfflineSummaries())
-        self._compactor = Compactor(Applier(Keeping(self._recorder, None, None)))
+        self._compactor = Compactor(Applier(CompactionFiles(self._recorder, None, None)))
         self._is_answered = True
         self._reported = len(self._recorder.state.timeline)
 
@@ -106,7 +110,7 @@ class ReplayEngine:
         await self.add(message, turn)
         if isinstance(message, ModelResponse) and not self._is_answered:
             self._is_answered = True
-            await self.history.heard(message)
+            await self.history.record_reply(message)
 
     async def add(self, message: ModelMessage, turn: int) -> None:
         """Add an earlier message for which no request was made."""

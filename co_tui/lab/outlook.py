@@ -7,9 +7,9 @@ from typing import NamedTuple
 from co_tui.context.measure.meter import Meter
 from co_tui.lab.engine import ReplayEngine
 from co_tui.session.history.next_request import NEXT_PROMPT
-from co_tui.session.history.whole_transcript import SaidBefore
+from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.lens.request_rows import DOES_NOT_FIT, Fate, Lens
-from co_tui.session.lens.snapshot import LensSource, look
+from co_tui.session.lens.snapshot import LensSource, read_lens
 from co_tui.session.tools.archive import archived
 
 
@@ -36,17 +36,17 @@ class PolicyOutlook(NamedTuple):
         return sum(each.why == DOES_NOT_FIT for each in self.lens.left)
 
 
-def outlook(source: LensSource, said_before: SaidBefore | None = None) -> PolicyOutlook:
+def outlook(source: LensSource, whole_transcript: WholeTranscript | None = None) -> PolicyOutlook:
     """The next request under the source's policy. A pending compaction is run with the offline summariser on a copy of
     the conversation. `said_before` may be shared by all policies."""
     meter = source.meter.copied()
-    lens = look(source)
+    lens = read_lens(source)
     if not lens.is_compacted_first:
         return PolicyOutlook(lens)
-    return PolicyOutlook(lens, asyncio.run(_compacted_tokens(source, meter, said_before)))
+    return PolicyOutlook(lens, asyncio.run(_compacted_tokens(source, meter, whole_transcript)))
 
 
-async def _compacted_tokens(source: LensSource, meter: Meter, said_before: SaidBefore | None) -> int:
+async def _compacted_tokens(source: LensSource, meter: Meter, whole_transcript: WholeTranscript | None) -> int:
     engine = ReplayEngine(
         source.policy,
         source.window,
@@ -54,7 +54,7 @@ async def _compacted_tokens(source: LensSource, meter: Meter, said_before: SaidB
         keep=partial(archived, source.parsed),
         initial_state=source.state.but(compacting=None, pending=()),
         parsed=source.parsed,
-        said_before=said_before,
+        whole_transcript=whole_transcript,
     )
     engine.history.scaffold = source.scaffold
     if source.awaits_prompt:

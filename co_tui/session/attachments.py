@@ -1,4 +1,4 @@
-"""Files that go with a prompt: read, bounded and put behind the user's own words."""
+"""Files attached to a prompt: read, limited in size and placed after the user's text."""
 
 import re
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ from co_tui.inert import one_line
 from co_tui.session.file_references import NAME_CHARS, SNIFFED_BYTES, NamedFile
 
 MOST_TEXT_CHARS: Final = 100_000
-"""Of one file."""
+"""For one file."""
 WINDOW_SHARE: Final = 0.5
-"""Of the model's window for all files of a prompt; the conversation has the rest."""
+"""Share of the model's window for all files of a prompt; the rest is for the conversation."""
 MOST_BYTES_A_CHAR: Final = 4
 
 
 class AttachmentRefused(Exception):
-    """A file that cannot go with the prompt, in a sentence; the prompt was not said."""
+    """Why a file cannot be attached, as a sentence; the prompt was not sent."""
 
 
 def with_files(
     prompt: str, files: Sequence[NamedFile], *, window_tokens: int, takes_images: bool
 ) -> str | list[UserContent]:
-    """The prompt, and behind it a marked part for each file. Raises `AttachmentRefused`."""
+    """The prompt, followed by a marked part for each file. Raises `AttachmentRefused`."""
     if not files:
         return prompt
     room = window_tokens * WINDOW_SHARE
@@ -51,7 +51,7 @@ def has_images(files: Sequence[NamedFile]) -> bool:
     try:
         return any(image_type(_read(file.path, SNIFFED_BYTES)) for file in files)
     except OSError:
-        return False  # reading it again says what is wrong
+        return False  # reading it again reports the error
 
 
 def _image(file: NamedFile, media_type: str, takes_images: bool) -> list[UserContent]:
@@ -67,7 +67,7 @@ def _image(file: NamedFile, media_type: str, takes_images: bool) -> list[UserCon
 
 
 def _text(path: Path, room_tokens: float) -> tuple[str, str]:
-    """What there is room for, and a note when that is not all."""
+    """As much text as fits, and a note if that is not all."""
     size = path.stat().st_size
     data = _read(path, MOST_TEXT_CHARS * MOST_BYTES_A_CHAR)
     if b"\0" in data[:SNIFFED_BYTES]:
@@ -91,7 +91,7 @@ def _marked(file: NamedFile, text: str) -> TextContent:
 
 
 def fenced(text: str) -> str:
-    """The text between fences that nothing in it can close."""
+    """The text in a fence longer than any fence inside it."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text.rstrip(chr(10))}\n{fence}"

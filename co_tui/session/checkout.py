@@ -1,4 +1,4 @@
-"""Where a session takes place: folder, repository, branch. Only files are read: nothing of a folder is run."""
+"""The repository and branch of a folder. Only reads files: nothing from the folder is run."""
 
 import errno
 import os
@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 from co_tui.paths import find_upwards, is_inside, path_text, read_small_text
 
 LIMIT_BYTES = 4096
-"""Git writes one line into these files; whatever is longer was not written by it."""
+"""Git writes one line into these files; anything longer is not git's."""
 DETACHED: Final = "HEAD"
 _ON_BRANCH: Final = "ref: refs/heads/"
 _HEAD: Final = re.compile(rf"{_ON_BRANCH}[^\s\x00-\x1f\x7f~^:?*\[\\]+|[0-9a-f]{{40}}|[0-9a-f]{{64}}")
-"""As git writes it: a branch's name has none of these characters."""
-_UNREADABLE = (OSError, ValueError, RuntimeError)  # a folder that turns in circles is a RuntimeError
+"""As git writes it: a branch name has none of these characters."""
+_UNREADABLE = (OSError, ValueError, RuntimeError)  # a loop of links is a RuntimeError
 
 
 class RepositoryBranch(NamedTuple):
-    """What a context board is about."""
+    """The subject of a context board."""
 
     repository: str
     """The repository's main folder, the same for all of its worktrees; without one, the folder itself."""
@@ -27,13 +27,13 @@ class RepositoryBranch(NamedTuple):
 
 
 def repository_of(folder: Path) -> tuple[str, str]:
-    """The root of the Git checkout around `folder` and its branch; empty when there is none."""
+    """The root of the git checkout that contains `folder`, and its branch; empty if there is none."""
     git = find_upwards(".git", folder)
     return (path_text(git.parent), _branch(git)) if git is not None else ("", "")
 
 
 def repository_branch_of(folder: Path) -> RepositoryBranch:
-    """Which repository and branch a folder belongs to, whatever checkout of it this is."""
+    """The repository and branch a folder belongs to; the same for all worktrees."""
     git = find_upwards(".git", folder)
     if git is None:
         return RepositoryBranch(path_text(folder), "")
@@ -48,7 +48,7 @@ def _branch(git: Path) -> str:
 
 
 def _head(git: Path) -> str:
-    """What is checked out, in git's form; empty when `HEAD` is anything else, such as a link to another file."""
+    """The content of `HEAD`; empty if git did not write it, such as a link to another file."""
     try:
         own = _own_folder(git)
         head = read_small_text(own / "HEAD", LIMIT_BYTES, errors="replace", inside=own).strip()
@@ -58,7 +58,7 @@ def _head(git: Path) -> str:
 
 
 def _main_folder(git: Path) -> Path:
-    """Where the repository is at home; the same for all of its worktrees."""
+    """The repository's main folder; the same for all of its worktrees."""
     try:
         own = _own_folder(git)
         if own == Path(os.path.realpath(git)) or not _is_worktree(git, own):
@@ -70,8 +70,8 @@ def _main_folder(git: Path) -> Path:
 
 
 def _own_folder(git: Path) -> Path:
-    """The real folder of this checkout's git files. Raises OSError unless it belongs to the checkout: it is inside, or
-    of a submodule of a repository above, or a worktree's that its repository knows. Otherwise a folder could show the
+    """The real folder of this checkout's git files. Raises OSError unless it belongs to the checkout: inside of it, a
+    submodule's in a parent repository, or a worktree's that its repository lists. Otherwise a folder could show the
     branch of any repository."""
     real = Path(os.path.realpath(git))
     if real.is_dir():
@@ -85,13 +85,13 @@ def _own_folder(git: Path) -> Path:
 
 
 def _is_submodule(git: Path, own: Path) -> bool:
-    """Whether a repository above keeps this, as it keeps its submodules and theirs."""
+    """Whether a parent repository holds these git files, as it does for submodules."""
     above = Path(os.path.realpath(git.parent)).parents
     return any(own.is_relative_to(Path(os.path.realpath(folder / ".git"), "modules")) for folder in above)
 
 
 def _is_worktree(git: Path, own: Path) -> bool:
-    """Whether the repository, whose worktree this claims to be, says so itself."""
+    """Whether the repository lists this as its worktree."""
     try:
         common = os.path.realpath(own / _line(own / "commondir", inside=own))
         back = os.path.realpath(_line(own / "gitdir", inside=own))

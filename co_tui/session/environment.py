@@ -16,14 +16,14 @@ from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
-from co_tui.paths import Paths
+from co_tui.paths import Paths, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.approvals.questions import Questions, Unattended
-from co_tui.session.checkout import repository_branch_of
+from co_tui.session.checkout import repository_branch_of, repository_of
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.history.learned_ratios import Ratios
 from co_tui.session.runtime.runtime import FIRST_BACKOFF_S
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.store.in_memory.checkpoints import InMemoryCheckpoints, Shelf
@@ -51,34 +51,34 @@ class Environment:
     toolsets: Sequence[AbstractToolset[Any]] = ()
     capabilities: Sequence[AbstractCapability[Any]] = ()
     asks_first: AsksFirst = never_asks
-    """Which calls, of whatever tools, have to be allowed before they run."""
+    """Which calls of any tool need approval before they run."""
     works_in_folder: bool = False
-    """Whether agents get the tools of the working directory that the settings name."""
+    """Whether agents get the tools for the working directory that the settings name."""
     read_only: bool = False
     """Whether these tools only read."""
     first_backoff_s: float = FIRST_BACKOFF_S
     questions: Questions = field(default_factory=Unattended)
-    """Who answers what sessions ask."""
+    """Answers the questions of sessions."""
     names_sessions: bool = False
-    """Whether the model that is set for summaries gives new sessions their titles."""
+    """Whether the summarization model writes titles for new sessions."""
     private: bool = False
-    """Whether sessions leave nothing behind: no memory, no board, no file."""
+    """Whether sessions store nothing: no memory, no board, no file."""
     checkpoint_shelf: Shelf = field(default_factory=dict)
-    """Of private sessions."""
+    """The checkpoints of private sessions."""
     environ: Mapping[str, str] = field(default_factory=dict)
-    """What the user's own commands get, but for keys."""
+    """The environment of the user's own commands; keys are removed first."""
     mcp_servers: McpServers = field(default_factory=McpServers)
-    """Those that run; whoever made the environment closes them."""
+    """The running servers; closed by the creator of this environment."""
     limits: Limits = field(init=False)
-    """What refusals and answers have shown of the models' windows."""
+    """What refusals and answers revealed about the models' windows."""
     _reported_windows: dict[tuple[str, str], int | None] = field(init=False, default_factory=dict)
-    """By model and address, as far as models were asked."""
+    """By model and address, once a model was asked."""
 
     def __post_init__(self) -> None:
         self.limits = Limits(self.paths.state / LIMITS_FILE, writes=not self.private)
 
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
-        """What a session's log adds up to, at its end or at a seq; read beside what else is going on."""
+        """The state of a session at the end of its log, or at a seq; read in a thread."""
 
         def read() -> SessionState:
             with self.store.reading() as reading:
@@ -91,22 +91,33 @@ class Environment:
         return Ratios(self.paths.state / "token-ratios.json")
 
     def checkpoints(self, session_id: str) -> Checkpoints:
-        """Those of a session, in files unless it is private."""
+        """The checkpoints of a session, in files unless it is private."""
         folder = self.paths.session(session_id)
         return InMemoryCheckpoints(self.checkpoint_shelf, folder) if self.private else Checkpoints(folder)
 
     @property
     def board(self) -> ContextBoard:
-        """Of the repository and branch around the working directory, as they are now."""
+        """The board of the working directory's current repository and branch."""
         return ContextBoard(self.paths.boards, *repository_branch_of(self.cwd))
 
     @property
     def kept_approvals(self) -> KeptApprovals:
-        """What the user allowed for the project around the working directory."""
+        """What the user allowed for the working directory's project."""
         return kept_for(self.paths, self.cwd, keeps_more=not self.private)
 
+    def origin(self, model: str, policy: str) -> dict[str, str]:
+        """The fields of a `Place`: what a session runs with, and where."""
+        repository, branch = repository_of(self.cwd)
+        return {
+            "model": model,
+            "policy": policy,
+            "cwd": path_text(self.cwd),
+            "repository": repository,
+            "branch": branch,
+        }
+
     async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:
-        """The setting, else what the model or its server reports or refusals have shown, else an assumption."""
+        """The setting, else what the model or its server reports or refusals revealed, else a default."""
         set_tokens = (settings or self.settings).context_window
         if set_tokens:
             return Window(tokens=set_tokens, known=True)
@@ -115,12 +126,12 @@ class Environment:
         return self._learned_window(asked, reported)
 
     def window_now(self, asked: RequestTarget, settings: Settings) -> Window | None:
-        """The same without asking the model again, with what was learned since; None when it was never asked."""
+        """The same without asking the model again, including what was learned since; None if it was never asked."""
         if settings.context_window:
             return Window(tokens=settings.context_window, known=True)
         known = self._reported_windows
-        place = (asked.model, asked.address)
-        return self._learned_window(asked, known[place]) if place in known else None
+        key = (asked.model, asked.address)
+        return self._learned_window(asked, known[key]) if key in known else None
 
     def _learned_window(self, asked: RequestTarget, reported: int | None) -> Window:
         learned = self.limits.known(asked)

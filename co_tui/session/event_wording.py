@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 FREE = "nothing"
 
 
-def told_cost(total: float | None, summaries: float | None = None, *, model: str) -> str:
-    """What a session cost, with whom it goes on now, and how much of it was for summaries."""
+def cost_text(total: float | None, summaries: float | None = None, *, model: str) -> str:
+    """What a session cost, and how much of it was for summaries; `model` is the current one."""
     if total is None and runs_locally(model):
         return FREE
     return f"{money(total)} · summaries {money(summaries)}" if summaries else money(total)
 
 
-def told_clean_up(done: "CleanUp", retention_days: int, *, dry_run: bool = False) -> str:
-    """What a clean-up did, or would do; empty when that is nothing."""
-    from co_tui.store.housekeeping import TRASH_DAYS  # not on the way to the first paint
+def clean_up_text(done: "CleanUp", retention_days: int, *, dry_run: bool = False) -> str:
+    """What a clean-up did, or would do; empty if nothing."""
+    from co_tui.store.housekeeping import TRASH_DAYS  # deferred: not needed for the first paint
 
     parts = []
     if done.trashed:

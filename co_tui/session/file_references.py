@@ -1,4 +1,4 @@
-"""The files that a prompt names with `@`. Light enough for the first paint: nothing is read but a beginning."""
+"""The files that a prompt references with `@`. Light enough for the first paint: only the start of each is read."""
 
 import os.path
 import re
@@ -20,23 +20,23 @@ _AFTER_NAME: Final = ".,;:!?)]}>'"
 
 
 class NamedFile(NamedTuple):
-    """A file to go with a prompt."""
+    """A file to send with a prompt."""
 
     path: Path
     name: str
-    """Relative to the working directory, or whole when it lies outside of it."""
+    """Relative to the working directory, or absolute outside of it."""
 
 
 class NamedFiles(NamedTuple):
-    """What the references of a prompt mean."""
+    """The files that a prompt references."""
 
     files: tuple[NamedFile, ...] = ()
     troubles: tuple[str, ...] = ()
-    """A sentence for each that can go with no prompt."""
+    """A sentence for each reference that cannot be attached."""
 
 
 def named_files(text: str, cwd: Path) -> NamedFiles:
-    """The files a prompt names, each once. A word that is no file and does not look like one, is a word."""
+    """The files a prompt references, each once. A word that neither is nor looks like a file is ignored."""
     files: dict[Path, NamedFile] = {}
     troubles: dict[str, None] = {}
     for written in _written(text):
@@ -55,32 +55,32 @@ def named_files(text: str, cwd: Path) -> NamedFiles:
 
 
 def reference(name: str) -> str:
-    """How a file is named in a prompt."""
+    """The reference to a file, as written in a prompt."""
     return f'@"{name}"' if re.search(r'[\s"`]', name) or name[-1] in _AFTER_NAME else f"@{name}"
 
 
 def name_of(path: Path, cwd: Path) -> str:
-    """How a file is called where it is shown: short inside the working directory, whole elsewhere."""
+    """The name to show for a file: relative inside the working directory, absolute elsewhere."""
     here = Path(cwd).absolute()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _written(text: str) -> Iterator[str]:
-    """What stands after each `@` that begins a word, but not in code."""
+    """The text after each `@` that starts a word, except in code."""
     for found in _NAMED.finditer(_CODE.sub(" ", text)):
         yield found[1] or found[2]
 
 
 def _existing(written: str, cwd: Path) -> Path | None:
-    """The path that is meant, if it is there; a sentence may go on right behind it."""
+    """The path if it exists; punctuation may follow it directly."""
     shorter = written.rstrip(_AFTER_NAME)
     for each in dict.fromkeys((written, shorter)):
         try:
             path = Path(cwd, Path(each).expanduser()) if each else None
             if path is not None and path.exists():
-                # Without `..`, but through no link: the user's own name for it stays.
+                # Removes `..` but resolves no links, so that the user's own name for it stays.
                 return Path(os.path.normpath(path.absolute()))
-        except (OSError, ValueError, RuntimeError):  # a name that no file can have
+        except (OSError, ValueError, RuntimeError):  # not a valid file name
             continue
     return None
 

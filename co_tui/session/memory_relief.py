@@ -1,15 +1,18 @@
-"""What is done when this process takes too much memory."""
+"""Free memory when this process uses more than the setting allows."""
 
 import asyncio
 import contextlib
+import ctypes
+import gc
+import os
+from pathlib import Path
 
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
-from co_tui.session.process_memory import give_back, pressed
 from co_tui.session.runtime.runtime import Runtime
 
 RELIEVED_FOR_MESSAGES = 40
-"""After compacting for want of memory: not again before so much more was said."""
+"""Messages to wait after compacting for memory before doing it again."""
 
 
 class MemoryRelief:
@@ -18,15 +21,42 @@ class MemoryRelief:
     def __init__(self, compactor: Compactor) -> None:
         self._compactor = compactor
         self._relieved_at = -RELIEVED_FOR_MESSAGES
-        """How much had been said when memory was last made free."""
+        """The transcript's length when memory was last freed."""
 
     async def after_turn(self, runtime: Runtime) -> None:
-        said = len(runtime.history.state.transcript)
-        if said < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
+        messages = len(runtime.history.state.transcript)
+        if messages < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
             return
-        if pressed(runtime.settings.memory_limit_mb):
-            self._relieved_at = said
+        if exceeds_limit(runtime.settings.memory_limit_mb):
+            self._relieved_at = messages
             with contextlib.suppress(CompactionRefused):
                 await self._compactor.compact(runtime.compactable, trigger=Trigger.MEMORY_PRESSURE)
             runtime.history.release_memory()
             await asyncio.to_thread(give_back)
+
+
+_STATM = Path("/proc/self/statm")
+
+
+def exceeds_limit(limit_mb: int) -> bool:
+    """Whether memory is above the limit even after collecting garbage; False where usage is unknown."""
+    if not limit_mb or resident_mb() <= limit_mb:
+        return False
+    gc.collect()
+    return resident_mb() > limit_mb
+
+
+def give_back() -> None:
+    """Return freed memory to the system where it supports that; otherwise the process keeps its size."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident_mb() -> float:
+    """The process's resident memory; 0 where the system does not report it."""
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1_048_576

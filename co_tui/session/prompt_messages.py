@@ -1,4 +1,4 @@
-"""What the user says, as messages for the model."""
+"""The user's prompts and commands as messages for the model."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,26 +20,26 @@ PromptContent: TypeAlias = str | Sequence[UserContent]
 
 
 def prompt_message(content: PromptContent) -> ModelRequest:
-    """A prompt, with what goes along."""
+    """A prompt with its attachments."""
     return ModelRequest(parts=[UserPromptPart(content)], timestamp=datetime.now(UTC))
 
 
 def command_message(command: str, how: str, output: str, cwd: Path) -> ModelRequest:
-    """What the user ran, how that ended and what it said."""
-    told = f"[The user ran a command in {one_line(path_text(cwd), NAME_CHARS)}. It {how}.]"
+    """The user's command, how it ended and its output."""
+    heading = f"[The user ran a command in {one_line(path_text(cwd), NAME_CHARS)}. It {how}.]"
     said = fenced(output) if output.strip() else "(It said nothing.)"
     return ModelRequest(
-        parts=[UserPromptPart(f"{told}\n$ {command}\n\n{said}")],
+        parts=[UserPromptPart(f"{heading}\n$ {command}\n\n{said}")],
         timestamp=datetime.now(UTC),
         metadata={COMMAND: command},
     )
 
 
-async def content_of(prompt: str, files: Sequence[NamedFile], runtime: Runtime) -> PromptContent:
-    """The prompt with its files, as far as this model takes them. Raises `AttachmentRefused`."""
-    sees = has_images(files) and await _takes_images(runtime.model_handle)
+async def prompt_content(prompt: str, files: Sequence[NamedFile], runtime: Runtime) -> PromptContent:
+    """The prompt with its files, if this model accepts them. Raises `AttachmentRefused`."""
+    takes_images = has_images(files) and await _takes_images(runtime.model_handle)
     window = runtime.history.governor.window.tokens
-    return with_files(prompt, files, window_tokens=window, takes_images=sees)
+    return with_files(prompt, files, window_tokens=window, takes_images=takes_images)
 
 
 async def _takes_images(model_handle: ModelHandle) -> bool:

@@ -1,4 +1,4 @@
-"""What waits for its turn in a session: one thing is done after the other, in order."""
+"""The work queue of a session: one item at a time, in order."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -11,14 +11,14 @@ Work = Callable[[], Awaitable[Any]]
 
 
 class WaitingPrompt(NamedTuple):
-    """A prompt that has not been said yet."""
+    """A prompt that was not sent yet."""
 
     number: int
     text: str
     held: bool
-    """Not said until somebody says so."""
+    """Waits until it is released."""
     steers: bool = False
-    """Meant for the turn that runs; the next prompt when that ends before."""
+    """Meant for the running turn; becomes the next prompt if that ends first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,10 +26,10 @@ class _Item:
     work: Work
     number: int
     prompt: str = ""
-    """Empty for what is no prompt, a compaction for instance."""
+    """Empty for other work, such as a compaction."""
     held: bool = False
     steering: Any = None
-    """What to add to the work that is being done, if that takes it before it ends."""
+    """What to add to the running work, if that takes it before it ends."""
     done: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def answer(self, result: Any) -> None:
@@ -42,10 +42,10 @@ class _Item:
 
 
 class WorkQueue:
-    """Does what was asked for in the order of asking; prompts that are held wait until they are released."""
+    """Runs work in the order it was added; held prompts wait until they are released."""
 
     def __init__(self, name: str, changed: Callable[[], None], idle: Callable[[], Awaitable[None]]) -> None:
-        """`changed` hears when another list of prompts waits; `idle` is done when nothing is left to do."""
+        """`changed` is called when the waiting prompts change, `idle` when the queue is empty."""
         self._name = name
         self._changed = changed
         self._idle = idle
@@ -53,11 +53,11 @@ class WorkQueue:
         self._numbers = count(1)
         self._worker: asyncio.Task[None] | None = None
         self._joined: list[_Item] = []
-        """What became part of the work that is being done, and ends with it."""
+        """Items that joined the running work, and end with it."""
         self.working = False
-        """Whether something was taken from what waits and is not done yet."""
-        self._stills = 0
-        """How many want that nothing begins."""
+        """Whether an item is being worked on."""
+        self._pauses = 0
+        """How many callers pause the queue."""
 
     @property
     def busy(self) -> bool:
@@ -72,12 +72,12 @@ class WorkQueue:
 
     @property
     def _waiting(self) -> list[_Item]:
-        """The prompts, without the one that the worker is about to take up."""
+        """The prompts, without the one that the worker starts next."""
         return [item for item in self._items if item.prompt and item is not self._next]
 
     @property
     def _next(self) -> _Item | None:
-        """What the worker is about to take up."""
+        """The item that the worker starts next."""
         return None if self._worker is None or self.working else self._first
 
     @property
@@ -85,13 +85,13 @@ class WorkQueue:
         return next((item for item in self._items if not item.held), None)
 
     @property
-    def is_about_to_begin(self) -> bool:
+    def has_next(self) -> bool:
         return not self.working and self._first is not None
 
     async def do(self, work: Work, prompt: str = "", steering: Any = None) -> Any:
-        """Wait for the turn of this work, and for its end. Whoever waits may go away; the work goes on.
+        """Add work and wait for its result. Cancelling the caller does not cancel the work.
 
-        With `steering`, the work that is being done may take that instead; else this comes next.
+        With `steering`, the running work may take that instead; else this runs next.
         """
         item = _Item(work, next(self._numbers), prompt, steering=steering)
         before = [each for each in self._items if each.steering is not None] if steering is not None else self._items
@@ -102,7 +102,7 @@ class WorkQueue:
         return await asyncio.shield(item.done)
 
     def take_steering(self) -> list[Any]:
-        """What was meant for the work that is being done; whoever waits for it, waits for the end of that."""
+        """Take what was meant for the running work; its callers then wait for the end of that work."""
         taken = [item for item in self._items if item.steering is not None and not item.held]
         if taken:
             self._items = [item for item in self._items if item not in taken]
@@ -111,7 +111,7 @@ class WorkQueue:
         return [item.steering for item in taken]
 
     def hold(self) -> int:
-        """Keep the prompts that wait from being said; returns how many."""
+        """Hold the waiting prompts; returns how many."""
         waiting = [item for item in self._items if item.prompt and not item.held]
         for item in waiting:
             item.held = True
@@ -120,14 +120,14 @@ class WorkQueue:
         return len(waiting)
 
     def release(self) -> None:
-        """Say what is held, in order."""
+        """Send the held prompts, in order."""
         for item in self._items:
             item.held = False
         self._changed()
         self._start()
 
     def withdraw(self, number: int, answer: Any) -> str | None:
-        """Take a prompt out; whoever waits for it gets `answer`. None when it has been taken up already."""
+        """Remove a prompt, answering its caller with `answer`. None if it was started already."""
         item = self._item(number)
         if item is None:
             return None
@@ -137,16 +137,16 @@ class WorkQueue:
         return item.prompt
 
     def move(self, number: int, step: int) -> None:
-        """Let a prompt change places with the one before or after it."""
+        """Swap a prompt with the one before or after it."""
         item, waiting = self._item(number), self._waiting
-        if item not in waiting or not 0 <= (place := waiting.index(item) + step) < len(waiting):
+        if item not in waiting or not 0 <= (target := waiting.index(item) + step) < len(waiting):
             return
-        here, there = self._items.index(item), self._items.index(waiting[place])
+        here, there = self._items.index(item), self._items.index(waiting[target])
         self._items[here], self._items[there] = self._items[there], self._items[here]
         self._changed()
 
-    def give_up(self, answer: Any, error: Exception) -> list[str]:
-        """Nothing of what waits will be done: prompts get `answer`, all else the error. Returns the prompts."""
+    def clear(self, answer: Any, error: Exception) -> list[str]:
+        """Drop all waiting items: prompts get `answer`, other work the error. Returns the prompts."""
         items, self._items = self._items, []
         for item in items:
             if item.prompt:
@@ -158,22 +158,22 @@ class WorkQueue:
         return [item.prompt for item in items if item.prompt]
 
     @contextmanager
-    def still(self) -> Iterator[None]:
-        """Nothing begins meanwhile; what is asked for is done afterwards."""
-        self._stills += 1
+    def paused(self) -> Iterator[None]:
+        """Start nothing in the meantime; what is added runs afterwards."""
+        self._pauses += 1
         try:
             yield
         finally:
-            self._stills -= 1
+            self._pauses -= 1
             self._start()
 
     async def wait(self) -> None:
-        """Until what is being done is done."""
+        """Wait until the worker has nothing left to do."""
         if self._worker is not None:
             await asyncio.wait([self._worker])
 
     def _settle(self) -> None:
-        """What was being done is over: what was meant for it and came too late is a prompt like any other."""
+        """The running work ended: steering that came too late becomes an ordinary prompt."""
         self._joined.clear()
         late = [item for item in self._items if item.steering is not None]
         for item in late:
@@ -185,12 +185,12 @@ class WorkQueue:
         return next((item for item in self._items if item.number == number), None)
 
     def _start(self) -> None:
-        if self._worker is None and not self._stills and self.is_about_to_begin:
+        if self._worker is None and not self._pauses and self.has_next:
             self._worker = asyncio.create_task(self._work(), name=self._name)
 
     async def _work(self) -> None:
         try:
-            while not self._stills and (item := self._first) is not None:
+            while not self._pauses and (item := self._first) is not None:
                 self._items.remove(item)
                 self.working = True
                 if item.prompt:

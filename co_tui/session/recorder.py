@@ -1,4 +1,4 @@
-"""The path of every event: into the log, into the state, then to who is listening."""
+"""The path of every event: into the log, into the state, then to the listeners."""
 
 import asyncio
 import contextlib
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Final, TypeVar
 
 from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.port import Writing
@@ -15,11 +15,11 @@ from co_tui.store.timestamps import now
 
 T = TypeVar("T")
 SAVE_AGAIN_S: Final = 2.0
-"""How often what could not be saved is tried again."""
+"""How often to retry what could not be saved."""
 
 
 class Listener(AsyncIterator[Event]):
-    """The events of a session from the moment of subscribing until it is closed."""
+    """The events of a session from subscribing until it is closed."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -36,7 +36,7 @@ class Listener(AsyncIterator[Event]):
 
 
 class Recorder:
-    """Logs facts, keeps the state they add up to, and publishes them in the order of the log."""
+    """Logs facts, applies them to the state, and publishes them in log order."""
 
     def __init__(self, session_id: str, writer: Writing, state: SessionState) -> None:
         self.session_id = session_id
@@ -45,7 +45,7 @@ class Recorder:
         self._listeners: list[Listener] = []
         self._order = asyncio.Lock()
         self._unsaved: tuple[Fact, ...] = ()
-        """What was said and could not be logged."""
+        """What could not be logged yet."""
         self._unsaved_end_draft = False
         self._saving_again: asyncio.Task[None] | None = None
 
@@ -54,15 +54,15 @@ class Recorder:
         return await self._in_order(self._write(facts, ends_draft))
 
     async def record_said(self, fact: Fact, *, ends_draft: bool = False) -> None:
-        """As `record`, for what was said or done already: what cannot be logged now is logged as soon as it can be.
+        """As `record`, for what already happened: what cannot be logged now is retried until it can be.
 
-        Raises all the same: nothing may go on without its log.
+        Still raises: nothing may continue without its log.
         """
         await self._in_order(self._write_or_keep(fact, ends_draft))
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether something was said that is not in the log."""
+        """Whether something happened that is not in the log yet."""
         return bool(self._unsaved)
 
     async def _save_again(self) -> None:
@@ -72,16 +72,16 @@ class Recorder:
                 await self.record()
 
     async def _in_order(self, writing: Coroutine[Any, Any, T]) -> T:
-        """One after the other. What was handed to the writer will be committed: a caller that is cancelled, however
-        often, may not lose step with the log."""
+        """Write one at a time. What the writer was given will be committed, so a cancelled caller must still apply it
+        to the state."""
         try:
             await self._order.acquire()
         except BaseException:
             writing.close()
             raise
-        return await to_the_end(self._then_the_next(writing))
+        return await run_to_completion(self._then_release(writing))
 
-    async def _then_the_next(self, writing: Coroutine[Any, Any, T]) -> T:
+    async def _then_release(self, writing: Coroutine[Any, Any, T]) -> T:
         try:
             return await writing
         finally:
@@ -99,21 +99,21 @@ class Recorder:
             raise
 
     async def _write(self, facts: tuple[Fact, ...], ends_draft: bool) -> tuple[Event, ...]:
-        """What could not be logged before comes first, in one step with these; returns the events of these."""
-        if not (whole := (*self._unsaved, *facts)):
+        """Unsaved facts come first, in the same transaction; returns the events of `facts`."""
+        if not (pending := (*self._unsaved, *facts)):
             return ()
         ends_draft |= self._unsaved_end_draft
-        events = await asyncio.wrap_future(self.writer.append(self.session_id, whole, ends_draft=ends_draft))
+        events = await asyncio.wrap_future(self.writer.append(self.session_id, pending, ends_draft=ends_draft))
         self._unsaved, self._unsaved_end_draft = (), False
         self._publish(events)
-        return events[len(whole) - len(facts) :]
+        return events[len(pending) - len(facts) :]
 
     def announce(self, fact: Fact) -> None:
-        """Tell listeners what is happening now; not part of the log."""
-        self._tell(Event(session_id=self.session_id, seq=None, timestamp=now(), fact=fact))
+        """Publish what is happening now; not part of the log."""
+        self._notify(Event(session_id=self.session_id, seq=None, timestamp=now(), fact=fact))
 
     def release_memory(self) -> None:
-        """Let go of what is no longer in the history, here and wherever the events are followed."""
+        """Release what is no longer in the history, here and in every listener's state."""
         event = Event(session_id=self.session_id, seq=None, timestamp=now(), fact=MemoryReleased())
         self._publish((event,))
 
@@ -132,8 +132,8 @@ class Recorder:
     def _publish(self, events: tuple[Event, ...]) -> None:
         for event in events:
             self.state = apply(self.state, event)
-            self._tell(event)
+            self._notify(event)
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         for listener in self._listeners:
             listener.put(event)

@@ -1,4 +1,4 @@
-"""Work that is finished once it is begun, whoever waits for it."""
+"""Run a coroutine to completion even if the caller is cancelled."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Do the work; when the caller is cancelled, it is cancelled only after the work is done."""
+async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
+    """Await the work; a cancellation of the caller is raised only after the work is done."""
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""What a session is doing: one turn, one command of the user's, or one run over the board at a time."""
+"""What a session is doing: one turn, one of the user's commands, or one board update at a time."""
 
 from collections.abc import Awaitable
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class RunningWork:
-    """Takes its place in the queue, and can be stopped from its first moment on."""
+    """Queues work, and can stop it from its first moment on."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class RunningWork:
         self.title = SessionTitle(environment, recorder, factory.summary_models)
         self.turn: Turn | None = None
         self._other: UserCommand | BoardUpdate | None = None
-        """What the user asked for that is no turn."""
+        """Work that the user asked for, other than a turn."""
         self._stop_next = False
         self._leaving = False
 
@@ -52,32 +52,32 @@ class RunningWork:
         return self._switcher.runtime
 
     async def in_order(self, work: Work, prompt: str = "", steering: ModelRequest | None = None) -> Any:
-        """Do it when all that waits before it is done."""
+        """Run it after everything queued before it."""
 
         async def whole() -> Any:
             try:
                 return await work()
             finally:
-                self._stop_next = False  # it was meant for this one
+                self._stop_next = False  # the request to stop was meant for this one
                 if not self._leaving:
                     await self._switcher.report_missed()
 
         return await self._queue.do(whole, prompt, steering)
 
     def stop(self, *, leaving: bool = False) -> bool:
-        """Stop what runs, keeping what came; what waits behind it is held. False when nothing runs."""
+        """Stop what runs, keeping what arrived; prompts behind it are held. False if nothing runs."""
         self._leaving |= leaving
         if (running := self.turn or self._other) is not None:
             running.interrupt(leaving=leaving)
             self._queue.hold()
-        elif self._queue.is_about_to_begin:
+        elif self._queue.has_next:
             self._stop_next = True
         return self._queue.busy
 
     async def answer(self, prompt: ModelRequest | None = None) -> Outcome:
-        """A turn from its prompt on; without one, from the questions at which it was left."""
+        """Run a turn from its prompt; without one, from the open questions at which it was left."""
         runtime, number = self._runtime, self._recorder.state.turn + (prompt is not None)
-        # Made before the prompt is logged, so that it can be stopped from the first moment on.
+        # Created before the prompt is logged, so that it can be stopped from its first moment on.
         self.turn = Turn(
             runtime,
             self._factory.compactor,
@@ -94,53 +94,53 @@ class RunningWork:
             self.turn = None
             runtime.history.in_turn = False
         await self._after_turn(runtime)
-        if not self._leaving:  # then that it was interrupted is the last to be told
-            await self._runtime.history.report_next()
+        if not self._leaving:  # otherwise the interruption is the last event
+            await self._runtime.history.report_after_turn()
         return outcome
 
     async def _after_turn(self, runtime: Runtime) -> None:
         if runtime is not self._runtime:
-            await self._follow(runtime)
+            await self._hand_over(runtime)
             return
-        # What was only tried in this turn ends with it; what was learned in it counts from now on.
+        # Smaller windows tried in this turn end with it; what was learned stays.
         history = runtime.history
         if (window := self._environment.window_now(history.asked, runtime.settings)) is not None:
             history.governor.use_window(window)
         if not self._leaving:
-            if not await self._switcher.fit_tools():  # then the next request shows how much there is
+            if not await self._switcher.fit_tools():  # then the next request measures first
                 await self._factory.compactor.after_turn(runtime.compactable)
             await self._relief.after_turn(runtime)
             self.title.after_turn(runtime)
 
-    async def _follow(self, before: Runtime) -> None:
-        """A turn ended under what governs no longer: what it began beside it goes, what it sent is known from now on,
-        and how long that is under what governs now."""
+    async def _hand_over(self, before: Runtime) -> None:
+        """A turn ended under a replaced runtime: discard its background compaction, and pass its scaffold on to the
+        current runtime."""
         await self._factory.compactor.discard("another model or policy governs from now on")
         history = before.history
-        self._switcher.go_on_with(self._runtime, history.scaffold, history.governor.estimated_window_tokens)
+        self._switcher.continue_with(self._runtime, history.scaffold, history.governor.estimated_window_tokens)
         if not self._leaving:
             await self._switcher.report_missed()
 
     async def compact(self, focus: str, upto: Ref | None) -> CompactionComplete:
         return await self._factory.compactor.compact(self._runtime.compactable, focus=focus, upto=upto)
 
-    async def go_on(self) -> Outcome | None:
-        # A prompt that waits already is no answer, and is said instead.
+    async def ask_pending(self) -> Outcome | None:
+        # A waiting prompt takes the place of the answers.
         return await self.answer() if self._recorder.state.pending and not self._queue.prompts else None
 
     async def command(self, command: str) -> Outcome:
         if self._recorder.state.pending:
             raise CommandRefused("A question waits for its answer; the command can run after that.")
         run = UserCommand(self._environment, self._runtime, self._factory.commands.guard, command)
-        outcome = await self._doing(run, run.run())
+        outcome = await self._stoppable(run, run.run())
         await self._runtime.history.report_now()
         return outcome
 
     async def update_board(self) -> UpdatedBoard | None:
         update = self.board.new_update(self._runtime)
-        return await self._doing(update, self.board.follow(update))
+        return await self._stoppable(update, self.board.run(update))
 
-    async def _doing(self, work: UserCommand | BoardUpdate, done: Awaitable[T]) -> T:
+    async def _stoppable(self, work: UserCommand | BoardUpdate, done: Awaitable[T]) -> T:
         self._other = work
         self._stop_if_asked(work)
         try:

@@ -24,23 +24,22 @@ from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
 from co_tui.session.approvals.modes import begin_in_mode, switch_mode
 from co_tui.session.approvals.standing_approvals import StandingApprovals
-from co_tui.session.board.board_process import update_beside
+from co_tui.session.board.board_process import update_in_background
 from co_tui.session.board.board_update import UpdatedBoard
-from co_tui.session.board.session_board import SessionBoard, first_look
+from co_tui.session.board.session_board import SessionBoard, board_facts
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.history_editor import HistoryEditor
-from co_tui.session.prompt_messages import content_of, prompt_message
+from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.queue import WaitingPrompt, WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
-from co_tui.session.session_origin import place_of
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turns.turn import Outcome
@@ -62,23 +61,25 @@ class Session:
         self._factory = RuntimeFactory(environment, recorder)
         self._switcher = RuntimeSwitcher(environment, recorder, self._factory, lambda: self.busy)
         self._switcher.begin(model_handle, window)
-        self._queue = WorkQueue(f"turns of {recorder.session_id}", self._tell_queue, self._switcher.close_retired)
+        self._queue = WorkQueue(f"turns of {recorder.session_id}", self._announce_queue, self._switcher.close_retired)
         self._work = RunningWork(environment, recorder, self._factory, self._switcher, self._queue)
         self._compactor = self._factory.compactor
         state_at = partial(environment.stored_state, recorder.session_id)
         self._rewriting = asyncio.Lock()
-        """Held while the history is rewritten by hand, or what governs it is changed."""
-        self._editor = HistoryEditor(lambda: self.history, self._factory.keeping, self._settled_history, state_at)
+        """Held while the user rewrites the history, or the runtime is replaced."""
+        self._editor = HistoryEditor(
+            lambda: self.history, self._factory.compaction_files, self._settled_history, state_at
+        )
         self.resumed_from = recorder.state
-        """The state before this process said anything."""
+        """The state before this process logged anything."""
         self.mode_refused = ""
-        """Why it did not begin in the mode of the settings: a sentence."""
+        """Why it did not start in the mode of the settings: a sentence."""
 
     @classmethod
     async def start(cls, environment: Environment, model: str, listener: Listener | None = None) -> "Session":
         """A new session. Raises `ModelUnusable` before anything is written.
 
-        `listener` hears the events from the very first on.
+        `listener` gets all events, from the first on.
         """
         model_handle = await environment.open_model(model)
         lock: SessionLock | None = None
@@ -89,8 +90,8 @@ class Session:
             if listener is not None:
                 recorder.listen(listener)
             lock = environment.store.claim(session_id)
-            place = place_of(environment, model_handle.name, environment.settings.policy)
-            await recorder.record(SessionStart(**place), *await first_look(environment, model_handle.name, window))
+            origin = environment.origin(model_handle.name, environment.settings.policy)
+            await recorder.record(SessionStart(**origin), *await board_facts(environment, model_handle.name, window))
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
         except BaseException:
@@ -104,7 +105,7 @@ class Session:
     async def resume(
         cls, environment: Environment, session_id: str, model: str = "", listener: Listener | None = None
     ) -> "Session":
-        """Go on with a stored session, with its own model unless another is named."""
+        """Continue a stored session, with its own model unless another is named."""
         lock = environment.store.claim(session_id)
         model_handle: ModelHandle | None = None
         try:
@@ -116,21 +117,21 @@ class Session:
             if listener is not None:
                 recorder.listen(listener)
             session = cls(environment, lock, recorder, model_handle, window)
-            # A long one takes a while to parse.
+            # Parsing a long history takes a while.
             await asyncio.to_thread(session._factory.parsed.messages, state.history)
-            sent_beside = await asyncio.to_thread(session._factory.sent_beside.read)
+            scaffold = await asyncio.to_thread(session._factory.scaffold_file.read)
             before = state.usage.token_limit if state.usage else None
-            if sent_beside is not None and model_handle.name == state.model:
-                session.history.scaffold = sent_beside
-            elif sent_beside is not None:
-                session._switcher.go_on_with(session._runtime, sent_beside, before or window.tokens)
+            if scaffold is not None and model_handle.name == state.model:
+                session.history.scaffold = scaffold
+            elif scaffold is not None:
+                session._switcher.continue_with(session._runtime, scaffold, before or window.tokens)
             own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}
-            await session._recorder.record(SessionResume(**(session._place() | own)), *recovered(state))
+            await session._recorder.record(SessionResume(**(session._origin() | own)), *recovered(state))
             await session._switcher.record_model_change(state.model, before)
             await session._switcher.record_policy_change(state.policy, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
             await session._editor.restore()
-            if session._is_measured_otherwise(state):
+            if session._was_measured_differently(state):
                 await session._runtime.history.report_now()
         except BaseException:
             lock.release()
@@ -139,17 +140,18 @@ class Session:
             raise
         return session
 
-    def _is_measured_otherwise(self, before: SessionState) -> bool:
-        """Whether the context was measured for another model, policy or window than it has now."""
+    def _was_measured_differently(self, before: SessionState) -> bool:
+        """Whether the context was last measured for another model, policy or window."""
         if before.usage is None:
             return False
         now = (self.state.model, self.state.policy, self.history.governor.window.tokens)
         return now != (before.model, before.policy, before.usage.token_limit)
 
     async def fork(self, upto: int | None = None) -> str:
-        """A new session that begins as this one is, or as it was at a seq; returns its id. This one goes on."""
-        await self._recorder.record()  # what could not be saved before
-        return await fork_session(self._environment, self.state, self._place(), upto)
+        """Create a session that starts in this one's state, or in its state at a seq; returns its id. This one
+        continues."""
+        await self._recorder.record()  # saves what could not be saved before
+        return await fork_session(self._environment, self.state, self._origin(), upto)
 
     @property
     def id(self) -> str:
@@ -157,12 +159,12 @@ class Session:
 
     @property
     def is_kept(self) -> bool:
-        """False for a private one, of which nothing is left once its process ends."""
+        """False for a private session, which ends with its process."""
         return not self._environment.private
 
     @property
     def state(self) -> SessionState:
-        """What all events so far add up to."""
+        """The state after all events so far."""
         return self._recorder.state
 
     @property
@@ -171,27 +173,27 @@ class Session:
 
     @property
     def settings(self) -> Settings:
-        """Those that govern the context now."""
+        """The settings in force."""
         return self._runtime.settings
 
     @property
     def history(self) -> GovernedHistory:
-        """The conversation as its model gets it."""
+        """The conversation as the model gets it."""
         return self._runtime.history
 
     @property
     def commands(self) -> RunningCommands:
-        """Those of the model, while they run."""
+        """The model's running commands."""
         return self._factory.commands
 
     @property
     def checkpoints(self) -> Sequence[Checkpoint]:
-        """What compactions wrote, by number."""
-        return self._factory.keeping.listed()
+        """The checkpoints of compactions, by number."""
+        return self._factory.compaction_files.listed()
 
     @property
     def approvals(self) -> StandingApprovals:
-        """What is not asked about again."""
+        """The rules that allow calls without asking."""
         environment = self._environment
         return StandingApprovals(
             self._recorder, environment.kept_approvals, lambda: self.settings.permissions, environment.paths
@@ -199,7 +201,7 @@ class Session:
 
     @property
     def board(self) -> SessionBoard:
-        """What later sessions in this repository and branch begin with."""
+        """The notes that later sessions in this repository and branch start with."""
         return self._work.board
 
     @property
@@ -208,12 +210,12 @@ class Session:
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether something was said that could not be logged; that is tried again."""
+        """Whether something could not be logged yet; it is retried."""
         return self._recorder.has_unsaved
 
     @property
     def waiting(self) -> tuple[WaitingPrompt, ...]:
-        """The prompts that wait for their turn, in order."""
+        """The waiting prompts, in order."""
         return self._queue.prompts
 
     def events(self) -> Listener:
@@ -221,179 +223,182 @@ class Session:
         return self._recorder.listen()
 
     async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
-        """Say something and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
+        """Send a prompt and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
 
-        The files go with it. Raises `AttachmentRefused` before anything is said.
-        With `steer` it joins the turn that runs, before its next request; when there is none, it is the next prompt.
-        A question that waits for an approval counts as not answered: the turn that asked it ends.
+        The files are attached. Raises `AttachmentRefused` before anything is sent.
+        With `steer` it joins the running turn before its next request; if none runs, it is the next prompt.
+        Open approval questions count as not answered: the turn that asked them ends.
         """
         if not prompt.strip():
             raise ValueError("A prompt needs some text.")
         prompt = storable_text(shell_text(prompt))
-        content = await content_of(prompt, files, self._runtime) if files else prompt
+        content = await prompt_content(prompt, files, self._runtime) if files else prompt
         if (turn := self._work.turn) is not None:
-            turn.pass_over()
+            turn.skip_questions()
         steering = prompt_message(content) if steer and turn is not None else None
         answer = partial(self._work.answer, prompt_message(content))
         outcome: Outcome = await self._work.in_order(answer, prompt, steering)
         return outcome
 
     async def run_command(self, command: str) -> Outcome:
-        """Run the user's own command, in order with the prompts; the model sees it next. Raises `CommandRefused`."""
+        """Run the user's own command, in order with the prompts; the next request includes it. Raises
+        `CommandRefused`."""
         command = storable_text(shell_text(command))
         ran: Outcome = await self._work.in_order(partial(self._work.command, command), f"!{command}")
         return ran
 
     async def ask_pending(self) -> Outcome | None:
-        """Ask again what was open when the session was left, and go on with its turn; None when nothing is."""
-        outcome: Outcome | None = await self._work.in_order(self._work.go_on)
+        """Ask the questions that were open when the session was left, and continue its turn; None if there are none."""
+        outcome: Outcome | None = await self._work.in_order(self._work.ask_pending)
         return outcome
 
     def release(self) -> None:
-        """Say what an interruption left waiting."""
+        """Send the prompts that an interruption left waiting."""
         self._queue.release()
 
     def withdraw(self, number: int) -> str | None:
-        """Take back a prompt that waits; None when it is being answered already."""
+        """Remove a waiting prompt and return it; None if it is being answered already."""
         return self._queue.withdraw(number, Outcome.INTERRUPTED)
 
     def move_waiting(self, number: int, step: int) -> None:
-        """Let a prompt that waits change places with its neighbour."""
+        """Swap a waiting prompt with its neighbour."""
         self._queue.move(number, step)
 
-    def _tell_queue(self) -> None:
+    def _announce_queue(self) -> None:
         waiting = self._queue.prompts
         self._recorder.announce(
             QueueChanged(prompts=tuple(prompt.text for prompt in waiting), held=sum(prompt.held for prompt in waiting))
         )
 
     async def compact(self, focus: str = "", upto: Ref | None = None) -> CompactionComplete:
-        """Make the conversation smaller now, or when the running turn ends. Raises `CompactionRefused`."""
+        """Compact the conversation now, or when the running turn ends. Raises `CompactionRefused`."""
         if self._compactor.running:
             raise CompactionRefused("A compaction is already under way.")
         done: CompactionComplete = await self._work.in_order(partial(self._work.compact, focus, upto))
         return done
 
     async def update_board(self) -> UpdatedBoard | None:
-        """Let an agent learn from the conversation for later ones, now or when the running turn ends; None when that
-        was stopped. Raises `BoardRefused`."""
+        """Let an agent update the board from this conversation, now or when the running turn ends; None if that was
+        stopped. Raises `BoardRefused`."""
         updated: UpdatedBoard | None = await self._work.in_order(self._work.update_board)
         return updated
 
     def interrupt(self) -> bool:
-        """Stop a compaction somebody waits for, else the running turn, keeping what came. False when nothing runs.
+        """Stop a blocking compaction, else the running turn, keeping what arrived. False if nothing runs.
 
-        Prompts that wait behind a turn that is stopped are held until they are released.
+        Prompts behind a stopped turn are held until they are released.
         """
         return self._compactor.cancel() or self._work.stop()
 
     def stop(self) -> None:
-        """Stop whatever runs: compactions, and the turn, keeping what came."""
+        """Stop all compactions and the turn, keeping what arrived."""
         self._compactor.stop()
         self._work.stop()
 
     async def clear(self) -> None:
-        """Empty what the model sees; the transcript keeps everything. Prompts that waited are given back."""
+        """Empty what the model sees; the transcript keeps everything. Waiting prompts are returned to the user."""
         await self._editor.clear()
 
     async def undo(self, seq: int | None = None) -> Event:
-        """Take back the latest compaction, clearing or rewind; what was said since then stays.
+        """Undo the latest compaction, clearing or rewind; messages since then stay.
 
         Returns the event that was undone. Raises `NothingToUndo`.
         """
         return await self._editor.undo(seq)
 
     async def rewind(self, turn: int) -> str:
-        """Let the model see the conversation as it was before that turn; returns the turn's prompt.
+        """Reset what the model sees to the state before that turn; returns the turn's prompt.
 
-        Raises `NothingToUndo` when there is no such turn.
+        Raises `NothingToUndo` if there is no such turn.
         """
         return await self._editor.rewind(turn)
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
-        """Let every stage keep these messages, or no longer. One that a compaction replaced comes back in."""
+        """Pin messages, so that every stage keeps them, or unpin them. One that a compaction replaced is brought
+        back."""
         await self._editor.pin(refs, pinned)
 
     async def edit_summary(self, seq: int, text: str) -> None:
-        """Put the user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
+        """Replace a summary in the history with the user's text. Raises `NothingToUndo`."""
         await self._editor.edit_summary(seq, text)
 
     @asynccontextmanager
     async def _settled_history(self, reason: str) -> AsyncIterator[None]:
-        """Nothing is under way while the history is rewritten for a reason, and nothing begins."""
+        """While the history is rewritten: without a reason, keep out other rewrites; with one, also stop all work, and
+        start none."""
         async with self._rewriting:
             if not reason:
                 yield
                 return
-            with self._queue.still():
+            with self._queue.paused():
                 await self._stop_turns()
-                await self._recorder.record()  # what could not be saved before
+                await self._recorder.record()  # saves what could not be saved before
                 await self._compactor.discard(reason)
                 yield
 
-    async def keep_first(self, pinned: bool = True) -> None:
-        """Let the session stand first in every list, or no longer."""
+    async def pin_to_top(self, pinned: bool = True) -> None:
+        """List the session first, or no longer."""
         await self._recorder.record(SessionPinned(pinned=pinned))
 
     async def rename(self, title: str) -> None:
-        await self._work.title.give_up()
-        await self._recorder.record(SessionRename(title=title, **self._place()))
+        await self._work.title.cancel()
+        await self._recorder.record(SessionRename(title=title, **self._origin()))
 
     async def switch_model(self, name: str, *, compact: bool = False) -> None:
-        """Let another model answer from the next turn on. Raises `ModelUnusable`, changing nothing.
+        """Switch to another model from the next turn on. Raises `ModelUnusable`, changing nothing.
 
-        A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the model
-        that still answers makes it smaller first.
+        A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the current model
+        compacts it first.
         """
         await self._switcher.switch_model(name, self._work.in_order if compact else None)
 
     async def switch_policy(self, settings: Settings) -> None:
-        """Let another policy govern the context from the next request on."""
+        """Switch to another policy from the next request on."""
         async with self._rewriting:
             await self._switcher.switch_policy(settings)
 
     async def apply_settings(self, settings: Settings) -> None:
-        """Let other numbers govern the context: from the next request on, or the next turn while one runs."""
+        """Apply changed settings from the next request on, or from the next turn if one runs."""
         async with self._rewriting:
             await self._switcher.apply_settings(settings)
 
     async def switch_mode(self, mode: str) -> None:
-        """Change what runs without a question, from the next call on. Raises `ModeRefused`."""
+        """Change which calls run without asking, from the next call on. Raises `ModeRefused`."""
         await switch_mode(self._recorder, mode)
 
     async def settle(self, timeout_s: float) -> None:
-        """Wait for a compaction beside the conversation, so long at most; then it is discarded."""
+        """Wait for a background compaction, and discard it after the timeout."""
         await self._compactor.settle(self._runtime.history, timeout_s)
 
     async def close(self, reason: str = "closed") -> list[str]:
-        """End the session in this process: stop its turns, log the end, let go of everything.
+        """Close the session in this process: stop its turns, log the end, release everything.
 
-        What waits for an approval stays pending, to be asked again.
-        Returns the prompts that were waiting and never became part of the conversation.
+        Open approval questions stay pending, to be asked again.
+        Returns the waiting prompts that were never sent.
         """
-        unsaid = await self._stop_turns(leaving=True)
+        unsent = await self._stop_turns(leaving=True)
         self._switcher.learn()
         try:
-            await self._work.title.give_up()
+            await self._work.title.cancel()
             await self._factory.close()
-            await self._recorder.record(SessionEnd(reason=reason, **self._place()))
+            await self._recorder.record(SessionEnd(reason=reason, **self._origin()))
         finally:
             self._recorder.close()
             await self._runtime.model_handle.close()
             self._lock.release()
-        update_beside(self._environment, self.state, self.resumed_from)
-        return unsaid
+        update_in_background(self._environment, self.state, self.resumed_from)
+        return unsent
 
     async def _stop_turns(self, *, leaving: bool = False) -> list[str]:
-        """Interrupt the running turn; returns the prompts that waited behind it."""
+        """Interrupt the running turn; returns the prompts waiting behind it."""
         given_up = CompactionRefused("The compaction was given up: something came before.")
-        unsaid = self._queue.give_up(Outcome.INTERRUPTED, given_up)
-        for prompt in unsaid:
+        unsent = self._queue.clear(Outcome.INTERRUPTED, given_up)
+        for prompt in unsent:
             self._recorder.announce(PromptReturned(prompt=prompt))
         self._compactor.cancel()
         self._work.stop(leaving=leaving)
         await self._queue.wait()
-        return unsaid
+        return unsent
 
-    def _place(self) -> dict[str, Any]:
-        return place_of(self._environment, self._runtime.model_handle.name, self._runtime.settings.policy)
+    def _origin(self) -> dict[str, Any]:
+        return self._environment.origin(self._runtime.model_handle.name, self._runtime.settings.policy)

@@ -1,4 +1,4 @@
-"""A session's title, made from its first exchange by the model that is set for summaries; nobody waits for it."""
+"""Writes a session's title from its first exchange, with the summarization model, in the background."""
 
 import asyncio
 from typing import Final
@@ -11,13 +11,12 @@ from co_tui.session.compaction.model_summaries import SummaryModels
 from co_tui.session.environment import Environment
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
-from co_tui.session.session_origin import place_of
 
 TIMEOUT_S: Final = 30.0
 
 
 class SessionTitle:
-    """Until then, and wherever nothing comes of it, the first prompt serves. A name the user gave stays."""
+    """Until a title is written, or if none is, the first prompt is used. A name given by the user stays."""
 
     def __init__(self, environment: Environment, recorder: Recorder, models: SummaryModels) -> None:
         self._environment = environment
@@ -26,16 +25,16 @@ class SessionTitle:
         self._writing: asyncio.Task[None] | None = None
 
     def after_turn(self, runtime: Runtime) -> None:
-        """Begin to write one, after the first turn of a session that has none of its own."""
+        """Start writing one after the first turn of a session without a name."""
         model = runtime.settings.summarization_model
         # The embedded model is too small for titles: it repeats the prompt, or answers it.
-        wanted = self._environment.names_sessions and model not in ("", EMBEDDED)
+        is_enabled = self._environment.names_sessions and model not in ("", EMBEDDED)
         would_wait = model == runtime.model_handle.name and runtime.model_handle.one_at_a_time
-        if wanted and not would_wait and self._writing is None and self._is_new:
+        if is_enabled and not would_wait and self._writing is None and self._is_new:
             self._writing = asyncio.create_task(self._write(model, runtime))
 
-    async def give_up(self) -> None:
-        """What is being written is no longer wanted."""
+    async def cancel(self) -> None:
+        """Stop writing."""
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.wait({self._writing})
@@ -46,24 +45,24 @@ class SessionTitle:
         return state.turn == 1 and not any(isinstance(event.fact, SessionRename) for event in state.timeline)
 
     async def _write(self, model: str, runtime: Runtime) -> None:
-        prompt, reply = (self._said(role) for role in ("user", "assistant"))
+        prompt, reply = (self._message_text(role) for role in ("user", "assistant"))
         if not prompt or not reply:
             return
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 written = await write_title(await self._models.get(model), prompt, reply)
         except Exception:
-            return  # the prompt is title enough, and the turns tell what is wrong with a provider
+            return  # the prompt serves as a title, and turns report what is wrong with a provider
         if written.text:
-            place = place_of(self._environment, runtime.model_handle.name, runtime.settings.policy)
-            await self._recorder.record(SessionRename(title=written.text, by=model, cost=written.cost, **place))
+            origin = self._environment.origin(runtime.model_handle.name, runtime.settings.policy)
+            await self._recorder.record(SessionRename(title=written.text, by=model, cost=written.cost, **origin))
 
-    def _said(self, wanted: str) -> str:
-        """The first words of the user, or the last ones of the model."""
+    def _message_text(self, role: str) -> str:
+        """The user's first message, or the model's last."""
         texts = [
             text
             for entry in self._recorder.state.history
-            for role, text, _ in pieces(entry.message)
-            if role == wanted and text.strip()
+            for each, text, _ in pieces(entry.message)
+            if each == role and text.strip()
         ]
-        return texts[0 if wanted == "user" else -1] if texts else ""
+        return texts[0 if role == "user" else -1] if texts else ""

@@ -33,7 +33,7 @@ def arguments_of(text: str) -> Mapping[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def told_call(tool: str, arguments: str) -> str:
+def call_summary(tool: str, arguments: str) -> str:
     """What a call is about."""
     values = arguments_of(arguments)
     if not values:
@@ -41,7 +41,7 @@ def told_call(tool: str, arguments: str) -> str:
     return gist_of_call(tool, values)
 
 
-def told_output(text: str) -> str:
+def last_output_line(text: str) -> str:
     """What a command said last, while it runs."""
     return f"… {one_line(text.rstrip().rpartition(chr(10))[2], STATUS_CHARS)}"
 
@@ -51,7 +51,7 @@ def stage_of(outcome: str) -> Stage:
     return _STAGES.get(outcome, "failed")
 
 
-def told_arguments(text: str) -> str:
+def argument_lines(text: str) -> str:
     """What a call was given, a line for each; as it was written when that cannot be read."""
     values = arguments_of(text)
     if not values:
@@ -74,12 +74,12 @@ def _in_a_line(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def told_result(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
+def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
     """How a call ended, in a few words."""
     if stage != "finished":
         return INTERRUPTED if stage == "stopped" else stage
     if tool == "run_command":
-        return _ended(result)
+        return _command_result(result)
     if tool == "write_plan":
         return ""
     if tool == "present_plan":
@@ -112,7 +112,7 @@ def diff_of(tool: str, arguments: str) -> list[str]:
     return lines
 
 
-def told_progress(steps: Sequence[Json]) -> str:
+def plan_progress(steps: Sequence[Json]) -> str:
     """A plan in one line: how much is done, and what comes."""
     if not steps:
         return "no steps"
@@ -121,13 +121,13 @@ def told_progress(steps: Sequence[Json]) -> str:
     return f"{done} of {len(steps)}  {BETWEEN_STEPS.join(texts)}"
 
 
-def told_steps(steps: Sequence[Json]) -> str:
+def plan_lines(steps: Sequence[Json]) -> str:
     """A plan with a line for each step."""
     signs = {"in_progress": "▶", **dict.fromkeys(_DONE, "☑")}
     return "\n".join(f"{signs.get(str(step.get('state')), '☐')} {step.get('text', '')}" for step in steps)
 
 
-def _ended(result: str) -> str:
+def _command_result(result: str) -> str:
     took = _TOOK.search(result)
     lasted = f" · {took[1]}" if took else ""
     if "[Command timed out" in result[-200:]:

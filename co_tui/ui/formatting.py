@@ -3,9 +3,9 @@
 from co_tui.events.wording import counted, money, tokens
 from co_tui.inert import one_line
 from co_tui.paths import home_text
-from co_tui.session.event_wording import FREE, told_cost
+from co_tui.session.event_wording import FREE, cost_text
 
-__all__ = ["FREE", "counted", "money", "tokens", "told_cost"]
+__all__ = ["FREE", "cost_text", "counted", "money", "tokens"]
 
 IN_SECONDS_S = 100
 """Below, a time needs no minutes."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from co_tui.events import Message, SessionStart
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.writer import Writer
 from tests.benchmarks.figures import command_ms, median, percentile, print_table, times_ms

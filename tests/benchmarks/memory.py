@@ -5,7 +5,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from co_tui.session.process_memory import give_back, resident_mb
+from co_tui.session.memory_relief import give_back, resident_mb
 from co_tui.session.session import Session
 from tests.benchmarks.figures import print_table
 from tests.support.environments import ScriptedModel, environment_for, says

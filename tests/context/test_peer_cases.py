@@ -28,7 +28,7 @@ from co_tui.context.request.tool_outputs import archive, keep_ends, trim
 from co_tui.context.request.truncate import truncate
 from co_tui.context.turns import REPLACES
 from co_tui.events import CompactionComplete, Event, Message
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from tests.context.request.test_pipeline import LOADED, asked, talk
 from tests.support.governed import Governed
 from tests.support.peer_talks import ask, chats, compacted, compacts, compressing, say, texts, weighed, words

@@ -38,7 +38,7 @@ from co_tui.exchange.exporters import EXPORTERS, exported, form_of
 from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.importers import ImportedSession, load
 from co_tui.exchange.importers.default_folders import PLACES
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from tests.support.events import durable_facts, fact_of
 from tests.support.foreign import write_lines
 from tests.support.here import Here

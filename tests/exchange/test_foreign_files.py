@@ -13,7 +13,7 @@ import pytest
 
 from co_tui.context.request.repair import repair
 from co_tui.exchange.importers import ImportRefused, load
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from tests.support.foreign import counts
 from tests.support.shared import DATA, lines, needs_data
 

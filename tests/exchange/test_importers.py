@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ThinkingPart, Tool
 from co_tui.events import CompactionComplete, SessionStart, UsageInfo
 from co_tui.events.stored_messages import text_of
 from co_tui.exchange.importers import ImportedSession, ImportRefused, load
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from tests.support.environments import facts
 from tests.support.foreign import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from co_tui.events.event import event_json
 from co_tui.exchange.exporters import EXPORTERS, exported
 from co_tui.exchange.importers import ImportRefused, load
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from tests.support.foreign import claude_call, claude_result, claude_row, codex_row, codex_said
 
 ODD: list[Any] = [

@@ -8,7 +8,7 @@ import pytest
 
 from co_tui.events.event import event_json
 from co_tui.exchange.importers import ImportRefused, foreign_files, load
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from tests.exchange.test_importers import history_texts, loaded, one
 from tests.support.foreign import claude_row, counts, write_lines
 

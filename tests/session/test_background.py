@@ -10,11 +10,11 @@ from co_tui.session.compaction.background_compaction import Background, Move, St
 def test_from_idle_to_applied() -> None:
     machine: Background[str] = Background()
     history = object()
-    assert machine.next_move(history, "") is Move.GO_ON
-    assert machine.next_move(history, "beside") is Move.START
+    assert machine.next_move(history, "") is Move.PROCEED
+    assert machine.next_move(history, "background") is Move.START
     assert machine.next_move(history, "now") is Move.COMPACT
     ticket = machine.begin(history)
-    assert machine.next_move(history, "beside") is Move.GO_ON, "the turn goes on while it runs"
+    assert machine.next_move(history, "background") is Move.PROCEED, "the turn goes on while it runs"
     assert machine.next_move(history, "now") is Move.WAIT, "at the second mark the request waits"
     assert machine.finish(ticket, "a summary")
     assert machine.next_move(history, "") is Move.APPLY
@@ -25,7 +25,7 @@ def test_a_result_for_another_history_is_never_applied() -> None:
     machine: Background[str] = Background()
     before, after = object(), object()
     machine.finish(machine.begin(before), "late")
-    assert machine.is_stale(after) and machine.next_move(after, "now") is Move.GO_ON
+    assert machine.is_stale(after) and machine.next_move(after, "now") is Move.PROCEED
     assert machine.take(after) is None
     assert machine.discard() == "late" and machine.stage is Stage.IDLE
 
@@ -80,7 +80,7 @@ class AnyOrder(RuleBasedStateMachine):
     def discard(self) -> None:
         self.machine.discard()
 
-    @rule(wanted=st.sampled_from(["", "beside", "now"]))
+    @rule(wanted=st.sampled_from(["", "background", "now"]))
     def request(self, wanted) -> None:
         if self.machine.next_move(self.version, wanted) is Move.APPLY:
             result = self.machine.take(self.version)

@@ -19,7 +19,7 @@ from co_tui.session.board.board_update import BoardRefused
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
 from co_tui.store.notes.board_text import MOST_ENTRIES

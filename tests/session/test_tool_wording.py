@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.session.tool_wording import diff_of, told_arguments, told_call, told_progress, told_result
+from co_tui.session.tool_wording import argument_lines, call_summary, diff_of, plan_progress, result_summary
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from co_tui.session.tool_wording import diff_of, told_arguments, told_call, told
 )  # fmt: skip
 def test_a_call_in_a_line(tool: str, arguments: dict, result: str, line: str) -> None:
     written = json.dumps(arguments)
-    assert f"{told_call(tool, written)} · {told_result(tool, written, result)}" == line
+    assert f"{call_summary(tool, written)} · {result_summary(tool, written, result)}" == line
 
 
 def test_several_replacements_are_one_diff() -> None:
@@ -38,7 +38,7 @@ def test_several_replacements_are_one_diff() -> None:
 
 def test_progress_tells_what_is_done_and_what_is_under_way() -> None:
     steps = [{"text": "a", "state": "completed"}, {"text": "b", "state": "in_progress"}, {"text": "c"}]
-    assert told_progress(steps) == "1 of 3  a · ▶ b · c" and told_progress([]) == "no steps"
+    assert plan_progress(steps) == "1 of 3  a · ▶ b · c" and plan_progress([]) == "no steps"
 
 
 TOOLS = ["run_command", "write_plan", "ask_user_question", "edit_file", "write_file", "read_file", "search_files", "x"]
@@ -51,11 +51,11 @@ VALUES = st.recursive(
 
 @given(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(KEYS), VALUES).map(json.dumps) | st.text(), st.text())
 def test_no_arguments_and_no_result_break_it(tool: str, arguments: str, result: str) -> None:
-    for line in (told_call(tool, arguments), told_result(tool, arguments, result)):
+    for line in (call_summary(tool, arguments), result_summary(tool, arguments, result)):
         assert "\n" not in line and len(line) <= 160
 
 
 def test_a_call_opened_is_told_in_lines() -> None:
     written = json.dumps({"command": "make", "env": {"A": 1}, "content": "x\ny", "items": [{"do": "it", "n": 2}, 3]})
-    assert told_arguments(written) == "command: make\nenv: A: 1\ncontent: \n  x\n  y\nitems: \n  - do: it, n: 2\n  - 3"
-    assert told_arguments('{"command": "ma') == '{"command": "ma' and told_arguments("{}") == ""
+    assert argument_lines(written) == "command: make\nenv: A: 1\ncontent: \n  x\n  y\nitems: \n  - do: it, n: 2\n  - 3"
+    assert argument_lines('{"command": "ma') == '{"command": "ma' and argument_lines("{}") == ""

@@ -11,7 +11,7 @@ from co_tui.agent.model_messages import read_messages
 from co_tui.context.turns import is_prompt
 from co_tui.events import CommandOutput, Message, SessionInterrupted
 from co_tui.events.stored_messages import command_in, prompt_of
-from co_tui.session.processes.command_output import BoundedOutput
+from co_tui.session.processes.child_process import BoundedOutput
 from co_tui.session.processes.user_command import CommandRefused
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome

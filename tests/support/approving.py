@@ -12,7 +12,7 @@ from co_tui.agent.model_messages import read_messages
 from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Unattended
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from tests.context.request.test_repair import breaches
 from tests.support.environments import ScriptedModel, environment_for
 

@@ -13,7 +13,7 @@ from co_tui.context.request.pipeline import Measured, TruncationFigures
 from co_tui.events import CompactionComplete
 from co_tui.events.triggers import Trigger
 from co_tui.lab.engine import ReplayEngine
-from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back
+from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary
 from co_tui.settings import Settings
 
 
@@ -42,7 +42,7 @@ class ScriptedSummaries:
             text = self._summarise(request.messages, budget, user_words=request.user_words).strip()
         except Exception:
             text = ""
-        return Summary(text, "scripted") if text else await fallen_back(request)
+        return Summary(text, "scripted") if text else await fallback_summary(request)
 
 
 class Governed:

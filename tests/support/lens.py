@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from co_tui.session.lens.request_rows import Kind, Lens
-from co_tui.session.lens.snapshot import look, source_of, stored_source
+from co_tui.session.lens.snapshot import read_lens, source_of, stored_source
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
 from co_tui.session.turns.turn import Outcome
@@ -38,7 +38,7 @@ class Asked:
 
 
 def lens_of(session: Session) -> Lens:
-    return look(source_of(session.history, session.settings))
+    return read_lens(source_of(session.history, session.settings))
 
 
 def plain(messages: Sequence[ModelMessage | None]) -> list[tuple[str, object]]:
@@ -58,7 +58,7 @@ def agrees(session: Session, lens: Lens) -> None:
     assert sum(lens.tokens_by_kind.values()) == usage.current_tokens
     assert lens.tokens_by_kind.get(Kind.SYSTEM, 0) == usage.system_tokens
     assert context_report(session.state)["current_tokens"] == usage.current_tokens
-    stored = look(stored_source(session.state, session.settings))
+    stored = read_lens(stored_source(session.state, session.settings))
     assert stored.reading == lens.reading and stored.left == lens.left
     assert [each._replace(given="", message=None) for each in stored.messages] == [
         each._replace(given="", message=None) for each in lens.messages

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from co_tui.events import Event, Fact
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.ui.app import CoTui
 from co_tui.ui.themes.themes import DARK, LIGHT
 from co_tui.ui.transcript.blocks import BlockBuilder

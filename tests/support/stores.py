@@ -4,7 +4,7 @@ from pathlib import Path
 
 from co_tui.events import Event
 from co_tui.paths import locate
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.port import Store
 from co_tui.store.sqlite.store import SqliteStore

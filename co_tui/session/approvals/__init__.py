@@ -1,1 +1,1 @@
-"""What somebody has to allow first, and what is allowed for longer."""
+"""Calls that need approval, and approvals that last longer."""

@@ -1,4 +1,4 @@
-"""Calls that somebody has to allow first: asked through the port, question and answer in the log (E12)."""
+"""Ask for approval of tool calls; question and answer are logged (E12)."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -31,18 +31,18 @@ NOT_ANSWERED = "Not allowed: the user did not answer, and said something else in
 
 
 class _Change(NamedTuple):
-    """What a call would do now, and why it would not."""
+    """What a call would do now, or why it cannot."""
 
     what: str
     note: str = ""
 
 
 class StoppedWhileAsking(Exception):
-    """The turn was stopped before the questions at which it was left were answered."""
+    """The turn was stopped before its open questions were answered."""
 
 
 class Approvals:
-    """The questions of one turn. None is decided before all that were asked together are answered."""
+    """The questions of one turn. Those asked together are decided together."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Approvals:
         what: DescribeCall = no_description,
         agent: str = "",
     ) -> None:
-        """`what` says what a call would do now."""
+        """`what` describes what a call would do now."""
         self._recorder = recorder
         self._questions = questions
         self._turn = turn
@@ -63,21 +63,21 @@ class Approvals:
         self._agent = agent
 
     async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        """Answer what a run asks for; what an answer allowed meanwhile is not asked again."""
+        """Answer the requests of a run; what an earlier answer already allows is not asked again."""
         questions = [_requested(call, requests.metadata, self._turn, self._agent) for call in requests.approvals]
         verdicts = [await self._permissions.about_question(each.tool, each.arguments) for each in questions]
         asked = [each for each, verdict in zip(questions, verdicts, strict=True) if verdict.action != "run"]
         if asked:
             await self._recorder.record(*asked)
         answers = await self.decide(asked)
-        # The run knows its calls by the ids it got, which need not be storable.
+        # The run uses the original call ids, which may not be storable.
         ids = zip(requests.approvals, questions, strict=True)
         return DeferredToolResults(
             approvals={call.tool_call_id: answers.get(question.call_id, ToolApproved()) for call, question in ids}
         )
 
     async def decide(self, asked: Sequence[ApprovalRequested]) -> dict[str, ToolApproved | ToolDenied]:
-        """Ask for each call in order. When this is cancelled, all of them stay pending."""
+        """Ask about each call in order. If cancelled, all stay pending."""
         decided: list[ApprovalDecided] = []
         answered: list[Rule] = []
         for number, each in enumerate(asked, 1):
@@ -104,7 +104,7 @@ class Approvals:
         return [ModeChange(from_=self._permissions.mode, to=mode)] if mode not in ("", self._permissions.mode) else []
 
     async def _answer(self, asked: ApprovalRequested, verdict: Verdict, number: int, of: int) -> Approval:
-        """What the person says of a change as it would be made now: files may change while a question waits."""
+        """The user's answer about the change as it would be made now: files may change while a question waits."""
         shown = await self._now(asked)
         for _ in range(MOST_ASKED_AGAIN):
             note = shown.note
@@ -127,7 +127,7 @@ class Approvals:
             return _Change(storable_text(await self._what(asked.tool, asked.arguments) or asked.what))
         except (ModelRetry, ToolFailed) as error:
             return _Change(asked.what, f"It can no longer be made: {error}")
-        except Exception:  # arguments that its tool refuses for another reason, which it tells by itself
+        except Exception:  # arguments that the tool rejects, which it reports itself
             return _Change(asked.what)
 
     def _keep(self, asked: Sequence[ApprovalRequested], decided: Sequence[ApprovalDecided]) -> None:
@@ -139,7 +139,7 @@ class Approvals:
     async def decide_unless(
         self, stopped: asyncio.Event, asked: Sequence[ApprovalRequested]
     ) -> dict[str, ToolApproved | ToolDenied]:
-        """As `decide`, as long as nobody stops it. Raises `StoppedWhileAsking`."""
+        """As `decide`; raises `StoppedWhileAsking` if it is stopped first."""
         if not asked:
             return {}
         asking, stopping = asyncio.create_task(self.decide(asked)), asyncio.create_task(stopped.wait())
@@ -154,13 +154,13 @@ class Approvals:
         return asking.result()
 
     async def withdraw(self, reason: str) -> None:
-        """Nobody will answer any more what is pending: it is not allowed."""
+        """Deny what is pending: it will not be answered."""
         pending = _pending_of(self._recorder.state, self._agent)
         if pending:
             await self._recorder.record(*withdrawn(pending, reason))
 
     async def request_again(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        """As `request`, when a run repeats a step that was left open: its questions are in the log already."""
+        """As `request`, for a run that repeats an open step: its questions are logged already."""
         pending = {each.call_id: each for each in _pending_of(self._recorder.state, self._agent)}
         ids = {call.tool_call_id: storable_text(call.tool_call_id) for call in requests.approvals}
         if not pending.keys() >= set(ids.values()):
@@ -169,7 +169,7 @@ class Approvals:
         return DeferredToolResults(approvals={given: answers[stored] for given, stored in ids.items()})
 
     async def allowed_without_asking(self) -> None:
-        """What is pending has run: it was asked about before, and is allowed by now."""
+        """Mark pending calls as allowed: they ran because an earlier answer covers them."""
         pending = _pending_of(self._recorder.state, self._agent)
         allowed = Approval(approved=True, by="an earlier answer")
         if pending:
@@ -177,14 +177,14 @@ class Approvals:
 
 
 def open_questions(state: SessionState, history: Sequence[ModelMessage]) -> list[ApprovalRequested]:
-    """What is pending and can still be answered: its calls wait at the end of the history."""
+    """Pending questions that can still be answered: their calls are open at the end of the history."""
     pending = _pending_of(state)
     waiting = {call.tool_call_id for call in open_calls(history)} if pending else set()
     return [each for each in pending if each.call_id in waiting]
 
 
 def not_answered(asked: Sequence[ApprovalRequested]) -> list[ToolReturnPart]:
-    """What the model is told of calls that nobody said anything about."""
+    """The tool returns for calls whose questions were not answered."""
     return [
         ToolReturnPart(tool_name=each.tool, content=NOT_ANSWERED, tool_call_id=each.call_id, outcome="denied")
         for each in asked
@@ -192,7 +192,7 @@ def not_answered(asked: Sequence[ApprovalRequested]) -> list[ToolReturnPart]:
 
 
 def withdrawn(pending: Sequence[ApprovalRequested], reason: str) -> list[ApprovalDecided]:
-    """The decisions on questions that nobody will answer."""
+    """The decisions on questions that will not be answered."""
     return [_decided(each, _unanswered(reason)) for each in pending]
 
 
@@ -202,7 +202,7 @@ def refused(decided: ApprovalDecided, tool: str) -> ToolReturnPart:
 
 
 def _pending_of(state: SessionState, agent: str = "") -> list[ApprovalRequested]:
-    """What the calls of one agent wait for."""
+    """The pending questions of one agent."""
     return [each for each in state.pending if each.agent == agent]
 
 
@@ -210,8 +210,8 @@ def _requested(
     call: ToolCallPart, metadata: Mapping[str, Mapping[str, Any]], turn: int, agent: str
 ) -> ApprovalRequested:
     arguments = storable(call.args_as_dict())
-    told = metadata.get(call.tool_call_id, {}).get(WHAT)
-    what = told or "\n".join(f"{name}: {text_of(value)}" for name, value in arguments.items())
+    described = metadata.get(call.tool_call_id, {}).get(WHAT)
+    what = described or "\n".join(f"{name}: {text_of(value)}" for name, value in arguments.items())
     return ApprovalRequested(
         call_id=storable_text(call.tool_call_id),
         tool=storable_text(call.tool_name),
@@ -255,7 +255,7 @@ def _unanswered(reason: str) -> Approval:
 
 
 def _refusal(tool: str, decided: ApprovalDecided) -> str:
-    """What the model is told; a reason that is not the user's own is a sentence by itself."""
+    """The refusal for the model; a reason that is not the user's own is already a full sentence."""
     if decided.by != USER:
         return decided.reason or "It was not allowed."
     if tool == PRESENT_PLAN:

@@ -15,7 +15,7 @@ MOST_FILES: Final = 20
 
 
 class CreatedFiles:
-    """Puts back what the user wants to keep. Until the answer it is where it has no effect."""
+    """Moves back what the user wants to keep. Until then it is where it has no effect."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
@@ -40,7 +40,7 @@ class CreatedFiles:
 
 
 def _shown(name: str, kept: Path) -> str:
-    """What a file or the files of a folder contain, as a diff; a link says where it leads."""
+    """The content of a file or folder as a diff; for a link, its target."""
     if kept.is_symlink():
         return new_file_diff(name, f"a link to {kept.readlink()}\n".encode())
     if kept.is_file():
@@ -54,12 +54,12 @@ def _content(file: Path) -> bytes:
         return opened.read(MOST_SHOWN_BYTES)
 
 
-def _put_back(kept: Path, place: Path) -> bool:
-    """False when something else is there by now."""
+def _put_back(kept: Path, target: Path) -> bool:
+    """False if something else is there by now."""
     try:
-        if os.path.lexists(place):
+        if os.path.lexists(target):
             return False
-        kept.rename(place)
+        kept.rename(target)
     except OSError:
         return False
     return True

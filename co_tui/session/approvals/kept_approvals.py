@@ -1,4 +1,4 @@
-"""What the user allowed for a project once and for all: in a small file of the user's own, never in the project."""
+"""What the user allowed permanently for a project: in a file of the user's, never in the project."""
 
 import contextlib
 import json
@@ -12,42 +12,42 @@ from co_tui.settings.permission_rules import MCP, Rule
 
 LIMIT_BYTES: Final = 1_000_000
 MOST_RULES: Final = 200
-"""For one project; the oldest go."""
+"""For one project; the oldest are dropped."""
 
 
 class KeptApprovals:
-    """The rules of one project. They are read anew each time: other processes write them too."""
+    """The rules of one project. Read each time, since other processes write them too."""
 
     def __init__(self, file: Path, project: Path, *, keeps_more: bool = True) -> None:
-        """Without `keeps_more` nothing is added to them."""
+        """Without `keeps_more` nothing is added."""
         self._keeps_more = keeps_more
         self._file = file
         self._project = path_text(project.resolve())
 
     def rules(self) -> list[Rule]:
-        """A file that cannot be read allows nothing."""
+        """The project's rules; none if the file cannot be read."""
         return _rules(self._read().get(self._project))
 
     def everywhere(self) -> dict[str, list[Rule]]:
-        """Those of every project that has some."""
+        """The rules of every project that has some."""
         return {project: rules for project, kept in sorted(self._read().items()) if (rules := _rules(kept))}
 
     def add(self, rule: Rule) -> None:
-        """Keep it from now on; one that cannot be written holds for its session only."""
+        """Store a rule; if that fails, it holds for its session only."""
         if self._keeps_more:
             with contextlib.suppress(OSError):
                 self._write([*(each for each in self.rules() if each != rule), rule][-MOST_RULES:])
 
     def remove(self, rule: Rule) -> None:
-        """Keep it no longer. Raises OSError when that cannot be written."""
+        """Remove a rule. Raises OSError if the file cannot be written."""
         self._write([each for each in self.rules() if each != rule])
 
     def remove_all(self) -> None:
-        """The same for all of this project's."""
+        """Remove all rules of this project."""
         self._write([])
 
     def drop_too_broad(self) -> list[str]:
-        """Forget what an older version kept and this one would not, and return it, so that it can be said once."""
+        """Drop rules of an older version that are too broad, and return them, to be reported once."""
         entries = self._read().get(self._project)
         dropped = [_older(each) for each in entries if _is_too_broad(each)] if isinstance(entries, list) else []
         if dropped and self._keeps_more:
@@ -68,7 +68,7 @@ class KeptApprovals:
 
 
 def kept_for(paths: Paths, cwd: Path, *, keeps_more: bool = True) -> KeptApprovals:
-    """Those of the project around a folder."""
+    """The approvals of the project that contains a folder."""
     repository, _ = repository_of(cwd)
     return KeptApprovals(paths.state / "approvals.json", Path(repository) if repository else cwd, keeps_more=keeps_more)
 
@@ -80,7 +80,7 @@ def _rules(kept: object) -> list[Rule]:
 
 
 def _rule(entry: object) -> Rule | None:
-    """A rule as text, or what an older version kept: a tool and a pattern."""
+    """A rule as text, or in an older version's format: a tool and a pattern."""
     if isinstance(entry, str):
         return read_rule(entry)
     if isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("tool", "pattern")):

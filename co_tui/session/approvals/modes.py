@@ -1,4 +1,4 @@
-"""Switch what runs without a question (T3b)."""
+"""Switch which calls run without asking (T3b)."""
 
 from typing import Final
 

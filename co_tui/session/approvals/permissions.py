@@ -1,4 +1,4 @@
-"""What is decided about the calls of one session, by the rules and the mode in force."""
+"""Decide about the calls of one session, by the rules and the mode in force."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ THIS_PROJECT: Final = "this project"
 
 
 class Permissions:
-    """Decides about calls; mode and rules are read anew each time, since people change them meanwhile."""
+    """Decides about calls; mode and rules are read each time, since they may change."""
 
     def __init__(
         self,
@@ -33,8 +33,8 @@ class Permissions:
         sandbox: str = SANDBOX_OFF,
         asks_first: AsksFirst = never_asks,
     ) -> None:
-        """`written` are the rules of the settings, `sandbox` is where commands run unless the mode says otherwise;
-        `asks_first` says which calls of other tools ask."""
+        """`written` are the rules of the settings; `sandbox` is where commands run unless the mode says otherwise;
+        `asks_first` decides which calls of other tools need approval."""
         self._judge = judge
         self._recorder = recorder
         self._written = written
@@ -61,7 +61,7 @@ class Permissions:
         return f"{home_text(path_text(self._judge.folder))} · {sandbox_label(kind)}{background}"
 
     async def verdict(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
-        """`answered` are rules that answers allow and the log does not have yet."""
+        """`answered` are rules from answers that are not logged yet."""
         if self._asks_first(tool, arguments):
             return Verdict("ask", new=(tool,))
         rules = self._in_force(answered)
@@ -74,17 +74,17 @@ class Permissions:
         return Verdict("ask", reason, new=(line,), danger=verdict.danger, outside_sandbox=True)
 
     async def about_question(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
-        """The verdict about a call that is asked about, also when its tool asks by itself."""
+        """The verdict about a call that needs approval, also if its tool asks by itself."""
         verdict = await self.verdict(tool, arguments, answered)
         return verdict if is_judged(tool) or verdict.action != "run" else Verdict("ask", new=(tool,))
 
     @property
     def limits_reading(self) -> bool:
-        """Whether some files may not be read without a question."""
+        """Whether reading some files needs approval."""
         return bool(self._reading_limits)
 
     def hides(self, path: Path) -> bool:
-        """Whether a file may not be read without a question: then a search leaves it out."""
+        """Whether reading a file needs approval: then searches leave it out."""
         folder, home = self._judge.folder.resolve(), self._judge.home
         return any(covers_path(rule, path, folder, home) for rule in self._reading_limits)
 
@@ -93,7 +93,7 @@ class Permissions:
         return [each.rule for each in self._written if each.effect != "allow" and each.rule.tool == READ]
 
     def note_refused_by_sandbox(self, line: str, why: str) -> None:
-        """The same command is asked about when it comes again."""
+        """Ask about the same command if it is called again."""
         self._refused_by_sandbox[line] = why
 
     def _in_force(self, answered: Sequence[Rule]) -> list[RuleInForce]:

@@ -1,6 +1,6 @@
-"""What a session asks a person, and the port through which it does; light enough for the first paint.
+"""The questions of a session to the user, and the port that answers them; light enough for the first paint.
 
-Dialogs answer it in the app, the command line's options without one.
+In the app dialogs answer, in headless runs the command line options.
 """
 
 from typing import Literal, Protocol, TypeAlias
@@ -23,7 +23,7 @@ class CompactionQuestion(Record):
 
 
 class SummaryQuestion(Record):
-    """Shall this summary take the place of earlier messages, and in which words?"""
+    """Should this summary replace earlier messages? The user may edit it."""
 
     summary: str
 
@@ -34,23 +34,23 @@ class ApprovalQuestion(Record):
     tool: str
     arguments: Json
     what: str
-    """What it would do, in words or as a diff."""
+    """What it would do, as text or as a diff."""
     where: str = ""
-    """Where a command would run: the folder, and whether a sandbox keeps it in."""
+    """Where a command would run: the folder, and whether in a sandbox."""
     new: tuple[str, ...] = ()
     """The parts of it that are not allowed yet."""
     rules: tuple[str, ...] = ()
-    """What an answer may allow for longer; empty when it can only be allowed once."""
+    """The rules that an answer may allow for longer; empty if it can only be allowed once."""
     reason: str = ""
-    """Why it is asked although a mode or a rule would allow it."""
+    """Why it is asked even though a mode or a rule would allow it."""
     danger: str = ""
     """What it destroys or publishes, in a few words."""
     note: str = ""
-    """What became of it since it was asked first."""
+    """What changed since it was first asked."""
     agent: str = ""
     number: int = 1
     of: int = 1
-    """Its place among those that are asked one after the other."""
+    """Its number among the questions asked together."""
 
     @property
     def is_plan(self) -> bool:
@@ -59,17 +59,17 @@ class ApprovalQuestion(Record):
 
 
 class Approval(Record):
-    """Whether a call may run, who said so, and how far that reaches."""
+    """Whether a call may run, who decided, and for how long."""
 
     approved: bool
     by: str
     scope: Scope = "once"
     rules: tuple[str, ...] = ()
-    """What is allowed from now on, unless it holds only once."""
+    """The rules allowed from now on, unless the scope is once."""
     mode: str = ""
     """For an accepted plan: the mode in which the work continues."""
     reason: str = ""
-    """For a refusal: the model is told."""
+    """For a refusal: passed on to the model."""
 
 
 class ModelQuestion(Record):
@@ -77,7 +77,7 @@ class ModelQuestion(Record):
 
     question: str
     options: tuple[str, ...] = ()
-    """Answers it proposes; any other text is an answer, too."""
+    """Proposed answers; any other text is valid, too."""
     multiple: bool = False
     """Whether several options may be chosen."""
     agent: str = ""
@@ -87,7 +87,7 @@ class ModelAnswer(Record):
     """Options or the user's own words; without either, `declined` is true."""
 
     selected: tuple[str, ...] = ()
-    """The options that were chosen; several only where that was asked for."""
+    """The chosen options; several only if that was allowed."""
     text: str = ""
     """The user's own words."""
     declined: bool = False
@@ -96,12 +96,12 @@ class ModelAnswer(Record):
 
 
 class Questions(Protocol):
-    """Who answers what a session asks. A question whose asker is cancelled is withdrawn."""
+    """Answers a session's questions. A question is withdrawn if its asker is cancelled."""
 
     async def may_compact(self, question: CompactionQuestion) -> bool: ...
 
     async def review(self, question: SummaryQuestion) -> str | None:
-        """The summary as it shall be applied; None not to apply it."""
+        """The summary to apply; None to apply none."""
         ...
 
     async def approve(self, question: ApprovalQuestion) -> Approval: ...
@@ -110,9 +110,9 @@ class Questions(Protocol):
 
 
 NOBODY_THERE = "nobody"
-"""Who decided, when there was no one to ask."""
+"""Who decided if there was no one to ask."""
 USER = "user"
-"""Who decided, when it was the person at the screen."""
+"""Who decided if it was the user."""
 READ_ONLY = "Nothing may be changed in this run: it was started with --read-only."
 NOBODY = "Nobody can be asked in this run, so it was not allowed. The user can allow it with --yes."
 NOBODY_ACCEPTS = "Nobody can accept the plan in this run. Stop here; the plan itself is your answer."
@@ -120,7 +120,7 @@ NO_ANSWER = "Nobody can be asked in this run. Make a reasonable choice, and say 
 
 
 class Unattended:
-    """Nobody is there: what was said beforehand is the answer. Compactions go on as they come."""
+    """Answers without a user, by the command line options. Compactions are always allowed."""
 
     def __init__(self, *, yes: bool = False, read_only: bool = False) -> None:
         self._yes = yes and not read_only
@@ -134,7 +134,7 @@ class Unattended:
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
         if self._yes:
-            # An accepted plan is carried out; whatever it asks for is answered here.
+            # An accepted plan is carried out; its calls are answered here.
             return Approval(approved=True, by="--yes", mode=ASK if question.is_plan else "")
         if question.is_plan:
             return Approval(approved=False, by=NOBODY_THERE, reason=NOBODY_ACCEPTS)

@@ -1,4 +1,4 @@
-"""Which rules are in force, where each is written, and how one is added or revoked."""
+"""The rules in force, where each is written, and how to revoke one."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,14 +13,14 @@ from co_tui.settings.writing import remove_permission
 
 
 class StandingRule(NamedTuple):
-    """A rule, with whether it can be revoked from here."""
+    """A rule, and whether it can be revoked here."""
 
     rule: RuleInForce
     revocable: bool
 
 
 class StandingApprovals:
-    """The rules of one session, or of the project before one has begun."""
+    """The rules of one session, or of the project before a session starts."""
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class StandingApprovals:
         written: Callable[[], Sequence[RuleInForce]],
         paths: Paths,
     ) -> None:
-        """`written` gives the rules of the settings as they are now."""
+        """`written` returns the current rules of the settings."""
         self._recorder = recorder
         self._kept = kept
         self._written = written
         self._paths = paths
 
     def all(self) -> list[StandingRule]:
-        """The answers of this session, those kept for the project, then what files say."""
+        """The rules from this session's answers, then the project's, then those in files."""
         kept = self._kept.rules()
         allowed = self._recorder.state.allowed if self._recorder is not None else ()
         own = str(self._paths.config_file)
@@ -47,11 +47,11 @@ class StandingApprovals:
         ]
 
     def drop_too_broad(self) -> list[str]:
-        """What an older version kept and is asked about again; it is returned once."""
+        """Rules of an older version that are asked about again; returned once."""
         return self._kept.drop_too_broad()
 
     async def revoke(self, rule: RuleInForce) -> None:
-        """Raises OSError and `SettingsError` when that cannot be written."""
+        """Revoke a rule. Raises OSError and `SettingsError` if that cannot be written."""
         if rule.source == str(self._paths.config_file):
             remove_permission(rule, self._paths)
             return

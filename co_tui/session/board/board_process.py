@@ -1,4 +1,4 @@
-"""A session that is left brings the context board up to date in a process of its own: nobody waits for it."""
+"""Update the context board in a separate process when a session is closed, so that closing does not wait for it."""
 
 import contextlib
 import subprocess
@@ -11,36 +11,36 @@ from co_tui.session.environment import Environment
 from co_tui.session.state.session_state import SessionState
 
 LEAST_MESSAGES: Final = 4
-"""Fewer than so many new ones teach nothing."""
+"""New messages a session needs before an update is worth it."""
 _started: list["subprocess.Popen[bytes]"] = []
-"""Kept so that those which ended while this process goes on are noticed."""
+"""Kept to reap those that end while this process still runs."""
 
 
-def update_beside(environment: Environment, state: SessionState, began: SessionState) -> None:
-    """Start it when the settings want it, and there is something to learn: turns since the session was opened, as it
-    was in `began`, and enough messages since the board last learnt from it."""
+def update_in_background(environment: Environment, state: SessionState, began: SessionState) -> None:
+    """Start an update if the settings ask for it and there is something to learn: turns since the session was opened
+    (its state then is `began`), and enough messages since the last update."""
     if environment.settings.board_updates != "on" or environment.private or state.model == EMBEDDED:
         return
     if state.turn == began.turn or new_messages(state) < LEAST_MESSAGES:
         return
     _started[:] = [each for each in _started if each.poll() is None]
-    with contextlib.suppress(OSError):  # a comfort: the session is kept, and can still be learnt from
+    with contextlib.suppress(OSError):  # not needed now: the session is stored, and can be learned from later
         _started.append(
             subprocess.Popen(
-                # Without -P a module of the folder's own could be taken for one of ours.
+                # Without -P, a module in the user's folder could shadow one of ours.
                 [sys.executable, "-P", "-m", "co_tui", "subconscious", state.session_id],
                 cwd=environment.cwd,
                 env=dict(environment.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # what ends the terminal must not end it
+                start_new_session=True,  # it must survive the end of the terminal
             )
         )
 
 
 def new_messages(state: SessionState) -> int:
-    """How many messages of the history the board has not learnt from."""
-    learnt = (event.seq or 0 for event in state.timeline if isinstance(event.fact, BoardChanged) and event.fact.model)
-    last = max(learnt, default=0)
+    """How many messages of the history are newer than the last board update."""
+    updates = (event.seq or 0 for event in state.timeline if isinstance(event.fact, BoardChanged) and event.fact.model)
+    last = max(updates, default=0)
     return sum(entry.seq > last for entry in state.history)

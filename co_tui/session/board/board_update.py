@@ -1,4 +1,4 @@
-"""One run over a conversation that brings the context board up to date: all of it happens at its end, or nothing."""
+"""An agent's run over a conversation that updates the context board: all changes are written at its end, or none."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -13,30 +13,30 @@ from co_tui.context.compact.user_messages import earlier_summary
 from co_tui.context.conversation_text import in_parts
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events import BoardChanged
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.turns.classify_failure import classify
 from co_tui.store.notes.board_text import MOST_ENTRIES, BoardChange, BoardEntry
 from co_tui.store.notes.context_board import BoardFailed, ContextBoard, new_entry
 
 LARGEST_SHARE: Final = 0.6
-"""Of the model's window: the rest is for what it thinks and calls."""
+"""Share of the model's window for the conversation: the rest is for its thinking and its calls."""
 MOST_ROOM_TOKENS: Final = 100_000
 LEAST_ROOM_TOKENS: Final = 500
 
 
 class BoardRefused(Exception):
-    """Why the board is not brought up to date, in a sentence."""
+    """Why the board cannot be updated, as a sentence."""
 
 
 class UpdatedBoard(NamedTuple):
-    """What came of a run, and what it took."""
+    """The result of a run, and its cost."""
 
     change: BoardChange
     bill: WrittenSummary
 
 
 class BoardUpdate:
-    """Can be stopped until the moment in which it is written."""
+    """Can be stopped until its changes are written."""
 
     def __init__(
         self,
@@ -47,16 +47,16 @@ class BoardUpdate:
         *,
         timeout_s: float,
         keys: Sequence[str] = (),
-        tell: Callable[[str], None] = lambda _: None,
+        on_progress: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`keys` are hidden in what is learnt; `tell` hears how far it is."""
+        """`keys` are redacted from what is learned."""
         self._board = board
         self._model_handle = model_handle
         self._messages = messages
         self._session_id = session_id
         self._timeout_s = timeout_s
         self._keys = keys
-        self._tell = tell
+        self._on_progress = on_progress
         self._task: asyncio.Task[BoardDraft] | None = None
         self._bill = WrittenSummary(model=model_handle.name)
         self._stopped = False
@@ -68,37 +68,41 @@ class BoardUpdate:
             self._task.cancel()
 
     async def run(self) -> UpdatedBoard | None:
-        """What it came to; None when it was stopped. Raises `BoardRefused`."""
+        """The result; None if it was stopped. Raises `BoardRefused`."""
         if self._stopped:
             return None
-        task = self._task = asyncio.create_task(self._decided(), name="context board")
+        task = self._task = asyncio.create_task(self._draft(), name="context board")
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
             task.cancel()
             await asyncio.wait([task])
             raise
-        # Whoever wants to stop it from here on comes too late: it is written, and can be taken back.
-        return None if task.cancelled() else UpdatedBoard(await to_the_end(self._written(task.result())), self._bill)
+        # From here on it cannot be stopped: the board is written, and the change can be undone.
+        return (
+            None
+            if task.cancelled()
+            else UpdatedBoard(await run_to_completion(self._written(task.result())), self._bill)
+        )
 
-    def for_the_log(self, updated: UpdatedBoard | None) -> BoardChanged | None:
-        """What came of it, else what was paid for nothing; None when there is neither."""
+    def log_fact(self, updated: UpdatedBoard | None) -> BoardChanged | None:
+        """The change, or the cost of a run without a result; None if there is neither."""
         if updated is not None:
             return changed_fact(self._board, updated.change, updated.bill)
         if not self._bill.requests:
             return None
-        # Who named the model would say that it has learnt from all of this, and it would not be asked again.
+        # With the model's name it would count as having learned from these messages, and they would not be tried again.
         outcome = f"nothing changed: {self._bill.model} did not come to an end"
         return changed_fact(self._board, BoardChange(), self._bill).but(model="", outcome=outcome)
 
-    async def _decided(self) -> BoardDraft:
-        """What shall become of the board. Raises `BoardRefused`."""
+    async def _draft(self) -> BoardDraft:
+        """The changes that the model proposes. Raises `BoardRefused`."""
         try:
             present = await asyncio.to_thread(self._board.read)
             draft = BoardDraft({entry.id: entry.text for entry in present.entries}, MOST_ENTRIES, self._keys)
             parts = await self._parts(draft.as_text())
             async with asyncio.timeout(self._timeout_s * max(1, len(parts))):
-                await consolidate(self._model_handle, parts, draft, self._bill, self._tell)
+                await consolidate(self._model_handle, parts, draft, self._bill, self._on_progress)
         except BoardFailed as failed:
             raise BoardRefused(str(failed)) from failed
         except TimeoutError:
@@ -132,8 +136,8 @@ class BoardUpdate:
             raise BoardRefused(str(failed)) from failed
 
 
-def told_change(change: BoardChange) -> str:
-    """In one line."""
+def change_text(change: BoardChange) -> str:
+    """A change in one line."""
     if not change:
         return "nothing changed"
     counts = ((len(change.added), "added"), (len(change.pruned), "taken out"))
@@ -141,11 +145,11 @@ def told_change(change: BoardChange) -> str:
 
 
 def changed_fact(board: ContextBoard, change: BoardChange, bill: WrittenSummary | None = None) -> BoardChanged:
-    """As it stands in the log; without a bill, it was the user's own change."""
+    """The fact to log; without a bill, it was the user's own change."""
     return BoardChanged(
         what="context board",
         where=str(board.file),
-        outcome=told_change(change),
+        outcome=change_text(change),
         added=tuple(map(BoardEntry._asdict, change.added)),
         pruned=tuple(map(BoardEntry._asdict, change.pruned)),
         model=bill.model if bill else "",

@@ -1,4 +1,4 @@
-"""A session and the context board of its repository and branch: what it begins with, and what it leaves there."""
+"""How a session reads and changes the context board of its repository and branch."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,9 +18,9 @@ from co_tui.store.notes.context_board import BoardFailed, ContextBoard
 PRIVATE = "This session is private: nothing of it goes to the context board."
 
 
-async def first_look(environment: Environment, model: str, window: Window) -> tuple[Fact, ...]:
-    """What a new session logs of the board it begins with; nothing when there is none, or a model that would only be
-    confused by it."""
+async def board_facts(environment: Environment, model: str, window: Window) -> tuple[Fact, ...]:
+    """What a new session logs about the board it starts with; nothing without a board, or for the embedded model, which
+    it would only confuse."""
     if not environment.settings.board_tokens or model == EMBEDDED:
         return ()
     board = environment.board
@@ -46,7 +46,7 @@ async def first_look(environment: Environment, model: str, window: Window) -> tu
 
 
 class SessionBoard:
-    """Changes of the board that are made from a session; each is in its log."""
+    """Changes the board from a session, and logs each change."""
 
     def __init__(self, environment: Environment, recorder: Recorder) -> None:
         self._environment = environment
@@ -57,7 +57,7 @@ class SessionBoard:
         return self._environment.board
 
     def new_update(self, runtime: Runtime) -> BoardUpdate:
-        """A run over the conversation as it is now. Raises `BoardRefused`."""
+        """A run over the current conversation. Raises `BoardRefused`."""
         if self._environment.private:
             raise BoardRefused(PRIVATE)
         messages = runtime.history.messages
@@ -70,23 +70,23 @@ class SessionBoard:
             self._recorder.session_id,
             timeout_s=runtime.settings.compaction_timeout_s,
             keys=keys_in(self._environment.environ),
-            tell=lambda text: self._recorder.announce(BoardProgress(text=text)),
+            on_progress=lambda text: self._recorder.announce(BoardProgress(text=text)),
         )
 
-    async def follow(self, update: BoardUpdate) -> UpdatedBoard | None:
-        """Wait for a run, and log what came of it, or at least what it cost."""
+    async def run(self, update: BoardUpdate) -> UpdatedBoard | None:
+        """Wait for a run, and log its result, or at least its cost."""
         self._recorder.announce(BoardProgress())
         updated: UpdatedBoard | None = None
         try:
             updated = await update.run()
         finally:
             self._recorder.announce(BoardProgress(over=True))
-            if (fact := update.for_the_log(updated)) is not None:
+            if (fact := update.log_fact(updated)) is not None:
                 await self._recorder.record(fact)
         return updated
 
     async def change(self, make: Callable[[ContextBoard], BoardChange]) -> BoardChange:
-        """The user's own change, or taking back the latest one. Raises `BoardRefused` and `BoardFailed`."""
+        """Make the user's own change, or undo the latest one. Raises `BoardRefused` and `BoardFailed`."""
         if self._environment.private:
             raise BoardRefused(PRIVATE)
         change = await asyncio.to_thread(make, self.file)

@@ -1,1 +1,1 @@
-"""How a conversation is made smaller."""
+"""Compaction: replacing older messages by a summary."""

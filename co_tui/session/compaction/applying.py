@@ -1,4 +1,4 @@
-"""The one moment in which a compaction happens: the history rewritten by one event, its checkpoint written first."""
+"""Apply a compaction: rewrite the history with one event, after writing its checkpoint."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -14,9 +14,9 @@ from co_tui.context.request.pipeline import Measured, replaced_in_history
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.compaction import telemetry
-from co_tui.session.compaction.compaction_files import Keeping
+from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.job import Job, since
-from co_tui.session.compaction.prepare import carried_on_by
+from co_tui.session.compaction.prepare import work_in_progress_of
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
@@ -27,21 +27,21 @@ NOT_SMALLER: Final = "it would not have made the context smaller"
 
 
 class _NotWorthIt(Exception):
-    """Why a compaction that is ready is not applied, in words for its end."""
+    """Why a finished compaction is not applied: the error to log."""
 
 
 class Applier:
     """Applies summaries, and logs how compactions end."""
 
-    def __init__(self, keeping: Keeping) -> None:
-        self._keeping = keeping
+    def __init__(self, files: CompactionFiles) -> None:
+        self._files = files
 
     async def apply(self, job: Job, *, waited_ms: int | None = None) -> CompactionComplete:
-        """Replace what was summarised; what arrived meanwhile follows as it is. In any case it ends in the log."""
+        """Replace what was summarised; messages that arrived since stay as they are. The end is logged in any case."""
         try:
             return await self._apply(job, waited_ms)
         except StoreError:
-            raise  # what cannot be logged must not go on
+            raise  # nothing continues that cannot be logged
         except _NotWorthIt as reason:
             return await self.end(job, job.failed(str(reason)))
         except Exception as error:
@@ -51,12 +51,12 @@ class Applier:
         assert job.summary is not None
         history, summary = job.on.history, job.summary
         measured = await history.measure()
-        done = self._replacement(job, measured, await carried_on_by(job))
+        done = self._replacement(job, measured, await work_in_progress_of(job))
         trimmed = history.policy.rule is CompactionRule.TURNS
         pre = measured.reading.current_tokens
         post = await _tokens_after(history, measured, done)
-        # Before it happens, so that nothing has left the context that is not remembered yet.
-        await self._keeping.remember(summary.text, job.trigger, trimmed=trimmed)
+        # Before applying, so that nothing leaves the context unremembered.
+        await self._files.remember(summary.text, job.trigger, trimmed=trimmed)
         governor = history.governor
         fact = _rewrite(history, measured, done).but(
             note=summary.note,
@@ -77,10 +77,10 @@ class Applier:
         return complete
 
     def _replacement(self, job: Job, measured: Measured, extras: Mapping[str, str]) -> Replacement:
-        """What goes and what stands there. Raises `_NotWorthIt`."""
+        """What is removed and what replaces it. Raises `_NotWorthIt`."""
         assert job.summary is not None
         governor, text = job.on.history.governor, job.summary.text
-        plan = job.plan._replace(cut=Cut(_places(job.on.history.entries, measured, job.refs), job.trigger))
+        plan = job.plan._replace(cut=Cut(_indexes(job.on.history.entries, measured, job.refs), job.trigger))
         if not plan.cut.replaced:
             raise _NotWorthIt("what it would have replaced is gone")
         if not text and not plan.texts_only:
@@ -94,7 +94,7 @@ class Applier:
         digest = job.summary.digest if text else None
         done = governor.replace(measured, plan, digest, extras=extras)
         if digest is not None and digest.has_separate_lines and not _ends_well(job, measured, done):
-            # What was said meanwhile took the room of the original lines.
+            # Messages that arrived since took the room of the original lines.
             done = governor.replace(measured, plan, Digest(digest.summary), extras=extras)
         if not done.replaced or governor.freed(measured, done) <= 0:
             raise _NotWorthIt(NOT_SMALLER)
@@ -103,7 +103,7 @@ class Applier:
         return done
 
     async def end(self, job: Job, fact: CompactionComplete) -> CompactionComplete:
-        """Log how it ended, with what it cost; a success gets its checkpoint first, so that the log can name it."""
+        """Log the end with its cost; a success gets its checkpoint first, so that the log can name it."""
         history = job.on.history
         fact = fact.but(
             agent=history.agent,
@@ -113,9 +113,9 @@ class Applier:
             cost=job.bill.cost,
             request_id=job.bill.request_id,
         )
-        fact = await self._keeping.with_checkpoint(fact, job.summary.title if job.summary else "")
+        fact = await self._files.with_checkpoint(fact, job.summary.title if job.summary else "")
         if not fact.success:
-            history.governor.suppress_at(len(history.entries))  # not again before something was added
+            history.governor.suppress_at(len(history.entries))  # not again before the history grows
         if job.started:
             await history.recorder.record(fact)
         job.span.end(
@@ -126,7 +126,7 @@ class Applier:
 
 
 def _ends_well(job: Job, measured: Measured, done: Replacement) -> bool:
-    """Whether it frees a tenth, and ends well below the mark that started it."""
+    """Whether it frees enough, and ends well below the threshold that triggered it."""
     governor = job.on.history.governor
     if not job.trigger.must_free:
         return True
@@ -136,7 +136,7 @@ def _ends_well(job: Job, measured: Measured, done: Replacement) -> bool:
 
 
 async def _tokens_after(history: GovernedHistory, measured: Measured, done: Replacement) -> int:
-    """What the context takes then, with the tools that come for what is no longer in it. Raises `_NotWorthIt`."""
+    """The context's size afterwards, including tools offered for what was removed. Raises `_NotWorthIt`."""
     pins = [measured.live[index] for index in measured.pinned]
     leaving = {history.entries[index].ref for index in replaced_in_history(measured, done)}
     after = await history.measure_as(done.applied(measured.live), pins, leaving=leaving)
@@ -146,7 +146,7 @@ async def _tokens_after(history: GovernedHistory, measured: Measured, done: Repl
 
 
 def _rewrite(history: GovernedHistory, measured: Measured, done: Replacement) -> CompactionComplete:
-    """Which messages of the log go, and what stands there."""
+    """Which messages of the log are replaced, and by what."""
     entries = history.entries
     replaced = tuple(entries[index].ref for index in replaced_in_history(measured, done))
     removed = len(replaced) - len(done.messages)
@@ -160,43 +160,43 @@ def _rewrite(history: GovernedHistory, measured: Measured, done: Replacement) ->
     )
 
 
-def _places(entries: Sequence[Entry], measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:
-    """Where the messages stand now, but for what was pinned since.
+def _indexes(entries: Sequence[Entry], measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:
+    """The current indexes of the messages, except those pinned since.
 
-    An answer that repair added goes with the message it follows.
+    An answer that repair added belongs to the message it follows.
     """
     kept = {near for pin in measured.pinned for near in step_around(measured.live, pin)}
-    places: list[int] = []
+    indexes: list[int] = []
     for index, origin in enumerate(measured.origins):
-        follows = origin is None and places and places[-1] == index - 1
+        follows = origin is None and indexes and indexes[-1] == index - 1
         if index in kept:
             continue
         if follows or (origin is not None and entries[origin].ref in refs):
-            places.append(index)
-    return tuple(places)
+            indexes.append(index)
+    return tuple(indexes)
 
 
 def _cache_lost(history: GovernedHistory, measured: Measured, done: Replacement) -> int:
-    """What the provider read from its cache for the last request, beyond what begins the next one, too."""
+    """Tokens of the last request that were read from the provider's cache and will not be again."""
     replies = (each for each in reversed(measured.live) if isinstance(each, ModelResponse))
     read = next((reply.usage.cache_read_tokens for reply in replies if reply.usage.input_tokens), 0)
     if not read:
         return 0
-    sent = history.begins_as_sent(measured)
-    same = min(sent, history.begins_as_logged(measured), *done.replaced)
-    before, after = (_tokens_up_to(history, measured, place) for place in (sent, same))
+    sent = history.sent_prefix_length(measured)
+    same = min(sent, history.verbatim_prefix_length(measured), *done.replaced)
+    before, after = (_tokens_up_to(history, measured, index) for index in (sent, same))
     leaving = {history.entries[index].ref for index in replaced_in_history(measured, done)}
-    if history.changes_tools(leaving):  # they come first in a prompt
+    if history.changes_tools(leaving):  # tools come first in a prompt
         after = 0
     return max(0, round(min(read, before) - after))
 
 
-def _tokens_up_to(history: GovernedHistory, measured: Measured, place: int) -> float:
-    """What a request takes without the messages from that place on."""
-    return measured.reading.current_tokens - sum(map(history.governor.meter.tokens, measured.request[place:]))
+def _tokens_up_to(history: GovernedHistory, measured: Measured, index: int) -> float:
+    """The size of a request without the messages from an index on."""
+    return measured.reading.current_tokens - sum(map(history.governor.meter.tokens, measured.request[index:]))
 
 
 def _saved(live: Sequence[ModelMessage], tokens: int) -> float | None:
-    """What a request costs less without so many tokens, at the prices of the model that spoke last."""
-    spoke = next((message for message in reversed(live) if isinstance(message, ModelResponse)), None)
-    return price_of_input(spoke, tokens) if spoke is not None and tokens > 0 else None
+    """What a request without these tokens saves, at the prices of the last model that answered."""
+    last = next((message for message in reversed(live) if isinstance(message, ModelResponse)), None)
+    return price_of_input(last, tokens) if last is not None and tokens > 0 else None

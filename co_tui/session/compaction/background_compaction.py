@@ -1,4 +1,4 @@
-"""Where the compaction beside the conversation stands (G3d). Pure: knows no model, no clock and no log.
+"""The state of the background compaction (G3d). Pure: knows no model, no clock and no log.
 
 idle ── begin ──▶ running ── finish ──▶ ready ── take ──▶ idle (applied)
                      └──── fail, discard ────────┴──────▶ idle
@@ -9,8 +9,8 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 R = TypeVar("R")
 
-Wanted: TypeAlias = Literal["", "beside", "now"]
-"""What the policy asks for before a request: nothing, a compaction beside the turn, or one the request waits for."""
+Urgency: TypeAlias = Literal["", "background", "now"]
+"""What the policy asks for before a request: nothing, a background compaction, or one the request waits for."""
 
 
 class Stage(Enum):
@@ -20,13 +20,13 @@ class Stage(Enum):
 
 
 class Move(Enum):
-    """What a request has to do before it is sent."""
+    """What to do before a request is sent."""
 
-    GO_ON = "go on"
-    START = "start one beside the turn"
+    PROCEED = "proceed"
+    START = "start one in the background"
     COMPACT = "compact, and wait for it"
-    WAIT = "wait for the one that runs"
-    APPLY = "apply the one that is ready"
+    WAIT = "wait for the running one"
+    APPLY = "apply the finished one"
 
 
 class Background(Generic[R]):
@@ -38,22 +38,22 @@ class Background(Generic[R]):
         self._version: object = None
         self._result: R | None = None
 
-    def next_move(self, version: object, wanted: Wanted) -> Move:
+    def next_move(self, version: object, urgency: Urgency) -> Move:
         """`version` is the history's: the same object as long as the history only grows."""
         if self.stage is Stage.READY and version is self._version:
             return Move.APPLY
         if self.stage is Stage.RUNNING and version is self._version:
-            return Move.WAIT if wanted == "now" else Move.GO_ON
+            return Move.WAIT if urgency == "now" else Move.PROCEED
         if self.stage is not Stage.IDLE:
-            return Move.GO_ON  # made from another history: whoever began it must discard it first
-        return {"": Move.GO_ON, "beside": Move.START, "now": Move.COMPACT}[wanted]
+            return Move.PROCEED  # made from another history: it has to be discarded first
+        return {"": Move.PROCEED, "background": Move.START, "now": Move.COMPACT}[urgency]
 
     def is_stale(self, version: object) -> bool:
-        """Whether what runs or is ready was made from a history that is no more."""
+        """Whether the running or finished one was made from an earlier history."""
         return self.stage is not Stage.IDLE and version is not self._version
 
     def begin(self, version: object) -> int:
-        """Returns the ticket with which the result has to come."""
+        """Returns the ticket that the result must carry."""
         if self.stage is not Stage.IDLE:
             raise RuntimeError("a compaction is under way already")
         self.stage, self._version = Stage.RUNNING, version
@@ -61,21 +61,21 @@ class Background(Generic[R]):
         return self._ticket
 
     def finish(self, ticket: int, result: R) -> bool:
-        """Hand in a result; False when nobody wants it any more."""
+        """Hand in a result; False if it is no longer needed."""
         if self.stage is not Stage.RUNNING or ticket != self._ticket:
             return False
         self.stage, self._result = Stage.READY, result
         return True
 
     def fail(self, ticket: int) -> bool:
-        """There will be no result; False when nobody waits for one any more."""
+        """There will be no result; False if none is expected any more."""
         if self.stage is not Stage.RUNNING or ticket != self._ticket:
             return False
         self._reset()
         return True
 
     def take(self, version: object) -> R | None:
-        """The result, to be applied to that history; None when there is none for it."""
+        """The result to apply to that history; None if there is none."""
         if self.stage is not Stage.READY or version is not self._version:
             return None
         result = self._result
@@ -83,7 +83,7 @@ class Background(Generic[R]):
         return result
 
     def discard(self) -> R | None:
-        """Whatever runs or is ready is not wanted any more; returns the result that now goes unused."""
+        """Forget the running or finished compaction; returns its unused result."""
         result = self._result
         self._reset()
         return result

@@ -1,4 +1,4 @@
-"""What compactions leave in files: a checkpoint for each summary, and the daily memory (C7, S6)."""
+"""The files that compactions write: a checkpoint for each summary, and the daily memory (C7, S6)."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from co_tui.store.notes.daily_memory import DailyMemory, MemoryFailed
 
 
 class Remembered(StrEnum):
-    """Which summaries the daily memory gets."""
+    """Which summaries are written to the daily memory."""
 
     OFF = "off"
     TRIMMING = "trimming"
@@ -27,8 +27,8 @@ class Remembered(StrEnum):
         return self is Remembered.COMPACTIONS or (trimmed and self is Remembered.TRIMMING)
 
 
-class Keeping:
-    """The files of one session. What cannot be written is told; the session goes on."""
+class CompactionFiles:
+    """The files of one session. What cannot be written is reported; the session continues."""
 
     def __init__(
         self,
@@ -37,23 +37,23 @@ class Keeping:
         memory: DailyMemory | None,
         keys: Sequence[str] = (),
     ) -> None:
-        """Without files nothing is kept: the log has everything anyway. `keys` are hidden in the memory."""
+        """Without files nothing is written: the log has everything anyway. `keys` are redacted in the memory."""
         self._recorder = recorder
         self._checkpoints = checkpoints
         self._memory = memory
         self._keys = keys
         self.remembered = Remembered.TRIMMING
-        """What goes into the memory, as the settings are now."""
+        """What to write to the memory, by the current settings."""
 
     async def with_checkpoint(self, fact: CompactionComplete, title: str = "") -> CompactionComplete:
-        """A success with a summary, its checkpoint written; anything else as it is."""
+        """Write the checkpoint of a successful summary and add its number; other facts are returned unchanged."""
         if self._checkpoints is None or not fact.success or not fact.summary:
             return fact
         return await asyncio.to_thread(self._written, self._checkpoints, fact, title or self._recorder.state.title)
 
     def _written(self, checkpoints: Checkpoints, fact: CompactionComplete, title: str) -> CompactionComplete:
         state = self._recorder.state
-        # Numbers are never given out twice: one that was taken back may come back.
+        # Numbers are never reused: an undone compaction may be restored.
         number = 1 + len(_files(state.compactions))
         facts = {
             "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
@@ -75,7 +75,7 @@ class Keeping:
         return self._checkpoints.list() if self._checkpoints is not None else ()
 
     async def align(self) -> None:
-        """Bring the checkpoint files in line with the history, after something was taken back."""
+        """Update the checkpoint files to match the history after an undo or rewind."""
         if self._checkpoints is None:
             return
         state = self._recorder.state
@@ -83,20 +83,20 @@ class Keeping:
         try:
             await asyncio.to_thread(self._checkpoints.align, _standing_files(state), workspace)
         except CheckpointFailed as failed:
-            await self._tell(failed, "checkpoint", "the session goes on")
+            await self._report(failed, "checkpoint", "the session goes on")
 
     async def carry(self, folder: Path, fork: SessionState) -> None:
-        """Give a fork, whose own folder and state these are, the checkpoints it rests on."""
+        """Copy the checkpoints a fork builds on into its folder."""
         if self._checkpoints is None:
             return
         try:
             await asyncio.to_thread(_carry, self._checkpoints, folder, fork)
         except CheckpointFailed as failed:
-            await self._tell(failed, "checkpoint", "forked without them")
+            await self._report(failed, "checkpoint", "forked without them")
 
     async def remember(self, summary: str, trigger: Trigger, *, trimmed: bool) -> None:
-        """Write what leaves the context into the daily memory, when it is to hold that. `trimmed`: it left by the
-        trimming of turns, or in an emergency."""
+        """Write what leaves the context to the daily memory, if the settings include it. `trimmed`: it was removed by
+        trimming turns, or in an emergency."""
         if self._memory is None or not self.remembered.includes(trimmed=trimmed) or not summary.strip():
             return
         session_id, now = self._recorder.session_id, datetime.now().astimezone()
@@ -105,12 +105,12 @@ class Keeping:
         try:
             path = await asyncio.to_thread(self._memory.append, text, session_id=session_id, heading=heading, when=now)
         except MemoryFailed as failed:
-            await self._tell(failed, "memory", "the session goes on")
+            await self._report(failed, "memory", "the session goes on")
         else:
             outcome = f"{len(text):,} characters"
             await self._recorder.record(MemoryWritten(what="written to memory", where=str(path), outcome=outcome))
 
-    async def _tell(self, failed: Exception, kind: str, outcome: str) -> None:
+    async def _report(self, failed: Exception, kind: str, outcome: str) -> None:
         await self._recorder.record(SessionError(what=str(failed), kind=kind, outcome=outcome))
 
 
@@ -120,7 +120,7 @@ def _carry(checkpoints: Checkpoints, folder: Path, fork: SessionState) -> None:
 
 
 def _standing_files(state: SessionState) -> list[str]:
-    """The checkpoints of the compactions on which the history rests, by file name."""
+    """The checkpoint file names of the compactions that the history builds on."""
     return _files(standing_compactions(state))
 
 

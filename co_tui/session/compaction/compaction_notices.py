@@ -1,4 +1,4 @@
-"""What is said, once, when compacting does not help, and what would (C15)."""
+"""Notices, given once, that compacting does not help, and what would (C15)."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ FIXED_PART: Final = "fixed_part"
 NO_ROOM: Final = "no_room"
 STOPPED: Final = "compaction_stopped"
 MUCH_SHARE: Final = 0.1
-"""Of the window: what takes more is worth naming."""
+"""Share of the window above which a part is named."""
 
 
 class Notices:
-    """Those of one session, or of one delegation. Each kind is logged once for a model and a policy."""
+    """The notices of one session or delegation. Each kind is logged once per model and policy."""
 
     def __init__(self) -> None:
         self._given: set[tuple[str, str, str]] = set()
@@ -25,13 +25,13 @@ class Notices:
             return
         self._given.add(key)
         if not _is_logged(kind, history):
-            what, outcome = _WORDS[kind]
+            what, outcome = _WORDING[kind]
             help_ = _what_helps(measured)
             error = SessionError(what=f"{what} {help_}", kind=kind, outcome=outcome, agent=history.agent)
             await history.recorder.record(error)
 
 
-_WORDS: Final = {
+_WORDING: Final = {
     FIXED_PART: (
         "Instructions, tools and pinned messages nearly fill the context; compacting the conversation does not help.",
         "nothing was compacted",
@@ -48,7 +48,7 @@ _WORDS: Final = {
 
 
 def _what_helps(measured: Measured) -> str:
-    """What takes the room, and what to do about it."""
+    """What fills the window, and what to do about it."""
     reading = measured.reading
     window = reading.window.tokens
     parts = (
@@ -70,7 +70,7 @@ def _capitalised(text: str) -> str:
 
 
 def _is_logged(kind: str, history: GovernedHistory) -> bool:
-    """Whether it was said since the model or the policy last changed, also before a resume."""
+    """Whether it was logged since the model or the policy last changed, even before a resume."""
     for event in reversed(history.state.timeline):
         fact = event.fact
         if isinstance(fact, ModelChange | PolicyChange):

@@ -1,7 +1,7 @@
-"""Making the conversation smaller: on demand, beside the turn, or before a request that has to wait for it (C).
+"""Compact the conversation: on demand, in the background, or before a request that has to wait for it (C).
 
 All triggers share one path: ask, log the start, run the hooks, get a summary, show it, rewrite the history in one
-event. Until that event is in the log nothing has happened; whatever goes wrong before leaves the history as it was.
+event. Until that event is in the log nothing has changed; any failure before it leaves the history as it was.
 """
 
 import asyncio
@@ -12,40 +12,37 @@ from typing import TypeVar
 
 from co_tui.context.compact import cuts
 from co_tui.context.compact.decide import Plan, frees_enough
-from co_tui.context.policy import CompactionRule
 from co_tui.context.request.pipeline import Measured
-from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionWait, Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.compaction.applying import Applier
-from co_tui.session.compaction.background_compaction import Background, Move, Stage, Wanted
+from co_tui.session.compaction.background_compaction import Background, Move, Stage
 from co_tui.session.compaction.compaction_notices import FIXED_PART, NO_ROOM, STOPPED, Notices
+from co_tui.session.compaction.decisions import cut_up_to, is_within_turn, requested_cut, stop_or_resume, urgency_of
 from co_tui.session.compaction.job import Compactable, Job, job_for, since
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
-from co_tui.session.compaction.scope import cut_up_to, wished_cut
-from co_tui.session.compaction.strain import is_strained
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.turns.classify_failure import classify
 
 T = TypeVar("T")
 LEAST_MESSAGES = 2
 MUCH_FIXED = 0.4
-"""Of the window: instructions and tools that take this much are why no compaction helps."""
+"""Share of the window: if instructions and tools take this much, they are why no compaction helps."""
 MOST_PASSES = 2
-"""Before one request: a policy may want two things one after the other, turns and then tokens."""
+"""Compactions before one request: a policy may need two in a row, for turns and then for tokens."""
 
 
 class CompactionRefused(Exception):
-    """Why there is nothing to do, in a sentence."""
+    """Why there is nothing to compact, as a sentence."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """A compaction that is waited for, from the wish on."""
+    """A blocking compaction, from its request on."""
 
-    wish: Callable[[], Awaitable[Job]]
+    new_job: Callable[[], Awaitable[Job]]
     job: Job | None = None
 
 
@@ -58,49 +55,49 @@ class Compactor:
         self._background: Background[Job] = Background()
         self._task: asyncio.Task[None] | None = None
         self._blocking: asyncio.Task[None] | None = None
-        """What somebody is waiting for; this is what Esc stops."""
+        """The compaction that the user or a request waits for; Esc stops it."""
         self._rewriting = asyncio.Lock()
-        """Held while a compaction is applied, or its end is logged."""
+        """Held while a compaction is applied or its end is logged."""
         self._requested: str | None = None
-        """The model asked for a compaction, with this focus."""
+        """The focus of a compaction that the model asked for."""
         self._notices = Notices()
 
     @property
     def running(self) -> bool:
-        return self.waits or self._background.stage is not Stage.IDLE or self._rewriting.locked()
+        return self.is_blocking or self._background.stage is not Stage.IDLE or self._rewriting.locked()
 
     @property
-    def waits(self) -> bool:
-        """Whether anybody is kept waiting."""
+    def is_blocking(self) -> bool:
+        """Whether the user or a request waits for a compaction."""
         return self._blocking is not None
 
-    # What asks for it
+    # Starting
 
     async def compact(
         self, on: Compactable, *, trigger: Trigger = Trigger.MANUAL, focus: str = "", upto: Ref | None = None
     ) -> CompactionComplete:
-        """Compact now. Raises `CompactionRefused`; a failure is told in what is returned."""
+        """Compact now. Raises `CompactionRefused`; the returned fact reports a failure."""
         if self.running:
             raise CompactionRefused("A compaction is already under way; Esc stops it.")
         if len(on.history.entries) < LEAST_MESSAGES:
             raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
-        return await self._now(lambda: _wished(on, trigger, focus, upto))
+        return await self._run_blocking(lambda: _requested_job(on, trigger, focus, upto))
 
     async def before_request(self, on: Compactable) -> Measured:
-        """The compaction stage of the pipeline: apply what is ready, begin what is due, wait where that must be."""
-        await self._applied()
+        """The compaction stage of a request: apply what is ready, start what the policy asks for, wait if necessary."""
+        await self._wait_until_applied()
         measured = await on.history.measure()
         await self._discard_stale(on.history)
         for _ in range(MOST_PASSES):
-            if not await self._made_smaller(on, measured):
+            if not await self._compact_if_needed(on, measured):
                 break
             measured = await on.history.measure()
         return measured
 
-    async def _made_smaller(self, on: Compactable, measured: Measured) -> bool:
-        """One pass before a request; False when it may go out as it was measured."""
+    async def _compact_if_needed(self, on: Compactable, measured: Measured) -> bool:
+        """One pass before a request; False if the request may be sent as it was measured."""
         history = on.history
-        plan = self._wanted(history, measured)
+        plan = self._plan(history, measured)
         if history.governor.is_fixed(measured):
             await self._notices.give(FIXED_PART, history, measured)
             plan = plan if plan and plan.texts_only else None
@@ -108,47 +105,47 @@ class Compactor:
             if history.governor.is_stopped:
                 await self._notices.give(STOPPED, history, measured)
             elif measured.reading.fixed_tokens >= MUCH_FIXED * measured.reading.window.tokens:
-                await self._notices.give(NO_ROOM, history, measured)  # else it passes with the turn that is so long
-        urgency = _urgency(plan)
+                await self._notices.give(NO_ROOM, history, measured)  # otherwise it is the long turn, and ends with it
+        urgency = urgency_of(plan)
         match self._background.next_move(history.version, urgency):
-            case Move.GO_ON:
+            case Move.PROCEED:
                 return False
             case Move.START:
                 assert plan is not None
-                self._begin(job_for(on, measured, plan, blocks=False))
+                self._start(job_for(on, measured, plan, blocks=False))
                 return False
             case Move.COMPACT:
                 assert plan is not None
                 job = job_for(on, measured, plan)
-                await self._now(lambda: _already(job))
+                await self._run_blocking(lambda: _ready(job))
             case Move.WAIT:
                 await self._wait(history, measured)
             case Move.APPLY:
-                if urgency != "now" and _within_loop(history, measured):
+                if urgency != "now" and is_within_turn(history, measured):
                     return False
                 await self._apply_ready(history)
         return True
 
     async def after_turn(self, on: Compactable) -> None:
-        """Use the time in which the user reads: what is ready is applied, what is due begins."""
-        await self._applied()
+        """Use the time in which the user reads: apply what is ready, start what the policy asks for."""
+        await self._wait_until_applied()
         await self._discard_stale(on.history)
         if self._background.stage is Stage.READY:
             await self._apply_ready(on.history)
         if self.running or not on.history.entries:
             return
         measured = await on.history.measure()
-        plan = self._wanted(on.history, measured, turn_ended=True)
+        plan = self._plan(on.history, measured, turn_ended=True)
         if plan is None or plan.texts_only or on.history.governor.is_fixed(measured):
             return
         if plan.cut.trigger is Trigger.WINDOW:
-            return  # the window of messages slides at the request, by its own count
-        self._begin(job_for(on, measured, plan, blocks=False))
+            return  # the message window slides before a request, not after a turn
+        self._start(job_for(on, measured, plan, blocks=False))
 
     async def catch_up(self, history: GovernedHistory) -> bool:
-        """Wait for what runs beside the conversation; whether that made the history smaller."""
+        """Wait for the background compaction; whether it changed the history."""
         before = history.version
-        await self._applied()
+        await self._wait_until_applied()
         await self._discard_stale(history)
         if self._background.stage is Stage.READY:
             await self._apply_ready(history)
@@ -157,42 +154,42 @@ class Compactor:
         return history.version is not before
 
     async def finish(self) -> None:
-        """Wait until nothing runs beside the conversation; what is ready then waits to be applied."""
+        """Wait until the background compaction is ready; it is not applied."""
         if self._task is not None:
             await asyncio.wait([self._task])
-        await self._applied()
+        await self._wait_until_applied()
 
     def request(self, focus: str) -> None:
-        """The model asks for a compaction: it begins beside its next request."""
+        """The model asks for a compaction: it starts with the next request, in the background."""
         self._requested = focus
 
-    # What stops it
+    # Stopping
 
     def cancel(self) -> bool:
-        """Stop what somebody is waiting for. False when nobody is."""
+        """Stop the blocking compaction. False if there is none."""
         if self._blocking is None:
             return False
         self._blocking.cancel()
         return True
 
     def stop(self) -> None:
-        """Stop everything, also what runs beside the conversation."""
+        """Stop all compactions, in the background too."""
         self.cancel()
         if self._task is not None:
             self._task.cancel("stopped")
 
     async def discard(self, reason: str) -> None:
-        """Throw away what runs beside the conversation, is ready or asked for: the history it was made for goes."""
+        """Discard the background compaction, running, finished or requested: its history is about to change."""
         self._requested = None
         if self._task is not None:
             self._task.cancel(reason)
             await asyncio.wait([self._task])
         if (job := self._background.discard()) is not None:
             await self._applier.end(job, job.failed(f"discarded: {reason}", cancelled=True))
-        await self._applied()
+        await self._wait_until_applied()
 
     async def settle(self, history: GovernedHistory, timeout_s: float) -> None:
-        """Wait for what runs beside the conversation, then apply it; after the time given, discard it."""
+        """Wait for the background compaction and apply it; discard it after the timeout."""
         if self._task is not None:
             await asyncio.wait([self._task], timeout=timeout_s)
         await self._discard_stale(history)
@@ -200,7 +197,7 @@ class Compactor:
             await self.discard(f"it took longer than {timeout_s:.0f} s")
         elif self._background.stage is Stage.READY:
             await self._apply_ready(history)
-        await self._applied()
+        await self._wait_until_applied()
 
     async def close(self) -> None:
         self.cancel()
@@ -208,41 +205,34 @@ class Compactor:
 
     # Deciding
 
-    def _wanted(self, history: GovernedHistory, measured: Measured, *, turn_ended: bool = False) -> Plan | None:
+    def _plan(self, history: GovernedHistory, measured: Measured, *, turn_ended: bool = False) -> Plan | None:
         governor = history.governor
         if self._requested is not None:
             focus, self._requested = self._requested, None
             cut = cuts.share_cut(measured.live, Trigger.MODEL_REQUEST, pinned=measured.pinned)
             if cut is not None and frees_enough(governor.situation(measured), cut):
                 return Plan(cut, waits=False, focus=focus)
-        self._stop_or_resume(history, measured)
+        stop_or_resume(history, measured)
         plan = governor.decide(measured)
         if plan is None:
             return None
         fits = measured.reading.current_tokens <= measured.reading.window.tokens
-        held = governor.policy.holds_to_turn_end and not turn_ended and fits
-        return None if held else plan
+        is_postponed = governor.policy.holds_to_turn_end and not turn_ended and fits
+        return None if is_postponed else plan
 
-    def _stop_or_resume(self, history: GovernedHistory, measured: Measured) -> None:
-        """Automatic compactions stop while the last two ended too close to their mark."""
-        governor = history.governor
-        situation = governor.situation(measured)
-        if situation.is_past_threshold and is_strained(history.state, history.agent, situation.threshold_tokens):
-            governor.stop()
-        elif governor.is_stopped:
-            governor.suppressed_lengths = range(0)
+    # Running
 
-    # Doing
-
-    def _begin(self, job: Job) -> None:
+    def _start(self, job: Job) -> None:
         ticket = self._background.begin(job.on.history.version)
-        task = asyncio.create_task(self._beside(job, ticket), name=f"compaction of {job.on.history.session_id}")
-        # One that is cancelled before its first step never runs: nobody else would tell.
+        task = asyncio.create_task(
+            self._run_in_background(job, ticket), name=f"compaction of {job.on.history.session_id}"
+        )
+        # A task cancelled before its first step never runs its own handlers.
         task.add_done_callback(lambda done: self._background.fail(ticket) if done.cancelled() else None)
         self._task = task
 
-    async def _beside(self, job: Job, ticket: int) -> None:
-        """A compaction beside the conversation; when no turn runs it is applied as soon as it is ready."""
+    async def _run_in_background(self, job: Job, ticket: int) -> None:
+        """Prepare a compaction in the background; if no turn runs, apply it as soon as it is ready."""
         ended: CompactionComplete | None = None
         try:
             await prepare(job, self._questions)
@@ -261,13 +251,13 @@ class Compactor:
         if not job.on.history.in_turn:
             await self._apply_ready(job.on.history)
 
-    async def _now(self, wish: Callable[[], Awaitable[Job]]) -> CompactionComplete:
-        """A compaction somebody waits for. Until it is applied, cancelling leaves everything as it was."""
-        run = _Run(wish)
-        task = self._blocking = asyncio.create_task(self._prepared(run), name="compaction that is waited for")
+    async def _run_blocking(self, new_job: Callable[[], Awaitable[Job]]) -> CompactionComplete:
+        """Run a compaction that the caller waits for. Until it is applied, cancelling leaves everything as it was."""
+        run = _Run(new_job)
+        task = self._blocking = asyncio.create_task(self._prepare(run), name="blocking compaction")
         try:
             await asyncio.wait([task])
-        except asyncio.CancelledError:  # whoever waited is gone, too
+        except asyncio.CancelledError:  # the caller was cancelled
             task.cancel()
             await asyncio.wait([task])
             if run.job is not None:
@@ -276,20 +266,20 @@ class Compactor:
         finally:
             self._blocking = None
         if run.job is None:
-            return _unheard(task)
+            return _never_started(task)
         async with self._rewriting:
             if task.cancelled():
                 return await self._applier.end(run.job, run.job.failed(cancelled=True))
             if (error := task.exception()) is not None:
                 return await self._applier.end(run.job, _ended_by(error, run.job))
-            return await to_the_end(self._applier.apply(run.job))
+            return await run_to_completion(self._applier.apply(run.job))
 
-    async def _prepared(self, run: "_Run") -> None:
-        run.job = await run.wish()
+    async def _prepare(self, run: "_Run") -> None:
+        run.job = await run.new_job()
         await prepare(run.job, self._questions)
 
     async def _wait(self, history: GovernedHistory, measured: Measured) -> None:
-        """The request cannot go on without what runs beside it."""
+        """Let the request wait for the background compaction."""
         task = self._task
         if task is None:
             return
@@ -311,8 +301,8 @@ class Compactor:
         if self._background.is_stale(history.version):
             await self.discard("the history changed meanwhile")
 
-    async def _applied(self) -> None:
-        """What is being applied right now is neither running nor ready any more: wait until it is done."""
+    async def _wait_until_applied(self) -> None:
+        """Wait for a compaction that is being applied: it is neither running nor ready any more."""
         async with self._rewriting:
             pass
 
@@ -320,46 +310,35 @@ class Compactor:
         async with self._rewriting:
             job = self._background.take(history.version)
             if job is not None:
-                await to_the_end(self._applier.apply(job, waited_ms=waited_ms))
+                await run_to_completion(self._applier.apply(job, waited_ms=waited_ms))
 
 
-async def _wished(on: Compactable, trigger: Trigger, focus: str, upto: Ref | None) -> Job:
-    """Raises `CompactionRefused` when there is nothing to replace."""
+async def _requested_job(on: Compactable, trigger: Trigger, focus: str, upto: Ref | None) -> Job:
+    """The job for a compaction on demand. Raises `CompactionRefused` if there is nothing to replace."""
     history = on.history
     measured = await history.measure()
     if upto is not None:
         cut = cut_up_to(history.entries, measured, trigger, upto)
     else:
-        cut = wished_cut(history.governor, measured, trigger)
+        cut = requested_cut(history.governor, measured, trigger)
     if cut is None:
         raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
     return job_for(on, measured, Plan(cut, waits=True, focus=focus))
 
 
-def _within_loop(history: GovernedHistory, measured: Measured) -> bool:
-    """Whether what is ready waits for the next turn: by turns, it takes effect from the next one on (G3e)."""
-    return history.policy.rule is CompactionRule.TURNS and bool(measured.live) and not is_prompt(measured.live[-1])
-
-
-def _urgency(plan: Plan | None) -> Wanted:
-    if plan is None:
-        return ""
-    return "now" if plan.waits or plan.texts_only else "beside"
-
-
-async def _already(job: Job) -> Job:
+async def _ready(job: Job) -> Job:
     return job
 
 
 def _ended_by(error: BaseException, job: Job) -> CompactionComplete:
-    """What went wrong, without anything that must not be told. What the user declined is cancelled, not failed."""
+    """What went wrong, without secrets. What the user declined is cancelled, not failed."""
     if isinstance(error, Stopped) or not isinstance(error, Exception):
         return job.failed(str(error), cancelled=isinstance(error, Declined))
     return job.failed(classify(error, job.on.history.asked)[0].sentence)
 
 
-def _unheard(task: asyncio.Task[None]) -> CompactionComplete:
-    """The end of one that never began: refused, or cancelled before it could be told."""
+def _never_started(task: asyncio.Task[None]) -> CompactionComplete:
+    """The end of a compaction that was refused, or cancelled before its start was logged."""
     if not task.cancelled() and (error := task.exception()) is not None:
         raise error
     return CompactionComplete(success=False, cancelled=True)

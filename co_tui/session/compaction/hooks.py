@@ -1,6 +1,6 @@
-"""Hooks: commands of the user's own that may veto a compaction or add to its focus.
+"""Hooks: the user's own commands that may veto a compaction or add to its focus.
 
-Nothing a hook does holds the session up: it is stopped when its time is over, and a failure is told and passed by.
+A hook never blocks the session: it is stopped at its timeout, and a failure is reported and ignored.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from co_tui.agent.redact import redact, without_secrets
 from co_tui.events import HookRun, Json
 from co_tui.inert import inert, one_line
 from co_tui.session.processes.child_process import LINGER_S, ChildProcess
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300
@@ -28,17 +28,17 @@ VETO_EXIT = 2
 
 
 class HookOutcome(NamedTuple):
-    """What the hooks of one moment decided together."""
+    """The combined decision of the hooks for one moment."""
 
     veto: bool
     reason: str
     focus: str
     runs: tuple[HookRun, ...]
-    """One for each hook that ran, to be told as events."""
+    """One for each hook that ran, to be logged."""
 
 
 class _Verdict(NamedTuple):
-    """What one hook said."""
+    """The decision of one hook."""
 
     outcome: str
     veto: bool = False
@@ -47,7 +47,7 @@ class _Verdict(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """How one hook ended by itself; the outputs are cut one byte above what is read of them."""
+    """The exit of one hook; outputs are cut one byte above the limit."""
 
     code: int
     stdout: bytes
@@ -56,7 +56,7 @@ class _Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The user's commands for one moment, where they run and for how long."""
+    """The user's commands for one moment, where they run, and their timeout."""
 
     name: str
     commands: Sequence[str]
@@ -71,7 +71,7 @@ class Hooks:
         A hook vetoes by exit code 2 (its first line on standard error is the reason) or by answering with a JSON
         object: `{"decision": "veto", "reason": …}`. `{"focus": …}` adds to the focus. Never raises for what a hook
         does, takes at most `timeout_s` for each, and kills the running one with all its children when cancelled.
-        Of `environ` a hook gets what holds no key: none is meant for it.
+        A hook gets `environ` without keys.
         """
         payload = {"hook": self.name, "cwd": str(self.cwd), **payload}
         verdicts: list[_Verdict] = []
@@ -116,8 +116,8 @@ def _judge(ended: _Ended, secrets: Sequence[str]) -> _Verdict:
     if answer is None:
         return _Verdict("Its answer is no JSON object and was ignored.")
     if answer.get("decision") == "veto":
-        return _vetoed(_line(_word(answer, "reason"), secrets, REASON_CHARS))
-    focus = inert(redact(_word(answer, "focus"), secrets)).strip()[:FOCUS_CHARS]
+        return _vetoed(_line(_text(answer, "reason"), secrets, REASON_CHARS))
+    focus = inert(redact(_text(answer, "focus"), secrets)).strip()[:FOCUS_CHARS]
     return _Verdict("It added to the focus." if focus else "It had no objection.", focus=focus)
 
 
@@ -135,7 +135,7 @@ def _answer(stdout: bytes) -> Json | None:
     return answer if isinstance(answer, dict) else None
 
 
-def _word(answer: Json, key: str) -> str:
+def _text(answer: Json, key: str) -> str:
     value = answer.get(key)
     return value if isinstance(value, str) else ""
 
@@ -146,31 +146,31 @@ def _first_line(output: bytes) -> str:
 
 
 def _line(text: str, secrets: Sequence[str], limit: int) -> str:
-    # Hidden first: cutting could leave half a secret that no longer looks like one.
+    # Redact first: cutting could leave half a secret that is no longer recognised.
     return one_line(redact(text, secrets), limit)
 
 
 async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
-    """The command's end; raises TimeoutError when there is none in time."""
+    """Run the command; raises TimeoutError if it does not exit in time."""
     loop = asyncio.get_running_loop()
-    said = {1: bytearray(), 2: bytearray()}
+    output = {1: bytearray(), 2: bytearray()}
 
-    def hear(stream: int, data: bytes) -> None:
-        """Up to a limit; what is beyond is read and dropped, so that the hook goes on."""
-        said[stream] += data[: OUTPUT_BYTES + 1 - len(said[stream])]
+    def receive(stream: int, data: bytes) -> None:
+        """Keep output up to a limit; the rest is dropped, so that the hook is not blocked."""
+        output[stream] += data[: OUTPUT_BYTES + 1 - len(output[stream])]
 
     started: list[tuple[asyncio.SubprocessTransport, ChildProcess]] = []
 
     async def start() -> None:
-        # From a file, not a pipe: a hook that never reads its input cannot block or break the writing of it.
-        with tempfile.TemporaryFile() as given:
-            given.write(text.encode() + b"\n")
-            given.seek(0)
+        # From a file, not a pipe: a hook that never reads its input cannot block us.
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(text.encode() + b"\n")
+            stdin.seek(0)
             started.append(
                 await loop.subprocess_shell(
-                    lambda: ChildProcess(loop, hear),
+                    lambda: ChildProcess(loop, receive),
                     command,
-                    stdin=given,
+                    stdin=stdin,
                     cwd=hooks.cwd,
                     env=without_secrets(hooks.environ),
                     start_new_session=True,
@@ -178,15 +178,15 @@ async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
             )
 
     try:
-        # Cancelled in its middle, a start would leave the hook's children running, or wait for them.
-        await to_the_end(start())
+        # A start cancelled halfway would leave the hook's children running, or wait for them.
+        await run_to_completion(start())
         ((transport, process),) = started
         ended, _ = await asyncio.wait({process.exited}, timeout=hooks.timeout_s)
         if not ended:
             raise TimeoutError
-        # Children the hook left running may stay, but are not waited for.
+        # Children that the hook left running may stay, but are not waited for.
         await asyncio.wait({process.closed}, timeout=LINGER_S)
-        return _Ended(transport.get_returncode() or 0, bytes(said[1]), bytes(said[2]))
+        return _Ended(transport.get_returncode() or 0, bytes(output[1]), bytes(output[2]))
     except BaseException:
         for transport, process in started:
             await _kill(transport.get_pid(), process)
@@ -197,7 +197,7 @@ async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
 
 
 async def _kill(group: int, process: ChildProcess) -> None:
-    """End a hook and all it started in its process group."""
+    """Kill a hook and its whole process group."""
     if process.closed.done():
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):

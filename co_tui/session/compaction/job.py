@@ -1,4 +1,4 @@
-"""One compaction on its way, and what it works on."""
+"""One compaction in progress, and what it works on."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,13 +20,13 @@ from co_tui.session.history.governed_history import GovernedHistory
 
 
 class SummaryWriter(Protocol):
-    """Who writes summaries. A summary without text is none: then the policy's fallback holds."""
+    """Writes summaries. One without text means that there is none: then the policy's fallback applies."""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary: ...
 
 
 ReadSkills = Callable[[], Awaitable[Mapping[str, str]]]
-"""The instructions of every skill there is, by name."""
+"""Returns the instructions of every skill, by name."""
 
 
 async def no_skills() -> Mapping[str, str]:
@@ -34,7 +34,7 @@ async def no_skills() -> Mapping[str, str]:
 
 
 class Compactable(NamedTuple):
-    """A history that can be made smaller, who summarises it, and whose commands are asked first."""
+    """A history to compact, what summarises it, and the hooks to run first."""
 
     history: GovernedHistory
     summaries: SummaryWriter
@@ -44,15 +44,15 @@ class Compactable(NamedTuple):
 
 @dataclass(slots=True)
 class Job:
-    """What is found out on the way is filled in; the history has not changed until it is applied."""
+    """Filled in step by step; the history is unchanged until it is applied."""
 
     on: Compactable
     plan: Plan
     refs: frozenset[Ref]
-    """The messages that will be replaced, by their identity in the log."""
+    """The messages to replace, by their identity in the log."""
     messages: Sequence[ModelMessage]
     reading: Reading
-    """Of the history it is about to change."""
+    """The measurement of the history before the compaction."""
     history_messages: int
     trigger: Trigger
     focus: str = ""
@@ -63,15 +63,15 @@ class Job:
     """Whether its start is in the log."""
     summary: Summary | None = None
     bill: WrittenSummary = field(default_factory=WrittenSummary)
-    """What was asked of a model for it."""
+    """The model requests made for it."""
 
     @property
     def kept_tokens(self) -> float:
-        """What stays beside it in the window."""
+        """The tokens that stay in the window."""
         return self.reading.current_tokens - sum(map(self.on.history.governor.meter.tokens, self.messages))
 
     def failed(self, error: str = "", *, cancelled: bool = False) -> CompactionComplete:
-        """One that left everything as it was, with the figures of that."""
+        """The fact for a compaction that changed nothing."""
         tokens, messages = self.reading.current_tokens, self.history_messages
         return CompactionComplete(
             success=False,
@@ -84,8 +84,8 @@ class Job:
             post_messages=messages,
         )
 
-    def described(self) -> Json:
-        """What a hook is told of it."""
+    def hook_payload(self) -> Json:
+        """What a hook gets as input."""
         history = self.on.history
         return {
             "trigger": self.trigger,

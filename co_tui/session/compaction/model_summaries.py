@@ -1,4 +1,4 @@
-"""Summaries by a model: who writes them, checked, and replaced by the floor when they are of no use (C14)."""
+"""Summaries by a model: written, checked, and replaced by the fallback if they are unusable (C14)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from co_tui.context.compact.summary_checks import objection
 from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events.triggers import Trigger
-from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallen_back, lines_beside
+from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, original_lines
 from co_tui.session.history.learned_limits import Limits
 from co_tui.session.turns.classify_failure import classify
 
@@ -22,13 +22,13 @@ ATTEMPTS = 3
 FIRST_PAUSE_S = 0.5
 TIMEOUT_S = 120.0
 MARGIN = 0.9
-"""Of the window: our estimates may be a little low, and a refused summary helps nobody."""
+"""Share of the window to use: our estimates may be low, and a refused request gives no summary."""
 LARGEST_SHARE = 0.3
-"""Of the summariser's own window: a longer summary would leave no room for what it is made from."""
+"""Share of the summariser's window: a longer summary would leave no room for its source."""
 
 
 class SummaryModels:
-    """The models opened for summaries alone; each once in a session."""
+    """The models opened only for summaries, each once in a session."""
 
     def __init__(self, open_model: Callable[[str], Awaitable[ModelHandle]]) -> None:
         self._open_model = open_model
@@ -48,30 +48,30 @@ class SummaryModels:
 
 @dataclass(frozen=True, slots=True)
 class ModelSummaries:
-    """On demand the model that answers writes; by itself the one set for summaries, if any. Fails only by being
+    """On demand the session's model writes; automatically the one set for summaries, if any. Raises only if
     cancelled."""
 
     answering: ModelHandle
     models: SummaryModels | None = None
     model_name: str = ""
-    """Set for summaries; empty leaves them to the model that answers."""
+    """The model set for summaries; empty to use the session's model."""
     timeout_s: float = TIMEOUT_S
     first_pause_s: float = FIRST_PAUSE_S
     is_used_meanwhile: bool = True
-    """Whether the model that answers may be answering while it is asked for a summary."""
+    """Whether the session's model may be answering while it is asked for a summary."""
     limits: Limits | None = None
-    """What refusals have shown of the models' windows."""
+    """What refusals revealed about the models' windows."""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
         if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_at_a_time:
-            return await fallen_back(request)  # it would take the only seat from the turn beside it
+            return await fallback_summary(request)  # it would take the model's only slot from the running turn
         try:
             model = await self._writer(trigger)
             window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
         except ModelUnusable as unusable:
-            return await fallen_back(request, note=str(unusable))
+            return await fallback_summary(request, note=str(unusable))
         except Exception as error:
-            return await fallen_back(request, note=classify(error, RequestTarget("the summariser"))[0].sentence)
+            return await fallback_summary(request, note=classify(error, RequestTarget("the summariser"))[0].sentence)
         learned = self.limits.longest_to_send(model.asked) if self.limits else None
         window = min(filter(None, (window, request.window_tokens, learned)))
         return await _Attempts(self, request, model, window).summary()
@@ -88,7 +88,7 @@ class ModelSummaries:
 
 @dataclass(slots=True)
 class _Attempts:
-    """One summary by one model, tried until it serves or no further try would."""
+    """One summary by one model, retried until it is usable or retrying would not help."""
 
     by: ModelSummaries
     request: SummaryRequest
@@ -105,7 +105,7 @@ class _Attempts:
         self.room = self._room()
 
     def _room(self) -> float:
-        """For one part of the conversation, in our own estimate."""
+        """For one part of the conversation, in our estimate."""
         fixed = sum(map(estimate_text, (INSTRUCTIONS, self.earlier, self.request.background))) + 60
         return (self.window_tokens * MARGIN - self.budget) / max(1.0, self.request.ratio) - fixed
 
@@ -113,7 +113,7 @@ class _Attempts:
         note = ""
         for attempt in range(ATTEMPTS):
             if self.room < LEAST_ROOM_TOKENS:
-                return await self._fallen_back(f"the window of {self.model.name} is too small to summarise in")
+                return await self._fall_back(f"the window of {self.model.name} is too small to summarise in")
             parts = await asyncio.to_thread(in_parts, self.request.messages, self.room)
             if not parts:
                 break
@@ -121,10 +121,10 @@ class _Attempts:
                 async with asyncio.timeout(self.by.timeout_s):
                     written = await write_summary(self.model, self._assignment(parts))
             except TimeoutError:
-                return await self._fallen_back(f"{self.model.name} took longer than {self.by.timeout_s:.0f} s")
+                return await self._fall_back(f"{self.model.name} took longer than {self.by.timeout_s:.0f} s")
             except Exception as error:
                 if (task := asyncio.current_task()) is not None and task.cancelling():
-                    # Who cancels while a refusal comes in gets the refusal: the library keeps the cancellation.
+                    # Cancelling while a refusal arrives raises the refusal: the library swallows the cancellation.
                     raise asyncio.CancelledError from error
                 failure, overflow = classify(error, self.model.asked)
                 note = failure.sentence
@@ -136,10 +136,10 @@ class _Attempts:
                     await asyncio.sleep(self.by.first_pause_s * 2**attempt)
                 continue
             return await self._checked(written.text, written.title, parts)
-        return await self._fallen_back(note)
+        return await self._fall_back(note)
 
     def _use_less(self, parts: list[str], refused: Overflow) -> None:
-        """Make every part shorter than what was refused: room that was not used does not count."""
+        """Make every part shorter than the refused one: unused room does not count."""
         if refused.limit_tokens and refused.limit_tokens < self.window_tokens:
             self.window_tokens = refused.limit_tokens
             self.budget = min(self.budget, int(self.window_tokens * LARGEST_SHARE))
@@ -152,8 +152,8 @@ class _Attempts:
             objection, text, request.held_tokens, source, request.ratio, request.most_tokens
         )
         if wrong:
-            return await self._fallen_back(f"the summary by {self.model.name} was not used: {wrong}")
-        lines = await asyncio.to_thread(lines_beside, request, text)
+            return await self._fall_back(f"the summary by {self.model.name} was not used: {wrong}")
+        lines = await asyncio.to_thread(original_lines, request, text)
         return Summary(text, self.model.name, title, excerpts=lines)
 
     def _assignment(self, parts: list[str]) -> SummaryTask:
@@ -162,5 +162,5 @@ class _Attempts:
             parts, self.earlier, request.focus, self.budget, request.ratio, request.bill, request.background
         )
 
-    async def _fallen_back(self, note: str) -> Summary:
-        return await fallen_back(self.request, note=note)
+    async def _fall_back(self, note: str) -> Summary:
+        return await fallback_summary(self.request, note=note)

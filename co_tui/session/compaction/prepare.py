@@ -1,4 +1,4 @@
-"""All that comes before a history is rewritten: asking, the start in the log, hooks, the summary, its review."""
+"""Prepare a compaction before the history is rewritten: ask, log the start, run hooks, summarise, review."""
 
 from collections.abc import Mapping
 
@@ -13,24 +13,24 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.job import Job
 from co_tui.session.compaction.summaries import Summary, request_for
 from co_tui.session.history.whole_transcript import originals
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.carried_on import carried_on
 
 BACKGROUND_CHARS = 2_000
-"""How much of its system prompt the summariser is told."""
+"""How much of the system prompt the summariser gets."""
 BREAKDOWN = ("system_tokens", "conversation_tokens", "tool_definition_tokens")
 
 
 class Stopped(Exception):
-    """The compaction ended without a result, for a reason that is told."""
+    """The compaction ended without a result; the text is the reason to log."""
 
 
 class Declined(Stopped):
-    """The user did not want it."""
+    """The user declined it."""
 
 
 async def prepare(job: Job, questions: Questions) -> None:
-    """Leaves the summary in the job. Nothing has happened to the history when it is done, or when it fails."""
+    """Put the summary into the job. The history is unchanged afterwards, also on failure."""
     await _reserve_room(job)
     if not job.plan.texts_only and not await _may_begin(job, questions):
         raise Declined("you said no")
@@ -47,7 +47,7 @@ async def prepare(job: Job, questions: Questions) -> None:
         job.trigger,
         sources,
         job.kept_tokens,
-        _standing(job),
+        _other_summaries(job),
         job.plan.room_tokens,
     )
     request.background = one_line(history.scaffold.instructions, BACKGROUND_CHARS)
@@ -58,30 +58,30 @@ async def prepare(job: Job, questions: Questions) -> None:
 
 
 async def _reserve_room(job: Job) -> None:
-    """Take what goes with the summary from its room. Raises `Stopped` while nothing was asked or logged, when too
-    little is left: a summary would be paid for and not used."""
+    """Subtract the texts carried along from the summary's room. Raises `Stopped`, before anything is asked or logged,
+    if too little is left: the summary would be paid for and not used."""
     if not job.trigger.must_free:
         return
     governor = job.on.history.governor
-    beside = user_messages.as_sections(user_messages.UserMessages(), await carried_on_by(job))
-    room = job.plan.room_tokens - governor.meter.ratio * estimate_text(beside)
+    carried = user_messages.as_sections(user_messages.UserMessages(), await work_in_progress_of(job))
+    room = job.plan.room_tokens - governor.meter.ratio * estimate_text(carried)
     if not is_enough(room, governor.meter.ratio, governor.window.tokens):
         raise Stopped("too little would be freed")
     job.plan = job.plan._replace(room_tokens=room)
 
 
-async def carried_on_by(job: Job) -> Mapping[str, str]:
-    """The work under way, as the main agent has to know it after the compaction."""
+async def work_in_progress_of(job: Job) -> Mapping[str, str]:
+    """The work in progress that the main agent must still know after the compaction."""
     history = job.on.history
     if history.agent:
         return {}
-    said = originals(history.state, history.entries)
+    transcript = originals(history.state, history.entries)
     instructions = await job.on.read_skills()
-    return carried_on(history.state, said, job.refs, history.governor.window.tokens, instructions)
+    return carried_on(history.state, transcript, job.refs, history.governor.window.tokens, instructions)
 
 
-def _standing(job: Job) -> str:
-    """The summaries beside it that stay as they are."""
+def _other_summaries(job: Job) -> str:
+    """The summaries in the history that stay."""
     replaced = {id(message) for message in job.messages}
     staying = (message for message in job.on.history.messages if id(message) not in replaced)
     return "\n".join(replacement_texts(list(staying)))
@@ -97,8 +97,8 @@ async def _may_begin(job: Job, questions: Questions) -> bool:
 async def _start(job: Job) -> None:
     history = job.on.history
     breakdown = {name: getattr(job.reading, name) for name in BREAKDOWN}
-    place = {"session_id": history.session_id, "model": history.model}
-    job.span = telemetry.start(job.trigger, {**place, **breakdown})
+    origin = {"session_id": history.session_id, "model": history.model}
+    job.span = telemetry.start(job.trigger, {**origin, **breakdown})
     job.started = True
     start = CompactionStart(
         trigger=job.trigger,
@@ -108,15 +108,15 @@ async def _start(job: Job) -> None:
         agent=history.agent,
         **breakdown,
     )
-    # To the end, also when it is stopped right now: its end is logged, too.
-    await to_the_end(history.recorder.record(start))
+    # Completed even if it is cancelled now: its end is logged, too.
+    await run_to_completion(history.recorder.record(start))
 
 
 async def _run_hooks(job: Job) -> None:
     hooks = job.on.hooks
     if not hooks.commands:
         return
-    outcome = await hooks.run(job.described())
+    outcome = await hooks.run(job.hook_payload())
     await job.on.history.recorder.record(*outcome.runs)
     if outcome.veto:
         raise Stopped(f"a {hooks.name} hook said no: {outcome.reason}" if outcome.reason else "a hook said no")
@@ -124,8 +124,8 @@ async def _run_hooks(job: Job) -> None:
 
 
 async def _review(summary: Summary, questions: Questions) -> None:
-    wished = await questions.review(SummaryQuestion(summary=summary.text))
-    if wished is None or not wished.strip():
+    text = await questions.review(SummaryQuestion(summary=summary.text))
+    if text is None or not text.strip():
         raise Declined("the summary was not accepted")
-    summary.edited = wished.strip() != summary.text.strip()
-    summary.text = wished.strip()
+    summary.edited = text.strip() != summary.text.strip()
+    summary.text = text.strip()

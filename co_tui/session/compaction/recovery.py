@@ -1,4 +1,4 @@
-"""What to try next when a provider refuses a request as too long (C10). Each step may lose more than the one before."""
+"""What to try when a provider refuses a request as too long (C10). Each step may lose more than the one before."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from co_tui.context.turns import holds_system, is_replacement, latest_prompt, st
 from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
-from co_tui.session.compaction.compaction_files import Keeping
+from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
 from co_tui.session.history.learned_limits import Limits
@@ -24,27 +24,27 @@ from co_tui.session.state.history_edits import has_system, system_only
 from co_tui.session.state.parsed_messages import message_json
 
 BUFFERS = (0.1, 0.25, 0.5)
-"""How much less than what was refused is tried, when the provider names no limit: growing, up to a maximum."""
+"""How much shorter than the refused request the next try is, if the provider names no limit."""
 EMERGENCY_CHARS = 10_000
 EMERGENCY_TURNS = 5
 EMERGENCY_SUMMARY_TOKENS = 4_000
 SMALLEST_WINDOW = 128
 SMALL_WINDOW_TOKENS = 8_000
-"""The forced compaction leaves no less than this window would, however small the guess; further refusals shrink it."""
+"""The forced compaction assumes at least this window, however small the guess; further refusals shrink it."""
 
 
 class Recovery:
-    """The steps of one turn. The prompt stays in the history through all of them, and tools are not run again."""
+    """The steps of one turn. The prompt stays in the history throughout, and tools are not run again."""
 
-    def __init__(self, on: Compactable, compactor: Compactor, keeping: Keeping, limits: Limits) -> None:
+    def __init__(self, on: Compactable, compactor: Compactor, files: CompactionFiles, limits: Limits) -> None:
         self._on = on
         self._history = on.history
-        self._keeping = keeping
+        self._files = files
         self._compactor = compactor
         self._limits = limits
         self._steps = [self._compact, *([self._shrink] * len(BUFFERS)), self._emergency, self._clear, self._clear_all]
         self._named = on.history.governor.window
-        """The window as far as anybody named it, and below every refused size: smaller ones are tried in this turn."""
+        """The known window, below every refused size; smaller ones are tried in this turn only."""
         self._reported = self._named
         """The window before this turn's refusals, or the limit that one of them named."""
         self._shrunk = 0
@@ -52,10 +52,10 @@ class Recovery:
         self.begun = False
 
     async def next(self, found: Overflow | None, reply: str = "") -> str:
-        """Do the next thing that may help, and say what it was; empty when nothing is left to try.
+        """Take the next step that may help, and return what it was; empty if nothing is left to try.
 
-        Without figures it was we who found that even the prompt alone is too long: only clipping it may help, unless
-        it is too long for a window that was only guessed. `reply` is the beginning of the refusal, without keys.
+        Without `found`, even the prompt alone is too long by our own count: only clipping it may help, unless the
+        window was only guessed. `reply` is the start of the refusal, without keys.
         """
         self.begun = True
         if found is None and self._is_guessing:
@@ -77,12 +77,12 @@ class Recovery:
         return self._history.governor.window is not self._named
 
     def _can_clip(self) -> bool:
-        """Whether the prompt, or a result that goes with it, is longer than what an emergency leaves of it."""
+        """Whether the prompt or a result is longer than an emergency keeps."""
         messages = self._history.messages
         return any(a is not b for a, b in zip(messages, _clipped(messages), strict=True))
 
     def _learn(self, found: Overflow, reply: str) -> None:
-        """Take the provider's word for its limit, and for how many tokens the request had."""
+        """Learn the limit and the request's size from the refusal."""
         governor, asked = self._history.governor, self._history.asked
         usage = self._history.usage
         self._refused_tokens = usage.current_tokens if usage else governor.window.tokens
@@ -94,13 +94,13 @@ class Recovery:
             self._named = self._reported = Window(tokens=limit, known=True)
             governor.use_window(self._named)
         elif limit and limit < governor.window.tokens and found.requested_tokens:
-            # Longer requests were answered before, so this is not kept; as the reply names both sizes, it is tried.
+            # Longer requests were answered before, so it is not stored; as the reply names both sizes, it is tried.
             governor.use_window(Window(tokens=limit, known=False))
         elif not limit and not self._carries_files():
             self._avoid(self._refused_tokens)
 
     def _avoid(self, refused_tokens: int) -> None:
-        """Send no request of a refused size again, and try one well below it."""
+        """Send no request of a refused size again; try one well below it."""
         governor = self._history.governor
         tokens = self._limits.refused(self._history.asked, refused_tokens)
         if tokens is None:
@@ -111,13 +111,13 @@ class Recovery:
             governor.use_window(Window(tokens=tokens, known=False))
 
     def _carries_files(self) -> bool:
-        """Whether a request may have been refused for the bytes of its files, not for its tokens."""
+        """Whether a request may have been refused for the size of its files, not for its tokens."""
         parts = (part for message in self._history.messages for part in message.parts)
         contents = (part.content for part in parts if isinstance(part, UserPromptPart | ToolReturnPart))
         return any(isinstance(each, BinaryContent) for content in contents for each in _items(content))
 
     async def _compact(self) -> str:
-        """Compact once. What it leaves is a share of the window: under a very small guess it would lose nearly all."""
+        """Compact once. It keeps a share of the window: with a very small guess, it would lose nearly everything."""
         if self._compactor.running and await self._compactor.catch_up(self._history):
             return "compacted"
         governor = self._history.governor
@@ -133,7 +133,7 @@ class Recovery:
         return "compacted" if done.success else ""
 
     async def _shrink(self) -> str:
-        """A smaller budget for this session: the truncator keeps within it."""
+        """Assume a smaller window; the truncator fits requests into it."""
         governor = self._history.governor
         buffer = BUFFERS[self._shrunk]
         self._shrunk += 1
@@ -144,7 +144,7 @@ class Recovery:
         return f"trying with at most {tokens:,} tokens"
 
     async def _emergency(self) -> str:
-        """The last turns only, their texts and results clipped; what leaves goes into a summary and the memory."""
+        """Keep only the last turns, with texts and results clipped; the rest goes into a summary and the memory."""
         history = self._history
         measured = await history.measure()
         if not measured.live:
@@ -161,10 +161,10 @@ class Recovery:
             )
         )
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS).text
-        await self._keeping.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
-        places = _kept_in_an_emergency(measured)
-        kept = _clipped([measured.live[index] for index in places])
-        pins = [message for message, index in zip(kept, places, strict=True) if index in measured.pinned]
+        await self._files.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
+        indexes = _kept_in_an_emergency(measured)
+        kept = _clipped([measured.live[index] for index in indexes])
+        pins = [message for message, index in zip(kept, indexes, strict=True) if index in measured.pinned]
         leaving = {entry.ref for entry in entries}
         after = await history.measure_as(kept, pins, leaving=leaving)
         pre, post = before.current_tokens, after.reading.current_tokens
@@ -188,33 +188,33 @@ class Recovery:
             waited_ms=since(began),
             agent=history.agent,
         )
-        fact = await self._keeping.with_checkpoint(fact)
+        fact = await self._files.with_checkpoint(fact)
         (done,) = await history.recorder.record(fact)
-        # What was pinned is a copy now, and stays pinned.
-        copies = tuple((done.seq or 0, n) for n, index in enumerate(places) if index in measured.pinned)
+        # Pinned messages are copies now, and stay pinned.
+        copies = tuple((done.seq or 0, n) for n, index in enumerate(indexes) if index in measured.pinned)
         if copies and not history.agent:
             await history.recorder.record(Pin(messages=copies))
         return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
     async def _clear(self) -> str:
-        """Nothing but system messages, summaries, what is pinned, and the latest prompt."""
-        standing = [index for index, message in enumerate(self._history.messages) if is_replacement(message)]
-        return await self._clear_but(standing, "cleared the context, but for the summary and the prompt")
+        """Keep only system messages, summaries, pinned messages and the latest prompt."""
+        summaries = [index for index, message in enumerate(self._history.messages) if is_replacement(message)]
+        return await self._clear_except(summaries, "cleared the context, but for the summary and the prompt")
 
     async def _clear_all(self) -> str:
-        """Nothing but system messages, what is pinned and the latest prompt."""
-        return await self._clear_but([], "cleared the context, but for the prompt")
+        """Keep only system messages, pinned messages and the latest prompt."""
+        return await self._clear_except([], "cleared the context, but for the prompt")
 
-    async def _clear_but(self, kept_too: Sequence[int], told: str) -> str:
+    async def _clear_except(self, keep: Sequence[int], outcome: str) -> str:
         messages, state = self._history.messages, self._history.state
         history = state.history
         pinned = [index for index, entry in enumerate(history) if entry.ref in state.pins]
-        kept = {*kept_too, *(near for pin in pinned for near in step_around(messages, pin))}
-        if (place := latest_prompt(messages)) is not None:
-            kept.add(place)
+        kept = {*keep, *(near for pin in pinned for near in step_around(messages, pin))}
+        if (prompt := latest_prompt(messages)) is not None:
+            kept.add(prompt)
         if not kept:
             return ""
-        # System messages are never removed (I2); of a message that also says something else, only that part stays.
+        # System messages are never removed (I2); of a message with other parts, only the system part stays.
         system = [index for index, entry in enumerate(history) if index not in kept and has_system(entry.message)]
         parts = {index: system_only(history[index].message) for index in system}
         kept.update(index for index in system if parts[index] == history[index].message)
@@ -228,20 +228,20 @@ class Recovery:
             carried_at=sum(index < carried[0] for index in kept) if carried else 0,
         )
         await self._history.recorder.record(clear)
-        return told
+        return outcome
 
 
 class DelegatedRecovery(Recovery):
-    """The steps of a delegation: within a smaller budget its own steps are compressed, and in the end clipped. The
-    session's conversation, of which it sees a copy, stays as it is."""
+    """The steps of a delegation: its own steps are compacted into a smaller window, and finally clipped. The session's
+    conversation, of which it has a copy, is unchanged."""
 
-    def __init__(self, on: Compactable, compactor: Compactor, keeping: Keeping, limits: Limits) -> None:
-        super().__init__(on, compactor, keeping, limits)
+    def __init__(self, on: Compactable, compactor: Compactor, files: CompactionFiles, limits: Limits) -> None:
+        super().__init__(on, compactor, files, limits)
         self._steps = [*([self._shrink] * len(BUFFERS)), self._emergency]
 
 
 def _kept_in_an_emergency(measured: Measured) -> list[int]:
-    """The last turns, what is pinned, and the summaries that carry the user's rules."""
+    """The last turns, pinned messages, and the summaries that carry the user's rules."""
     live = measured.live
     starts = turn_starts(live)
     first = starts[-EMERGENCY_TURNS] if len(starts) > EMERGENCY_TURNS else 0

@@ -1,4 +1,4 @@
-"""What is asked of whoever summarises, and the floor that never fails (C14)."""
+"""Requests for summaries, and the offline fallback that never fails (C14)."""
 
 import asyncio
 import math
@@ -20,17 +20,17 @@ from co_tui.events.triggers import Trigger
 OFFLINE = "offline"
 LEAST_BUDGET_TOKENS = 120
 MOST_OF_HELD = 0.66
-"""Of what is summarised: a compaction leaves no more behind."""
+"""Share of the summarised tokens that a compaction may leave."""
 LEAST_LINES_TOKENS = 60
 WRITTEN_SHARE = 0.6
-"""Of what a summary may take, as much as this is for a model to write in; original lines take the rest."""
+"""Share of a summary's room that the model may write; original lines fill the rest."""
 ADDED = 0.12
-"""Of what a summary may take: so much a further one beside it."""
+"""Share of a summary's room for a further summary next to an earlier one."""
 
 
 @dataclass(slots=True)
 class Summary:
-    """What stands for the messages, who wrote it, and what it took."""
+    """The text that replaces the messages, and who wrote it."""
 
     text: str
     by: str
@@ -43,35 +43,35 @@ class Summary:
 
     @property
     def digest(self) -> Digest:
-        """As it stands in the history. Lines that the user edited are no longer the original ones."""
+        """As put into the history. Lines that the user edited are no longer original."""
         return Digest(self.text) if self.edited and self.by == OFFLINE else Digest(self.text, self.excerpts, self.words)
 
 
 @dataclass(slots=True)
 class SummaryRequest:
-    """A wish for a summary."""
+    """What to summarise, and within which limits."""
 
     messages: Sequence[ModelMessage]
     budget_tokens: int
     window_tokens: int
     ratio: float = 1.0
-    """Tokens of the model for each one we estimate."""
+    """The model's tokens for each one we estimate."""
     user_words: bool = True
-    """False when the user's own words stand beside the summary."""
+    """False if the user's messages are kept next to the summary."""
     focus: str = ""
     bill: WrittenSummary = field(default_factory=WrittenSummary)
-    """Counts what was asked of a model, also when its summary is not used or never ends."""
+    """Counts the model requests, also if the summary is not used or never completes."""
     fallback: SummaryFallback = SummaryFallback.OFFLINE
     background: str = ""
-    """What the assistant is told to be, so that its notes keep what matters for that."""
+    """The assistant's role, so that the summary keeps what matters for it."""
     sources: Sources | None = None
-    """What excerpts can be taken from; without it, the messages alone."""
+    """What to take excerpts from; None for the messages alone."""
     standing: str = ""
-    """Earlier summaries that stay as they are."""
+    """Earlier summaries that stay."""
     room_tokens: int = 0
-    """With this much in all, original lines stand beside what a model writes; 0 leaves it alone."""
+    """Room for the model's text and original lines together; 0 for no original lines."""
     most_tokens: float = math.inf
-    """A longer one would not be used."""
+    """A longer summary would not be used."""
 
     @property
     def held_tokens(self) -> float:
@@ -87,7 +87,8 @@ def request_for(
     standing: str = "",
     most_tokens: float = math.inf,
 ) -> SummaryRequest:
-    """What the policy leaves for a summary of these messages, beside the user's own words; `most_tokens` for both."""
+    """The request for a summary of these messages, with the room the policy leaves next to the user's own messages;
+    `most_tokens` limits both."""
     messages = messages[-governor.policy.considered_messages :]
     words = governor.user_messages_for(messages, governor.form_of(trigger), most_tokens)
     taken = governor.meter.ratio * user_messages.quoted_tokens(words) if words else 0
@@ -110,16 +111,16 @@ def request_for(
     )
 
 
-async def fallen_back(request: SummaryRequest, *, note: str = "") -> Summary:
-    """As the policy says when no model can: an extractive summary, or none at all."""
+async def fallback_summary(request: SummaryRequest, *, note: str = "") -> Summary:
+    """The policy's fallback if no model can summarise: an extractive summary, or none."""
     if request.fallback is not SummaryFallback.OFFLINE:
         return Summary("", "", note=note)
-    # Beside the loop, since a long conversation takes a moment.
+    # In a thread, since a long conversation takes a moment.
     return replace(await asyncio.to_thread(offline, request), note=note)
 
 
-def lines_beside(request: SummaryRequest, text: str) -> Excerpts:
-    """Original lines with what matters most of all that a model's summary left out, in the room it left."""
+def original_lines(request: SummaryRequest, text: str) -> Excerpts:
+    """The most important original lines that a model's summary left out, in the remaining room."""
     room = request.room_tokens / request.ratio - estimate_text(text)
     if request.sources is None or room < LEAST_LINES_TOKENS:
         return NO_EXCERPTS

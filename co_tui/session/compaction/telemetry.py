@@ -1,4 +1,4 @@
-"""Compactions as OpenTelemetry spans, for those who ask for them. Numbers and names only, never what was said."""
+"""Compactions as OpenTelemetry spans, off by default. Only numbers and names, never message content."""
 
 import re
 import time
@@ -33,7 +33,7 @@ NAMES: Final = frozenset(
         "cancelled",
     )
 )
-"""All that is ever told; each is sent as `co_tui.NAME`."""
+"""The only attributes ever sent, each as `co_tui.NAME`."""
 NAME_CHARS = 200
 EXPORT_TIMEOUT_S = 3
 
@@ -41,44 +41,45 @@ _provider: "TracerProvider | None" = None
 
 
 class CompactionSpan:
-    """One compaction under way; without telemetry, nothing at all."""
+    """The span of one compaction; does nothing without telemetry."""
 
     def __init__(self, span: "Span | None" = None) -> None:
         self._span = span
         self._began = time.monotonic()
 
     def end(self, attributes: Mapping[str, object], error: str = "") -> None:
-        """Tell how it ended; only the first end counts. `error` is a kind of failure: a sentence is not sent."""
+        """Report the end; only the first call counts. `error` is a kind of failure, never a sentence."""
         span, self._span = self._span, None
         if span is None:
             return
         taken = {"duration_ms": round((time.monotonic() - self._began) * 1000)}
-        told = _told({**taken, **attributes})
-        span.set_attributes(told)
-        span.add_event(f"{NAME}_complete", told)
+        sent = _sendable({**taken, **attributes})
+        span.set_attributes(sent)
+        span.add_event(f"{NAME}_complete", sent)
         if error:
             _fail(span, error)
         span.end()
 
 
 def start(trigger: str, attributes: Mapping[str, object]) -> CompactionSpan:
-    """Open the span of a compaction. Of the attributes those in `NAMES` are sent, and no others."""
+    """Open the span of a compaction. Only attributes in `NAMES` are sent."""
     if _provider is None:
         return CompactionSpan()
-    told = _told({**attributes, "trigger": trigger})
-    span = _provider.get_tracer("co_tui").start_span(NAME, attributes=told)
-    span.add_event(f"{NAME}_start", told)
+    sent = _sendable({**attributes, "trigger": trigger})
+    span = _provider.get_tracer("co_tui").start_span(NAME, attributes=sent)
+    span.add_event(f"{NAME}_start", sent)
     return CompactionSpan(span)
 
 
 def use(provider: "TracerProvider | None") -> None:
-    """Send spans there, or nowhere. It stays ours: other libraries would send whole conversations to a global one."""
+    """Send spans to a provider, or nowhere. It is not the global one: other libraries would send whole
+    conversations."""
     global _provider
     _provider = provider
 
 
 def configure(setting: str) -> str:
-    """Follow the setting: `off`, or a collector's address. Answers with what is wrong, empty when nothing is."""
+    """Apply the setting: `off`, or a collector's address. Returns what is wrong, or an empty text."""
     use(None)
     if setting == OFF:
         return ""
@@ -89,13 +90,13 @@ def configure(setting: str) -> str:
     except ImportError:
         return (
             "Telemetry is off: it needs the packages opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http. "
-            "Install them beside co-tui, or set telemetry to off."
+            "Install them along with co-tui, or set telemetry to off."
         )
     return ""
 
 
 def _endpoint(setting: str) -> str:
-    """Where spans go; raises ValueError for what is no address. A bare host gets the usual path."""
+    """The collector's URL; raises ValueError for an invalid one. A bare host gets the usual path."""
     address = urlsplit(setting)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise ValueError(setting)
@@ -103,21 +104,21 @@ def _endpoint(setting: str) -> str:
 
 
 def _exporting(address: str) -> "TracerProvider":
-    """A provider that sends to the address from a thread of its own; raises ImportError without the packages."""
-    # By name: neither package comes with co-tui.
+    """A provider that sends from its own thread; raises ImportError without the packages."""
+    # Imported by name: co-tui installs neither package.
     sdk: Any = import_module("opentelemetry.sdk.trace")
     export: Any = import_module("opentelemetry.sdk.trace.export")
     resources: Any = import_module("opentelemetry.sdk.resources")
     otlp: Any = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
-    _hush()
+    _silence_logger()
     exporter = otlp.OTLPSpanExporter(endpoint=address, timeout=EXPORT_TIMEOUT_S)
     provider: TracerProvider = sdk.TracerProvider(resource=resources.Resource({"service.name": "co-tui"}))
-    # The interface, which comes with the library, does not name what only the SDK's provider has.
+    # The API's interface lacks what only the SDK's provider has.
     provider.add_span_processor(export.BatchSpanProcessor(exporter))  # type: ignore[attr-defined]
     return provider
 
 
-def _hush() -> None:
+def _silence_logger() -> None:
     """A collector that is down must not write over the screen."""
     import logging
 
@@ -126,12 +127,12 @@ def _hush() -> None:
     logger.propagate = False
 
 
-def _told(attributes: Mapping[str, object]) -> dict[str, str | int | float]:
-    told: dict[str, str | int | float] = {}
+def _sendable(attributes: Mapping[str, object]) -> dict[str, str | int | float]:
+    sent: dict[str, str | int | float] = {}
     for name, value in attributes.items():
         if name in NAMES and isinstance(value, str | int | float):
-            told[f"co_tui.{name}"] = one_line(value, NAME_CHARS) if isinstance(value, str) else value
-    return told
+            sent[f"co_tui.{name}"] = one_line(value, NAME_CHARS) if isinstance(value, str) else value
+    return sent
 
 
 def _fail(span: "Span", error: str) -> None:

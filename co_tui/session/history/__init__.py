@@ -1,1 +1,1 @@
-"""The history as one model gets it, measured and changed."""
+"""The history as one model gets it: measured, fitted and edited."""

@@ -32,7 +32,7 @@ from co_tui.session.history.next_request import (
     ref_of,
     request_source,
 )
-from co_tui.session.history.whole_transcript import SaidBefore
+from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
 from co_tui.session.state.session_state import Delegation, Entry, SessionState, characters_in
@@ -40,8 +40,8 @@ from co_tui.session.state.session_state import Delegation, Entry, SessionState, 
 T = TypeVar("T")
 
 
-class Beside(Protocol):
-    """Runs what takes a while where it does not hold the loop up."""
+class RunInThread(Protocol):
+    """Runs slow work without blocking the event loop."""
 
     async def __call__(self, work: Callable[..., T], /, *args: Any) -> T: ...
 
@@ -52,27 +52,27 @@ class CountTokens(Protocol):
     async def __call__(self, text: str, /) -> int | None: ...
 
 
-class Foresee(Protocol):
-    """What goes with the next turn under a policy, after what went with the last; `leaving_chars` when by then so much
-    has left the history."""
+class PredictScaffold(Protocol):
+    """Predicts the scaffold of the next turn under a policy from the last one sent; `leaving_chars` is how much will
+    have left the history by then."""
 
     def __call__(self, sent: Scaffold, /, *, policy: Policy, leaving_chars: int) -> Scaffold: ...
 
 
 class OnAnswered(Protocol):
-    """Learns the length of an answered request: `counted` by its provider, else by our own estimate."""
+    """Gets the length of an answered request: `counted` by its provider, else our estimate."""
 
     def __call__(self, tokens: int, /, *, counted: bool) -> None: ...
 
 
-class KeepForeseen(Protocol):
-    """Keeps what will go with the next request, for whoever looks at it later."""
+class KeepScaffold(Protocol):
+    """Stores the scaffold of the next request."""
 
     async def __call__(self, scaffold: Scaffold, /) -> None: ...
 
 
 class GovernedHistory:
-    """One for each model and policy a session has had; a turn keeps the one it began with."""
+    """One for each combination of model and policy in a session; a turn keeps the one it started with."""
 
     def __init__(
         self,
@@ -83,32 +83,32 @@ class GovernedHistory:
         *,
         agent: str = "",
         instructions: str = "",
-        beside: Beside = asyncio.to_thread,
-        said_before: SaidBefore | None = None,
+        run_in_thread: RunInThread = asyncio.to_thread,
+        whole_transcript: WholeTranscript | None = None,
     ) -> None:
-        """`said_before` may be shared by several that follow the same conversation."""
+        """`whole_transcript` may be shared by several histories of the same conversation."""
         self.recorder = recorder
         self.governor = governor
         self.agent = agent
-        """Empty for the session's own; else the delegation whose history it is."""
+        """Empty for the session's own history; else the delegation it belongs to."""
         self.asked = asked
-        """Whom the model is asked of, for words about failures."""
+        """The model and its address, for error messages."""
         self.in_turn = False
-        """Whether a turn is under way: then the history is rewritten only between two requests."""
-        self.foresee: Foresee = lambda sent, policy, leaving_chars: sent
-        self.keep_foreseen: KeepForeseen | None = None
+        """Whether a turn is running: then the history is rewritten only between two requests."""
+        self.predict: PredictScaffold = lambda sent, policy, leaving_chars: sent
+        self.keep_scaffold: KeepScaffold | None = None
         self.on_answered: OnAnswered | None = None
-        """Called for each request that was answered in full."""
+        """Called for each request that was fully answered."""
         self.parsed = parsed
-        """The messages of the log, as the library has them."""
-        self._said_before = said_before or SaidBefore(parsed)
+        """The log's messages as the library's objects."""
+        self._said_before = whole_transcript or WholeTranscript(parsed)
         self._noted: tuple[Recollection, object, Note | None] | None = None
-        self._beside = beside
+        self._run_in_thread = run_in_thread
         self._measuring = asyncio.Lock()
-        # Go on counting from what the log knows of this model.
+        # Continue counting from what the log knows about this model.
         known = governor.meter.restore(self.state.learnt.get(asked.model, {}))
         self.scaffold = replace(known, instructions=instructions)
-        """What went with the last request beside the conversation, as far as that is known."""
+        """The instructions and tools of the last request, if known."""
 
     @property
     def session_id(self) -> str:
@@ -153,43 +153,43 @@ class GovernedHistory:
     async def measure(self) -> Measured:
         """The log's own history after repair and tool outputs; the first time counts every message."""
         async with self._measuring:
-            of = self._requested_of()
+            of = self._request_source()
             return await self._measured(
                 of.messages, self.next_scaffold, lineage=of.entries.lineage, pinned=of.pinned, note=of.note
             )
 
     async def _measured(self, messages: Sequence[ModelMessage], scaffold: Scaffold, **more: Any) -> Measured:
         measuring = partial(measured_now, awaits_prompt=self.awaits_prompt, **more)
-        return await self._beside(measuring, self.governor, messages, scaffold)
+        return await self._run_in_thread(measuring, self.governor, messages, scaffold)
 
     async def next_request(self) -> NextRequest:
-        """What would be sent now. Nothing is told of it, and nothing changes by it."""
+        """What would be sent now. Logs and changes nothing."""
         async with self._measuring:
-            of, awaits_prompt = self._requested_of(), self.awaits_prompt
-            return await self._beside(next_request, self.governor, of, self.next_scaffold, awaits_prompt)
+            of, awaits_prompt = self._request_source(), self.awaits_prompt
+            return await self._run_in_thread(next_request, self.governor, of, self.next_scaffold, awaits_prompt)
 
     @property
     def next_scaffold(self) -> Scaffold:
-        """What will go with the next request, as far as it can be told before it."""
-        return self.foreseen()
+        """The predicted scaffold of the next request."""
+        return self.predicted_scaffold()
 
-    def foreseen(self, policy: Policy | None = None, *, leaving_chars: int = 0) -> Scaffold:
-        """The same under another policy, or once more has left the history; a turn keeps the tools it has."""
+    def predicted_scaffold(self, policy: Policy | None = None, *, leaving_chars: int = 0) -> Scaffold:
+        """The same under another policy, or after more has left the history; a running turn keeps its tools."""
         if not self.awaits_prompt:
             return self.scaffold
-        return self.foresee(self.scaffold, policy=policy or self.policy, leaving_chars=leaving_chars)
+        return self.predict(self.scaffold, policy=policy or self.policy, leaving_chars=leaving_chars)
 
     @property
     def awaits_prompt(self) -> bool:
-        """Whether somebody has to say something before the next request."""
+        """Whether the next request needs a prompt first."""
         return not self.in_turn and not self.agent and not self.state.pending
 
-    def _requested_of(self) -> RequestSource:
-        return request_source(self._kept, self.entries, self.messages, self.state.pins, self._note(self.entries))
+    def _request_source(self) -> RequestSource:
+        return request_source(self._own_state, self.entries, self.messages, self.state.pins, self._note(self.entries))
 
     def _note(self, entries: AppendOnly[Entry]) -> Note | None:
-        """What was recollected, and beside which message it stands."""
-        fact = self._kept.recollection
+        """What was recollected, and the message it goes with."""
+        fact = self._own_state.recollection
         if fact is None or not self.policy.recollection_share:
             return None
         if self._noted is None or self._noted[0] is not fact or self._noted[1] is not entries.lineage:
@@ -197,12 +197,12 @@ class GovernedHistory:
         return self._noted[2]
 
     @property
-    def _kept(self) -> SessionState | Delegation:
-        """Where what is recollected is kept."""
+    def _own_state(self) -> SessionState | Delegation:
+        """The session's state, or the delegation's."""
         return self.state if not self.agent else self.state.delegations.get(self.agent, Delegation())
 
     async def _recollected(self, measured: Measured, prepared: Prepared) -> Measured | None:
-        """Bring back what bears on the newest step of a request that is rewritten anyway; None when nothing does.
+        """Bring back what is relevant to the newest step of a request that is rewritten anyway; None if nothing is.
 
         A search without a result is logged too: a resumed session must not repeat it.
         """
@@ -211,14 +211,14 @@ class GovernedHistory:
         return await self.measure() if fact.note else None
 
     async def _recollection(self, measured: Measured, prepared: Prepared) -> Recollection:
-        """The lines that bear on the newest step, and the message they go with; no note when there are none."""
+        """The lines relevant to the newest step, and the message they go with; without a note if there are none."""
         nothing = Recollection(messages=(), note="", agent=self.agent)
         entries, left_out = self.entries, self._refs(measured, prepared.held.left_out)
         origin = measured.origins[-1] if measured.live else None
         if origin is None or isinstance(measured.live[-1], ModelResponse) or entries[origin].ref in left_out:
             return nothing
         sources = await self.sources_without(left_out)
-        found = await self._beside(self.governor.recollect, measured, prepared.reading, sources)
+        found = await self._run_in_thread(self.governor.recollect, measured, prepared.reading, sources)
         if not found.lines:
             return nothing
         note = f"{RECOLLECTED_FROM_EARLIER}\n{found.text}"
@@ -231,47 +231,44 @@ class GovernedHistory:
         )
 
     async def sources_without(self, gone: Collection[Ref]) -> Sources:
-        """What excerpts can be taken from when these messages leave the history."""
-        return await self._beside(self._said_before.sources, self.state, self.entries, gone, self.agent)
+        """The sources for excerpts once these messages leave the history."""
+        return await self._run_in_thread(self._said_before.sources, self.state, self.entries, gone, self.agent)
 
     async def measure_as(
         self, messages: Sequence[ModelMessage], pins: Collection[ModelMessage] = (), *, leaving: Collection[Ref] = ()
     ) -> Measured:
-        """What another history would take, with these of it pinned, once it is rewritten so that some messages of this
-        one have left it."""
+        """Measure another history, with some of its messages pinned, after `leaving` messages have left this one."""
         kept = {id(message) for message in pins}
-        pinned = [place for place, message in enumerate(messages) if id(message) in kept]
+        pinned = [index for index, message in enumerate(messages) if id(message) in kept]
         leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
         async with self._measuring:
-            return await self._measured(messages, self.foreseen(leaving_chars=leaving_chars), pinned=pinned)
+            return await self._measured(messages, self.predicted_scaffold(leaving_chars=leaving_chars), pinned=pinned)
 
     def changes_tools(self, leaving: Collection[Ref]) -> bool:
-        """Whether other tools go with the next request once these messages have left the history."""
+        """Whether the next request has other tools once these messages have left the history."""
         leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
-        return list(self.foreseen(leaving_chars=leaving_chars).tool_names) != list(self.scaffold.tool_names)
+        return list(self.predicted_scaffold(leaving_chars=leaving_chars).tool_names) != list(self.scaffold.tool_names)
 
-    def begins_as_sent(self, measured: Measured) -> int:
-        """How many messages, from the first on, were in the last answered request: up to the first that was put there
-        since."""
+    def sent_prefix_length(self, measured: Measured) -> int:
+        """How many messages, from the first on, were in the last answered request."""
         refs = [ref_of(self.entries, origin) for origin in measured.origins]
         reported = (ref for ref, each in zip(refs, measured.live, strict=True) if ref and is_reported(each))
         answered = max(reported, default=(0, 0))
         return next((index for index, ref in enumerate(refs) if ref and ref > answered), len(refs))
 
-    def begins_as_logged(self, measured: Measured) -> int:
-        """How many messages, from the first on, are sent as they are: up to the first that is left out or clipped, or
-        has a note beside it. A rewrite of the history ends that."""
-        held, note = held_of(self._kept, self.entries, measured), self._note(self.entries)
+    def verbatim_prefix_length(self, measured: Measured) -> int:
+        """How many messages, from the first on, are sent as logged: not left out, clipped or annotated."""
+        held, note = held_of(self._own_state, self.entries, measured), self._note(self.entries)
         noted = [index for index, origin in enumerate(measured.origins) if note and origin == note.message_index]
         clipped = [0] if held.clipped_chars else []
         return min([*noted, *held.left_out, *clipped], default=len(measured.origins))
 
     async def fit(self, measured: Measured) -> Prepared:
-        """The request to send: what does not fit is left out, and that and the usage are told."""
-        held = held_of(self._kept, self.entries, measured)
+        """The request to send: what does not fit is left out; logs that and the usage."""
+        held = held_of(self._own_state, self.entries, measured)
         prepared = await self._fitted(measured, held)
-        # The request begins differently from the one before, for another reason than what is recollected.
-        is_rewritten = self._kept.is_rewritten or prepared.held != held
+        # The request starts differently from the last one for a reason other than recollection.
+        is_rewritten = self._own_state.is_rewritten or prepared.held != held
         if self.policy.recollection_share and is_rewritten:
             noted = await self._recollected(measured, prepared)
             if noted is not None:
@@ -284,7 +281,7 @@ class GovernedHistory:
 
     async def _fitted(self, measured: Measured, held: Omitted) -> Prepared:
         async with self._measuring:
-            return await self._beside(self.governor.fit, measured, self.scaffold, held)
+            return await self._run_in_thread(self.governor.fit, measured, self.scaffold, held)
 
     def _refs(self, measured: Measured, indexes: Iterable[int]) -> frozenset[Ref]:
         origins = (measured.origins[index] for index in indexes)
@@ -310,7 +307,7 @@ class GovernedHistory:
         )
 
     async def count_exactly(self, count: CountTokens) -> None:
-        """What came since the last reply, by the model's own count where its server offers one."""
+        """Count the messages since the last reply with the model's own counter, if its server has one."""
         for message in reversed(self.messages):
             if isinstance(message, ModelResponse):
                 break
@@ -319,8 +316,8 @@ class GovernedHistory:
                 break
             self.governor.meter.set_exact(message, counted + MESSAGE_OVERHEAD_TOKENS)
 
-    async def heard(self, response: ModelResponse) -> None:
-        """Measure the context by what the provider counted for the reply to the request sent last."""
+    async def record_reply(self, response: ModelResponse) -> None:
+        """Measure the context by the provider's count for a reply, and log it."""
         governor = self.governor
         estimated = self.usage.current_tokens if self.usage else 0
         counted = governor.meter.reported(response)
@@ -329,22 +326,22 @@ class GovernedHistory:
         await self.report(governor.meter.read_reply(response, self.scaffold, governor.window), response)
 
     async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:
-        """A rewrite that is about to be logged, with what the history takes before and after."""
+        """A rewrite to log, with the history's size before and after."""
         before = (await self.measure()).reading.current_tokens
         gone = [n for n, entry in enumerate(self.entries) if entry.ref in fact.replaced]
         kept = [message for n, message in enumerate(self.messages) if n not in gone]
-        put = read_messages(fact.replacement)
+        added = read_messages(fact.replacement)
         pins = [
             message for entry, message in zip(self.entries, self.messages, strict=True) if entry.ref in self.state.pins
         ]
         after = await self.measure_as(
-            [*kept[: gone[0]], *put, *kept[gone[0] :]] if gone else kept, pins, leaving=fact.replaced
+            [*kept[: gone[0]], *added, *kept[gone[0] :]] if gone else kept, pins, leaving=fact.replaced
         )
         tokens = after.reading.current_tokens
         return fact.but(pre_tokens=before, post_tokens=tokens, tokens_removed=before - tokens)
 
     async def report(self, reading: Reading, response: ModelResponse | None = None) -> None:
-        """Log a measurement; with a response, what its provider reported and what it cost."""
+        """Log a measurement; with a response, also its provider's figures and its cost."""
         reported: dict[str, Any] = {}
         if response is not None and response.usage.input_tokens:
             usage = response.usage
@@ -361,27 +358,27 @@ class GovernedHistory:
         await self.recorder.record(fact)
 
     async def report_now(self) -> None:
-        """Measure what would be sent now, and log that."""
+        """Measure the next request, and log it."""
         await self.report((await self.next_request()).reading)
-        await self._keep_foreseen()
+        await self._keep_next_scaffold()
 
-    async def _keep_foreseen(self) -> None:
-        if self.keep_foreseen is not None:
-            await self.keep_foreseen(self.next_scaffold)
+    async def _keep_next_scaffold(self) -> None:
+        if self.keep_scaffold is not None:
+            await self.keep_scaffold(self.next_scaffold)
 
-    async def report_next(self) -> None:
-        """The same at the end of a turn, where the next request is not what was sent and answered: the results in it
-        are those of an earlier turn now."""
+    async def report_after_turn(self) -> None:
+        """The same at the end of a turn, if the next request differs from the last: the turn's tool results now count
+        as an earlier turn's."""
         if self.usage is None:
             return  # nothing was sent yet
         following = await self.next_request()
         is_known = self.governor.meter.is_known(following.messages) and self.next_scaffold is self.scaffold
         if not self.state.usage_holds or not is_known:
             await self.report(following.reading)
-            await self._keep_foreseen()
+            await self._keep_next_scaffold()
 
     def release_memory(self) -> None:
-        """Let go of all that is remembered of messages which are no longer in the history."""
+        """Release everything cached for messages that are no longer in the history."""
         self.recorder.release_memory()
         self.parsed.release(self.entries)
         self._said_before.forget()

@@ -1,32 +1,32 @@
-"""What people change in the history: clearing, undoing, going back, pinning, editing a summary."""
+"""The user's changes to the history: clear, undo, rewind, pin, edit a summary."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Pin, Ref, Rewind
 from co_tui.events.stored_messages import prompt_of
-from co_tui.session.compaction.compaction_files import Keeping
+from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.restoring import restoring
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 
 Settled = Callable[[str], AbstractAsyncContextManager[None]]
-"""Stops whatever works on the history, for a reason that is told: nothing is under way while it is rewritten. Without
-a reason, it goes on: nothing else is changed by hand meanwhile."""
+"""Keeps out other rewrites while the history is edited. With a reason, also stops all work on the history; the reason
+is logged."""
 StateAt = Callable[[int], Awaitable[SessionState]]
 """The state of the session at a seq."""
 
 
 class HistoryEditor:
-    """Each change is one event: the transcript keeps everything."""
+    """Logs each change as one event; the transcript keeps everything."""
 
     def __init__(
-        self, history: Callable[[], GovernedHistory], keeping: Keeping, settled: Settled, state_at: StateAt
+        self, history: Callable[[], GovernedHistory], files: CompactionFiles, settled: Settled, state_at: StateAt
     ) -> None:
-        """`history` is the conversation as its model gets it at that moment."""
+        """`history` returns the current history."""
         self._history = history
-        self._keeping = keeping
+        self._files = files
         self._settled = settled
         self._state_at = state_at
 
@@ -35,7 +35,7 @@ class HistoryEditor:
         return self._history().state
 
     async def restore(self) -> None:
-        """Begin with as much as the policy restores."""
+        """On resume, keep as much as the policy restores."""
         if (fact := restoring(self._state, self._history().policy)) is not None:
             await self._record(fact)
 
@@ -49,8 +49,8 @@ class HistoryEditor:
         async with self._settled("an earlier change was undone"):
             last = history_edits.undoable(self._state, seq)
             await self._record(history_edits.undone(self._state, last))
-            await self._keeping.align()
-            self._history().governor.suppress_at(len(self._state.history))  # it is not to be compacted again at once
+            await self._files.align()
+            self._history().governor.suppress_at(len(self._state.history))  # do not compact it again at once
         return last.event
 
     async def rewind(self, turn: int) -> str:
@@ -60,13 +60,13 @@ class HistoryEditor:
             then = await self._state_at(first.seq - 1)
             refs = tuple(entry.ref for entry in then.history)
             await self._record(Rewind(to_seq=first.seq - 1, history=refs))
-            await self._keeping.align()
+            await self._files.align()
         return prompt_of(first.message) or ""
 
     async def pin(self, refs: Sequence[Ref], pinned: bool) -> None:
-        """One that is in the history already disturbs nothing."""
-        comes_back = bool(history_edits.pinned(self._state, refs, pinned).history)
-        async with self._settled("a message was brought back" if comes_back else ""):
+        """A message still in the history is pinned without stopping any work."""
+        restores = bool(history_edits.pinned(self._state, refs, pinned).history)
+        async with self._settled("a message was brought back" if restores else ""):
             await self._record(history_edits.pinned(self._state, refs, pinned))
 
     async def edit_summary(self, seq: int, text: str) -> None:

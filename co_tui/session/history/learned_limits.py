@@ -1,4 +1,4 @@
-"""What is known of each model's window from its provider's refusals and answers, kept by model and endpoint."""
+"""What refusals and answers revealed about each model's window, stored by model and endpoint."""
 
 import contextlib
 import json
@@ -19,10 +19,10 @@ FILE_BYTES = 1_000_000
 MOST_MODELS = 200
 REPLY_CHARS = 200
 SMALLEST_TOKENS = 256
-"""No window is smaller: a lower limit is not kept."""
+"""No window is smaller: a lower limit is not stored."""
 LARGEST_TOKENS = 1_000_000_000
 CLOSE = 0.9
-"""When this share of a refused size was answered, nothing longer than what was answered is tried."""
+"""If a request of this share of a refused size was answered, nothing longer than that is tried."""
 NOTICEABLE = 1.02
 """Growth of the longest answered request that is worth a write."""
 REFUSED_FOR_S = 7 * 24 * 3600.0
@@ -31,12 +31,12 @@ REFUSED_FOR_S = 7 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What one model's provider has shown. Sizes in tokens; 0 when unknown."""
+    """What one model's provider revealed. Sizes in tokens; 0 if unknown."""
 
     limit_tokens: int = 0
     """Named in a refusal."""
     reply: str = ""
-    """The beginning of that refusal, without keys."""
+    """The start of that refusal, without keys."""
     refused_tokens: int = 0
     """The shortest request that was refused without a named limit."""
     refused_at: float = 0.0
@@ -65,20 +65,20 @@ UNKNOWN = Learned()
 
 
 class Limits:
-    """Reads the file each time, since other processes learn, too. What cannot be written is kept in the process."""
+    """Reads the file each time, since other processes write it, too. What cannot be written is kept in memory."""
 
     def __init__(self, file: Path, *, writes: bool = True) -> None:
         self._file = file
         self._writes = writes
         self._unwritten: dict[str, Learned] = {}
         self._unconfirmed: dict[str, int] = {}
-        """Sizes that were refused, until a shorter request is answered: then it was the length."""
+        """Refused sizes, until a shorter request is answered, which confirms that length was the reason."""
 
     def known(self, asked: "RequestTarget") -> Learned:
         return self._of(_name(asked))
 
     def longest_to_send(self, asked: "RequestTarget") -> int | None:
-        """The longest request that refusals leave room for, those of this turn included; None without any."""
+        """The longest request that past refusals allow, including this turn's; None without refusals."""
         name, known = _name(asked), self.known(asked)
         refused = min(filter(None, (known.refused_tokens, self._unconfirmed.get(name))), default=0)
         bounds = (known.limit_tokens, replace(known, refused_tokens=refused).most_tokens)
@@ -90,7 +90,7 @@ class Limits:
         return {name: each for name, each in (found | self._unwritten).items() if each != UNKNOWN}
 
     def learn(self, asked: "RequestTarget", tokens: int, reply: str = "") -> bool:
-        """Keep a limit that a refusal named, unless the model has answered longer requests; whether it holds now."""
+        """Store a limit that a refusal named, unless the model answered longer requests; whether it applies."""
         name, known = _name(asked), self.known(asked)
         if not max(SMALLEST_TOKENS, known.answered_tokens) <= tokens <= LARGEST_TOKENS:
             return False
@@ -99,8 +99,8 @@ class Limits:
         return True
 
     def refused(self, asked: "RequestTarget", tokens: int) -> int | None:
-        """A request was refused without a named limit. Returns the longest to try next; None when longer ones were
-        answered, so that the refusal says nothing about the window. Kept once a shorter request is answered."""
+        """A request was refused without a named limit. Returns the longest to try next; None if longer ones were
+        answered, so that the refusal says nothing about the window. Stored once a shorter request is answered."""
         name, known = _name(asked), self.known(asked)
         if tokens <= max(SMALLEST_TOKENS, known.longest_tokens):
             return None
@@ -109,8 +109,8 @@ class Limits:
         return replace(known, refused_tokens=shortest).most_tokens
 
     def answered(self, asked: "RequestTarget", tokens: int, *, counted: bool = True) -> None:
-        """A request of this length was answered: refused sizes up to it are lifted, and named limits below it when
-        its provider `counted` it."""
+        """A request of this length was answered: drop refused sizes up to it, and named limits below it if its provider
+        `counted` it."""
         name, known = _name(asked), self.known(asked)
         now, tokens = known, min(tokens, LARGEST_TOKENS)
         if counted and tokens > known.limit_tokens:
@@ -126,12 +126,12 @@ class Limits:
             self._put(name, now)
 
     def forget(self) -> None:
-        """Forget all that was learned. Raises OSError when the file cannot be removed."""
+        """Forget everything. Raises OSError if the file cannot be removed."""
         self.forget_unwritten()
         self._file.unlink(missing_ok=True)
 
     def forget_unwritten(self) -> None:
-        """Forget what is kept in the process only."""
+        """Forget what is only in memory."""
         self._unwritten.clear()
         self._unconfirmed.clear()
 
@@ -140,7 +140,7 @@ class Limits:
 
     def _put(self, name: str, learned: Learned) -> None:
         if self._writes:
-            # Another process may write at the same moment; what is lost is learned again.
+            # Another process may write at the same time; what is lost is learned again.
             with contextlib.suppress(OSError):
                 others = {key: entry for key, entry in self._read().items() if key != name}
                 kept = dict([*others.items(), (name, asdict(learned))][-MOST_MODELS:])
@@ -158,7 +158,7 @@ class Limits:
 
 
 def forget_limits(state: Path) -> str:
-    """Forget what was learned of all models' windows; returns what to add to a report about it."""
+    """Forget what was learned about all models' windows; returns a sentence about it."""
     limits = Limits(state / LIMITS_FILE)
     if not limits.all():
         return ""
@@ -170,14 +170,14 @@ def forget_limits(state: Path) -> str:
 
 
 def _learned(entry: object) -> Learned:
-    """An entry of the file. Plain numbers, from before replies were kept with them, are not trusted."""
+    """Parse an entry of the file. Plain numbers, from versions that stored no reply, are not trusted."""
     if not isinstance(entry, Mapping):
         return UNKNOWN
     values: dict[str, Any] = {}
     for field in fields(Learned):
         value, default = entry.get(field.name), getattr(UNKNOWN, field.name)
-        is_sound = isinstance(value, str) if default == "" else _is_count(value)
-        values[field.name] = type(default)(value) if is_sound else default
+        is_valid = isinstance(value, str) if default == "" else _is_count(value)
+        values[field.name] = type(default)(value) if is_valid else default
     learned = Learned(**values)
     if learned.limit_tokens < max(SMALLEST_TOKENS, learned.answered_tokens):
         learned = replace(learned, limit_tokens=0, reply="")

@@ -1,4 +1,4 @@
-"""What each model's tokens are worth in our estimates, learnt from what providers reported and kept."""
+"""Each model's token ratio to our estimates, learned from what providers report, and stored."""
 
 from pathlib import Path
 
@@ -9,18 +9,18 @@ NOTICEABLE = 0.01
 
 
 class Ratios:
-    """Model → tokens of its own for each one we estimate."""
+    """The model's tokens for each one we estimate, by model."""
 
     def __init__(self, file: Path) -> None:
         self._numbers = LearnedNumbers(file)
 
     def of(self, model: str) -> float | None:
-        """None until something was learnt."""
+        """None until something was learned."""
         value = self._numbers.get(model)
         low, high = RATIO_RANGE
         return value if value is not None and low < value < high else None
 
     def learn(self, model: str, ratio: float | None) -> None:
-        """None is nothing to learn from: a session too short to tell keeps what was known."""
+        """Store a ratio; None, from a session that was too short, changes nothing."""
         if ratio is not None and abs(ratio - (self.of(model) or 1.0)) >= NOTICEABLE:
             self._numbers.put(model, round(ratio, 4))

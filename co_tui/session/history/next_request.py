@@ -1,4 +1,4 @@
-"""The request that would be sent now: through the stages of a real one, with nothing told and nothing changed."""
+"""The request that would be sent now: through the same stages as a real one, but nothing is logged or changed."""
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -17,53 +17,53 @@ from co_tui.session.state.session_state import Delegation, Entry, SessionState
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 NEXT_PROMPT: Final = ModelRequest(parts=[UserPromptPart("", timestamp=_LONG_AGO)], timestamp=_LONG_AGO)
-"""Stands for what will be said: with it, the turn before is an earlier one. It is no part of what is shown."""
+"""Placeholder for the next prompt, so that the last turn counts as an earlier one. Never shown."""
 
 
 class RequestSource(NamedTuple):
-    """All that requests are made of: a history, and what was said about it."""
+    """What a request is made of: a history with its pins and notes."""
 
     messages: Sequence[ModelMessage]
     entries: AppendOnly[Entry]
     """The same by their identity in the log."""
     pinned: Collection[int]
     note: Note | None
-    kept: SessionState | Delegation
-    """Where it is kept what requests are sent without."""
+    owner: SessionState | Delegation
+    """Holds what requests are sent without."""
 
 
 class NextRequest(NamedTuple):
-    """What would be sent, but for the prompt that is still to come."""
+    """What would be sent, without the coming prompt."""
 
     measured: Measured
-    """With a place for that prompt at its end."""
+    """Ends with a placeholder for that prompt."""
     prepared: Prepared
     reading: Reading
     messages: Sequence[ModelMessage]
-    due: Plan | None
-    """What the policy would have summarised before it, or beside it."""
+    plan: Plan | None
+    """What the policy would summarise before the request, or in the background."""
 
 
 def request_source(
-    kept: SessionState | Delegation,
+    owner: SessionState | Delegation,
     entries: AppendOnly[Entry],
     messages: Sequence[ModelMessage],
     pins: Collection[Ref],
     note: Note | None,
 ) -> RequestSource:
     pinned = tuple(index for index, entry in enumerate(entries) if entry.ref in pins) if pins else ()
-    return RequestSource(messages, entries, pinned, note, kept)
+    return RequestSource(messages, entries, pinned, note, owner)
 
 
 def note_in(entries: Sequence[Entry], fact: Recollection) -> Note | None:
-    """What was recollected, beside the message it belongs to; None when that is gone."""
-    place = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].ref in fact.messages), None)
-    return Note(place, fact.note) if place is not None else None
+    """What was recollected, with the message it belongs to; None if that is gone."""
+    index = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].ref in fact.messages), None)
+    return Note(index, fact.note) if index is not None else None
 
 
-def held_of(kept: SessionState | Delegation, entries: Sequence[Entry], measured: Measured) -> Omitted:
-    """What requests are sent without since the history was rewritten, as indexes of what was measured."""
-    out = kept.held_out
+def held_of(owner: SessionState | Delegation, entries: Sequence[Entry], measured: Measured) -> Omitted:
+    """What requests are sent without since the last rewrite, as indexes into what was measured."""
+    out = owner.held_out
     if not out.left_out and not out.clipped_chars:
         return NOTHING_OMITTED
     refs = [ref_of(entries, origin) for origin in measured.origins]
@@ -73,12 +73,12 @@ def held_of(kept: SessionState | Delegation, entries: Sequence[Entry], measured:
 
 
 def is_reported(message: ModelMessage) -> bool:
-    """Whether it is a reply to a request, as its provider counted that."""
+    """Whether it is a reply whose provider counted its request."""
     return isinstance(message, ModelResponse) and bool(message.usage.input_tokens)
 
 
 def ref_of(entries: Sequence[Entry], origin: int | None) -> Ref | None:
-    """The identity of a measured message; None for what is not of the log."""
+    """The log identity of a measured message; None if it is not in the log."""
     return entries[origin].ref if origin is not None and origin < len(entries) else None
 
 
@@ -92,27 +92,27 @@ def measured_now(
     pinned: Collection[int] = (),
     note: Note | None = None,
 ) -> Measured:
-    """A history as it stands before the next request: while a prompt is still to come, all that was said is of an
-    earlier turn already, and as long as the gauge says."""
+    """Measure a history before the next request: if a prompt comes first, everything already counts as an earlier turn.
+    The gauge shows the same figures."""
     if not awaits_prompt:
         return governor.measure(messages, scaffold, lineage, pinned, note)
     measured = governor.measure(_with_prompt(messages), scaffold, lineage, pinned, note)
-    said = measured.request[:-1]
-    reading = _read(governor, said, scaffold, same=len(said))
-    return measured._replace(live=measured.live[:-1], origins=measured.origins[:-1], request=said, reading=reading)
+    request = measured.request[:-1]
+    reading = _read(governor, request, scaffold, same=len(request))
+    return measured._replace(live=measured.live[:-1], origins=measured.origins[:-1], request=request, reading=reading)
 
 
 def next_request(
-    governor: Governor, of: RequestSource, scaffold: Scaffold, awaits_prompt: bool, told: Reading | None = None
+    governor: Governor, of: RequestSource, scaffold: Scaffold, awaits_prompt: bool, known: Reading | None = None
 ) -> NextRequest:
-    """What does not fit is left out, unless a compaction comes first. `told` is how long it is, when that is known."""
+    """What does not fit is left out, unless a compaction comes first. `known` is its measurement, if there is one."""
     history = _with_prompt(of.messages) if awaits_prompt else of.messages
     measured = governor.measure(history, scaffold, of.entries.lineage, of.pinned, of.note)
-    due = _due(governor, measured._replace(reading=told or measured.reading))
-    held = held_of(of.kept, of.entries, measured)
-    prepared = governor.fit_unsent(measured, scaffold, held, shortens=due is None or not due.waits)
+    plan = _plan(governor, measured._replace(reading=known or measured.reading))
+    held = held_of(of.owner, of.entries, measured)
+    prepared = governor.fit_unsent(measured, scaffold, held, shortens=plan is None or not plan.waits)
     messages = prepared.messages[:-1] if awaits_prompt else prepared.messages
-    return NextRequest(measured, prepared, told or _read(governor, messages, scaffold), messages, due)
+    return NextRequest(measured, prepared, known or _read(governor, messages, scaffold), messages, plan)
 
 
 def _with_prompt(messages: Sequence[ModelMessage]) -> Joined[ModelMessage]:
@@ -120,12 +120,12 @@ def _with_prompt(messages: Sequence[ModelMessage]) -> Joined[ModelMessage]:
 
 
 def _read(governor: Governor, messages: Sequence[ModelMessage], scaffold: Scaffold, same: int = 0) -> Reading:
-    """What was answered last, in its provider's words, as it was told."""
+    """Measure messages; if they end with a reply, by its provider's count."""
     answered = bool(messages) and isinstance(messages[-1], ModelResponse)
     return governor.meter.read(messages, scaffold, governor.window, same=same, as_reported=answered)
 
 
-def _due(governor: Governor, measured: Measured) -> Plan | None:
-    """What the policy wants, as far as that is of use."""
-    due = governor.decide(measured)
-    return due if due is None or due.texts_only or not governor.is_fixed(measured) else None
+def _plan(governor: Governor, measured: Measured) -> Plan | None:
+    """What the policy asks for, if it would help."""
+    plan = governor.decide(measured)
+    return plan if plan is None or plan.texts_only or not governor.is_fixed(measured) else None

@@ -1,5 +1,4 @@
-"""What goes with every request beside the conversation, as it was sent last, or will be next: kept for whoever looks
-later."""
+"""The file with a session's scaffold: the instructions and tools of its last or next request, for later viewing."""
 
 import asyncio
 import contextlib
@@ -16,16 +15,17 @@ from co_tui.paths import read_small_text, write_atomically
 MOST_BYTES: Final = 16_000_000
 
 
-class SentBeside:
-    """One file of a session, written whenever its instructions or tools have changed."""
+class ScaffoldFile:
+    """Written whenever the session's instructions or tools change."""
 
     def __init__(self, folder: Path | None) -> None:
-        """`folder` is the session's own; None for one that leaves nothing behind."""
+        """`folder` is the session's own; None for a private session."""
         self._file = folder / "sent-beside.json" if folder is not None else None
         self._kept = ""
 
     async def keep(self, scaffold: Scaffold) -> None:
-        """Nothing of which only the figures are known. A file that cannot be written is no reason to disturb a turn."""
+        """Store a scaffold, unless only its figures are known. Write errors are ignored: they must not disturb a
+        turn."""
         if self._file is None or not scaffold.is_whole or (text := _as_text(scaffold)) == self._kept:
             return
         with contextlib.suppress(OSError, UnicodeEncodeError):
@@ -33,12 +33,12 @@ class SentBeside:
             self._kept = text
 
     async def carry(self, folder: Path) -> None:
-        """Give it to a fork, whose own folder that is: its next request has the same beside it."""
+        """Copy it into a fork's folder: its next request has the same scaffold."""
         if (kept := await asyncio.to_thread(self.read)) is not None:
-            await SentBeside(folder).keep(kept)
+            await ScaffoldFile(folder).keep(kept)
 
     def read(self) -> Scaffold | None:
-        """None when nothing was sent yet, or what is there cannot be read."""
+        """None if nothing was sent yet, or the file is invalid."""
         if self._file is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""What a session begins with when it is resumed: its exact history, or the texts of its last turns (S4). Pure."""
+"""The history after a resume: unchanged, or only the texts of the last turns (S4). Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -19,42 +19,42 @@ from co_tui.events.stored_messages import (
     prompt_of,
 )
 from co_tui.session.history.whole_transcript import originals
-from co_tui.session.state.history_edits import has_system, only_speaks, pair_around
+from co_tui.session.state.history_edits import has_system, is_final_reply, pair_around
 from co_tui.session.state.session_state import Entry, SessionState
 
 LEAST_RESTORED_TURNS: Final = 3
 RULES_ROOM_TOKENS: Final = 2_000
-"""Of this, the usual share is for standing rules."""
+"""Standing rules get their usual share of this."""
 OF_A_SUMMARY: Final = (SUMMARY, EXCERPTS, RULES, QUOTES, UNQUOTED)
 
 
 def restoring(state: SessionState, policy: Policy) -> Clear | None:
-    """How the history changes on resume; None when it stays as it is."""
-    if not policy.restores_texts_only or state.pending:  # a call that waits would be left behind
+    """How the history changes on resume; None if it stays the same."""
+    if not policy.restores_texts_only or state.pending:  # a call waiting for approval would be lost
         return None
     return restored(state, max(LEAST_RESTORED_TURNS, policy.agent_max_context_turns // 6))
 
 
 def restored(state: SessionState, turns: int) -> Clear | None:
-    """The last turns as their prompt and final reply, with system messages, what is pinned, standing rules and the
-    latest summary; None when that is the history already."""
+    """The prompt and final reply of the last turns, with system messages, pinned messages, standing rules and the
+    latest summary; None if that is the history already."""
     history = [entry.message for entry in state.history]
     recent = _turns(state.history)[-turns:]
     kept = {near for place in _pinned(state) for near in pair_around(history, place)}
     kept.update(place for place, message in enumerate(history) if has_system(message) or _stands_in(message))
     for own in recent:
         kept.add(own[0])
-        kept.update([place for place in own if only_speaks(history[place])][-1:])
+        kept.update([place for place in own if is_final_reply(history[place])][-1:])
     carried = [place for place in sorted(kept) if _holds_only_rules(history[place])]
     rules = _rules(state, [history[place] for place in sorted(kept) if place not in carried])
     if [*rules] == [rule for place in carried for rule in _metadata(history[place])[RULES]]:
-        rules = ()  # they are where they should be
+        rules = ()  # they are already in place
     else:
         kept.difference_update(carried)
     first = recent[0][0] if recent else len(history)
     made: list[Json] = [_rules_message(rules, history[first] if recent else {})] if rules else []
     removed = len(history) - len(kept)
-    if (holder := _summary_left_behind(history, kept)) is not None:
+    if (holder := _dropped_summary(history, kept)) is not None:
         is_free = recent and first not in _pinned(state)
         made.append(_with_summary_of(history[holder], history[first] if is_free else None, removed))
         kept.difference_update([first] if is_free else [])
@@ -70,8 +70,8 @@ def restored(state: SessionState, turns: int) -> Clear | None:
 
 
 def _turns(entries: Sequence[Entry]) -> list[list[int]]:
-    """The places of each turn, its prompt first. What stands for others, as a compaction left it, has no number:
-    there a prompt begins a turn."""
+    """The indexes of each turn, its prompt first. Replacements from a compaction have no turn number: there a prompt
+    starts a turn."""
     turns: list[list[int]] = []
     number = 0
     for place, entry in enumerate(entries):
@@ -85,7 +85,7 @@ def _turns(entries: Sequence[Entry]) -> list[list[int]]:
 
 
 def _rules(state: SessionState, kept: Iterable[Json]) -> tuple[str, ...]:
-    """The standing rules of the user that are not among the messages kept."""
+    """The user's standing rules that are not in the kept messages."""
     said = (entry.message for entry in originals(state, state.history) if _is_prompt(entry.message))
     carried = (rule for entry in state.history for rule in _metadata(entry.message).get(RULES, ()))
     found = dict.fromkeys((*carried, *user_messages.rules_in(prompt_of(message) or "" for message in said)))
@@ -99,14 +99,14 @@ def _rules_message(rules: tuple[str, ...], like: Json) -> Json:
     return _message(user_messages.as_sections(words), like, {REPLACES: 0, RULES: list(rules)})
 
 
-def _summary_left_behind(history: Sequence[Json], kept: Iterable[int]) -> int | None:
-    """The message with the latest summary, when that is not kept."""
+def _dropped_summary(history: Sequence[Json], kept: Iterable[int]) -> int | None:
+    """The message with the latest summary, if it is not kept."""
     holder = next((place for place in reversed(range(len(history))) if SUMMARY in _metadata(history[place])), None)
     return None if holder is None or holder in set(kept) else holder
 
 
 def _with_summary_of(holder: Json, prompt: Json | None, removed: int) -> Json:
-    """A prompt that the summary of another one joins; without a prompt, the summary alone."""
+    """A prompt with the summary of another message added; without a prompt, the summary alone."""
     notes = [part for part in holder["parts"] if _is_summary(part)]
     metadata = {key: value for key, value in _metadata(holder).items() if key in OF_A_SUMMARY}
     if prompt is None:

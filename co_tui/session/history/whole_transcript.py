@@ -1,4 +1,4 @@
-"""All that was said under a history, also what is no longer in it, and the ledger of its names."""
+"""All original messages behind a history, including those no longer in it, and the ledger of their names."""
 
 from collections.abc import Collection, Iterable, Sequence
 from threading import Lock
@@ -11,51 +11,51 @@ from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import Entry, SessionState, seq_of
 
 
-class SaidBefore:
-    """Follows one history; costs what was said since it was last looked at, unless that was taken back."""
+class WholeTranscript:
+    """Follows one history; each call costs only the messages added since the last, unless some were undone."""
 
     def __init__(self, parsed: ParsedMessages) -> None:
         self._parsed = parsed
-        self._heard: Sequence[Entry] = ()
+        self._known: Sequence[Entry] = ()
         self._ledger = Ledger()
         self._following = Lock()
 
     def sources(
         self, state: SessionState, history: AppendOnly[Entry], gone: Collection[Ref], agent: str = ""
     ) -> Sources:
-        """What was said under a history, and which of it is not in it, or goes."""
+        """The original messages, and which of them are not in the history or are in `gone`."""
         said = originals(state, history, agent)
         kept = {entry.ref for entry in history if entry.ref not in gone}
         out = frozenset(number for number, entry in enumerate(said) if entry.ref not in kept)
-        return Sources(self._followed(said), out)
+        return Sources(self._follow(said), out)
 
-    def _followed(self, said: Sequence[Entry]) -> Ledger:
+    def _follow(self, said: Sequence[Entry]) -> Ledger:
         with self._following:
             same = 0
-            for known, entry in zip(self._heard, said, strict=False):
+            for known, entry in zip(self._known, said, strict=False):
                 if known.ref != entry.ref:
                     break
                 same += 1
-            if same < len(self._heard):
+            if same < len(self._known):
                 same, self._ledger = 0, Ledger()
-            self._heard = said
+            self._known = said
             for message in self._parsed.read(said[same:]):
                 self._ledger.add(message)
             return self._ledger
 
     def refs(self, numbers: Iterable[int]) -> tuple[Ref, ...]:
-        """Which messages the ledger has under these numbers."""
+        """The messages with these numbers in the ledger."""
         with self._following:
-            return tuple(sorted({self._heard[number].ref for number in numbers if number < len(self._heard)}))
+            return tuple(sorted({self._known[number].ref for number in numbers if number < len(self._known)}))
 
     def forget(self) -> None:
-        """Let go of it all; it is heard again when somebody asks."""
+        """Release everything; the next call reads it again."""
         with self._following:
-            self._heard, self._ledger = (), Ledger()
+            self._known, self._ledger = (), Ledger()
 
 
 def originals(state: SessionState, history: AppendOnly[Entry], agent: str = "") -> list[Entry]:
-    """What was said under a history, in the order of the log: that which stands for others is taken apart."""
+    """The original messages behind a history, in log order: replacements are resolved to what they replaced."""
     refs = {entry.ref for entry in history}
     if agent:
         return [entry for entry in state.transcript if entry.agent == agent or entry.ref in refs]

@@ -28,34 +28,34 @@ _STAYS: Final = {
 
 
 class Fates:
-    """Of one request; each is worked out on its own."""
+    """The fates of one request's messages, each computed when asked for."""
 
     def __init__(self, governor: Governor, following: NextRequest) -> None:
         self._governor = governor
-        measured, self._due = following.measured, following.due
+        measured, self._plan = following.measured, following.plan
         # As lists, since each message is looked up.
         self._measured = measured._replace(live=list(measured.live), request=list(measured.request))
 
-    def of(self, place: int, sent: ModelMessage) -> Judgement:
-        """Of the message at a place of what was measured, which is sent as `sent`."""
-        live = self._measured.live[place]
-        goes = place in self._going
-        if place in self._measured.pinned:
+    def of(self, index: int, sent: ModelMessage) -> Judgement:
+        """The fate of the measured message at an index, which is sent as `sent`."""
+        live = self._measured.live[index]
+        goes = index in self._going
+        if index in self._measured.pinned:
             return Judgement(Fate.PINNED, "Every stage keeps it, for as long as it is pinned.")
-        if (smaller := self._made_smaller(place, live, sent)) is not None:
+        if (shortened := self._shortened(index, live, sent)) is not None:
             also = f" {self._when_summarised}" if goes else ""
-            return smaller._replace(why=smaller.why + also, goes_next=goes)
+            return shortened._replace(why=shortened.why + also, goes_next=goes)
         if goes:
             return Judgement(Fate.TO_BE_SUMMARISED, self._when_summarised, goes_next=True)
-        return Judgement(Fate.KEPT, self._why_kept(place, live))
+        return Judgement(Fate.KEPT, self._why_kept(index, live))
 
     @cached_property
     def _going(self) -> Collection[int]:
-        """What the compaction that is due replaces, else the one that comes next."""
-        live, due = self._measured.live, self._due
-        if due is not None and due.texts_only:
+        """What the compaction before this request replaces, else the next one."""
+        live, plan = self._measured.live, self._plan
+        if plan is not None and plan.texts_only:
             return set(difference(live, cuts.first_and_last_texts(live)).replaced)
-        cut = due.cut if due is not None else next_cut(self._governor.situation(self._measured))
+        cut = plan.cut if plan is not None else next_cut(self._governor.situation(self._measured))
         return set(cut.replaced) if cut is not None else ()
 
     @property
@@ -64,17 +64,19 @@ class Fates:
 
     @property
     def _when_summarised(self) -> str:
-        due = self._due
-        if due is None:
+        plan = self._plan
+        if plan is None:
             return "The next compaction summarises it."
-        if due.texts_only:
+        if plan.texts_only:
             return "Before the request is sent, only the first and last text of each turn is kept."
-        return "It is summarised before the request is sent." if due.waits else "It is summarised beside the next turn."
+        return (
+            "It is summarised before the request is sent." if plan.waits else "It is summarised beside the next turn."
+        )
 
-    def _made_smaller(self, place: int, live: ModelMessage, sent: ModelMessage) -> Judgement | None:
+    def _shortened(self, index: int, live: ModelMessage, sent: ModelMessage) -> Judgement | None:
         if sent is live:
             return None
-        before, after = self._measured.request[place], _result_chars(sent)
+        before, after = self._measured.request[index], _result_chars(sent)
         if sent is not before and (was := _result_chars(live)) > after:
             return Judgement(Fate.TRIMMED, f"It is clipped so that the request fits: {after:,} of {was:,} characters.")
         if before is live:
@@ -86,12 +88,12 @@ class Fates:
             return Judgement(Fate.TRIMMED, f"Its beginning and end stay: {chars}.")
         return Judgement(Fate.TRIMMED, f"Its beginning stays: {chars}.") if "trim" in stages else None
 
-    def _why_kept(self, place: int, live: ModelMessage) -> str:
+    def _why_kept(self, index: int, live: ModelMessage) -> str:
         if holds_system(live):
             return "System messages always stay."
-        if place == self._latest_prompt:
+        if index == self._latest_prompt:
             return "The prompt that is being answered always stays."
-        if place in self._beside_pins:
+        if index in self._near_pins:
             return "It belongs to a pinned message, and stays with it."
         if is_replacement(live) and (count := _metadata(live)[REPLACES]):
             return f"It stands for {count:,} earlier message{'' if count == 1 else 's'}."
@@ -102,9 +104,9 @@ class Fates:
         return latest_prompt(self._measured.live)
 
     @cached_property
-    def _beside_pins(self) -> Collection[int]:
+    def _near_pins(self) -> Collection[int]:
         live = self._measured.live
-        return {near for place in self._measured.pinned for near in step_around(live, place)}
+        return {near for pin in self._measured.pinned for near in step_around(live, pin)}
 
 
 def _metadata(message: ModelMessage) -> dict[str, object]:
@@ -112,5 +114,5 @@ def _metadata(message: ModelMessage) -> dict[str, object]:
 
 
 def _result_chars(message: ModelMessage) -> int:
-    """How long the tool results in it are."""
+    """The length of its tool results."""
     return sum(len(content_text(part.content)) for part in message.parts if isinstance(part, ToolReturnPart))

@@ -1,4 +1,4 @@
-"""When somebody last looked at a session's next request: what has left it since is news."""
+"""When the lens of a session was last viewed, so that it can show what has left the request since."""
 
 import contextlib
 import json
@@ -11,40 +11,40 @@ from co_tui.paths import read_small_text, write_atomically
 MOST_BYTES: Final = 4_000_000
 
 
-class LastLook(NamedTuple):
-    """The point of the log at which it was."""
+class LastView(NamedTuple):
+    """The state of the log and the request at that view."""
 
     seq: int = 0
     at: str = ""
-    """The time; empty when nobody has looked yet."""
-    smaller: frozenset[Ref] = frozenset()
-    """The messages that were not, or not whole, in the request then."""
+    """The time; empty if it was never viewed."""
+    shortened: frozenset[Ref] = frozenset()
+    """The messages that were left out or shortened in the request then."""
 
 
-NEVER_LOOKED: Final = LastLook()
+NEVER_VIEWED: Final = LastView()
 
 
-class LastLooks:
-    """One small file of a session, beside its log: looking changes nothing of the session itself."""
+class LastViewFile:
+    """A small file in the session's folder: viewing changes nothing in the session itself."""
 
     def __init__(self, folder: Path | None) -> None:
-        """`folder` is the session's own; None for one that leaves nothing behind."""
+        """`folder` is the session's own; None for a private session."""
         self._file = folder / "last-look.json" if folder is not None else None
 
-    def read(self) -> LastLook:
-        """What cannot be read was no look."""
+    def read(self) -> LastView:
+        """The last view; a file that cannot be read counts as never viewed."""
         if self._file is None:
-            return NEVER_LOOKED
+            return NEVER_VIEWED
         try:
             found = json.loads(read_small_text(self._file, MOST_BYTES))
-            return LastLook(int(found["seq"]), str(found["at"]), frozenset(map(_ref, found["smaller"])))
+            return LastView(int(found["seq"]), str(found["at"]), frozenset(map(_ref, found["smaller"])))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return NEVER_LOOKED
+            return NEVER_VIEWED
 
-    def write(self, look: LastLook) -> None:
-        """A look that cannot be remembered is no reason to complain."""
+    def write(self, view: LastView) -> None:
+        """Store a view; write errors are ignored."""
         if self._file is not None:
-            kept = {"seq": look.seq, "at": look.at, "smaller": sorted(look.smaller)}
+            kept = {"seq": view.seq, "at": view.at, "smaller": sorted(view.shortened)}
             with contextlib.suppress(OSError):
                 write_atomically(self._file, json.dumps(kept))
 

@@ -1,4 +1,4 @@
-"""What was in the context and is no longer sent: rewritten, left out because it does not fit, or made smaller."""
+"""What was in the context and is no longer sent: replaced, left out because it does not fit, or shortened."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,7 +9,7 @@ from co_tui.context.measure.count import estimate_message, system_tokens
 from co_tui.context.measure.meter import Meter
 from co_tui.events import Clear, CompactionComplete, Json
 from co_tui.session.history.next_request import NextRequest
-from co_tui.session.lens.last_viewed import LastLook
+from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import DOES_NOT_FIT, Fate, LeftMessage, LensMessage
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.released import opened
@@ -23,11 +23,11 @@ def left_messages(
     state: SessionState,
     following: NextRequest,
     rows: Sequence[LensMessage],
-    since: LastLook,
+    since: LastView,
     parsed: ParsedMessages,
     meter: Meter,
 ) -> list[LeftMessage]:
-    """What left since a look, in the order in which it was said, with where it is now."""
+    """What left since a view, in log order, and where it is now."""
 
     def tokens(message: Json) -> int:
         (read,) = read_messages([opened(message)])
@@ -36,8 +36,8 @@ def left_messages(
     found = {each.ref: each for rewrite in state.rewrites if rewrite.seq > since.seq for each in _rewritten(rewrite)}
     present = {entry.ref for entry in state.history}
     gone = [each._replace(tokens=tokens(each.message)) for ref, each in found.items() if ref not in present]
-    others = (*_left_out(state, following, tokens), *_made_smaller(state, rows, parsed, meter))
-    return sorted([*gone, *(each for each in others if each.ref not in since.smaller)], key=lambda each: each.ref)
+    others = (*_left_out(state, following, tokens), *_shortened(state, rows, parsed, meter))
+    return sorted([*gone, *(each for each in others if each.ref not in since.shortened)], key=lambda each: each.ref)
 
 
 def _rewritten(rewrite: Rewritten) -> Iterator[LeftMessage]:
@@ -61,23 +61,23 @@ def _checkpoint(rewrite: Rewritten) -> str:
 
 
 def _left_out(state: SessionState, following: NextRequest, tokens: _Tokens) -> Iterator[LeftMessage]:
-    for place in sorted(following.prepared.held.left_out):
-        origin = following.measured.origins[place]
+    for index in sorted(following.prepared.held.left_out):
+        origin = following.measured.origins[index]
         if origin is not None and origin < len(state.history):
             entry = state.history[origin]
             own = tokens(entry.message)
             yield LeftMessage(entry.ref, entry.turn, DOES_NOT_FIT, entry.message, f"event {entry.seq}", own)
 
 
-def _made_smaller(
+def _shortened(
     state: SessionState, rows: Sequence[LensMessage], parsed: ParsedMessages, meter: Meter
 ) -> Iterator[LeftMessage]:
-    """Results of which a part is not sent."""
-    smaller = {row.ref: row for row in rows if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)}
-    if not smaller:
+    """Results that are not sent in full."""
+    shortened = {row.ref: row for row in rows if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)}
+    if not shortened:
         return
     for entry, live in zip(state.history, parsed.messages(state.history), strict=True):
-        row = smaller.get(entry.ref)
+        row = shortened.get(entry.ref)
         if row is not None and row.message is not None:
             less = max(0, round(meter.tokens(live) - meter.tokens(row.message)))
             where = _artifact(live, parsed) if row.judgement.fate is Fate.ARCHIVED else ""

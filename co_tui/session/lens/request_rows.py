@@ -1,4 +1,4 @@
-"""The messages of a request as the lens shows them: who speaks, of what kind, how long, and what becomes of it."""
+"""The messages of a request as the lens shows them: role, kind, size, and what the policy does to each."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -13,7 +13,7 @@ from co_tui.context.measure.count import Reading
 from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_replacement
 from co_tui.events import Json, Ref
 from co_tui.events.stored_messages import COMMAND, REPLACES, pieces
-from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLook
+from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 
 DOES_NOT_FIT: Final = "does not fit"
 
@@ -47,31 +47,31 @@ class Fate(StrEnum):
 
 
 class Judgement(NamedTuple):
-    """The fate of a message, and a sentence of why."""
+    """The fate of a message, and why, as a sentence."""
 
     fate: Fate = Fate.KEPT
     why: str = ""
     goes_next: bool = False
-    """Whether the next compaction summarises it, whatever else is done to it now."""
+    """Whether the next compaction summarises it, in addition to its fate now."""
 
 
 class LensMessage(NamedTuple):
-    """One message of the next request; its text is made when somebody reads it."""
+    """One message of the next request; its text is built when read."""
 
     kind: Kind
     tokens: int
     judgement: Judgement
     message: ModelMessage | None = None
-    """None for what goes with every request: instructions and tools."""
+    """None for instructions and tools, which are part of every request."""
     given: str = ""
-    """The text of that."""
+    """The text of these."""
     ref: Ref | None = None
-    """Its identity in the log; None for what is not of the log."""
+    """Its identity in the log; None if it is not in the log."""
     turn: int = 0
     system_tokens: int = 0
-    """How many of its tokens are of system parts."""
+    """How many of its tokens are system parts."""
     stored: Json | None = None
-    """As the log has it, when it is sent so."""
+    """The logged message, if it is sent unchanged."""
 
     @property
     def role(self) -> str:
@@ -88,7 +88,7 @@ class LensMessage(NamedTuple):
 
     @property
     def beginning(self) -> str:
-        """The same with the name of its tool before it, for a line of a list."""
+        """The same after the name of its tool, for a line in a list."""
         return self.given if self.message is None else _named_text(self._as_json(self.message))
 
     def _as_json(self, message: ModelMessage) -> Json:
@@ -113,14 +113,14 @@ class LensMessage(NamedTuple):
 
 
 class LeftMessage(NamedTuple):
-    """A message that was in the context, and is not in the next request, or only in part."""
+    """A message that was in the context, and is not, or only partly, in the next request."""
 
     ref: Ref
     turn: int
     why: str
     message: Json
     where: str = ""
-    """Where all of it is now."""
+    """Where to find all of it."""
     tokens: int = 0
     """What is no longer sent."""
 
@@ -146,26 +146,28 @@ class Lens(NamedTuple):
     model: str
     reading: Reading
     messages: Sequence[LensMessage]
-    """All that takes room in it, in order; their tokens add up to the reading's."""
+    """Everything in it, in order; the tokens add up to the reading's."""
     left: Sequence[LeftMessage] = ()
-    """What is gone since somebody looked last."""
-    left_since: LastLook = NEVER_LOOKED
+    """What has left since the last view."""
+    left_since: LastView = NEVER_VIEWED
     seq: int = 0
-    """How far the log had come."""
+    """The last seq of the log."""
     due: str = ""
-    """What comes before it is sent, in a sentence; empty when it goes out as it is."""
+    """What happens before it is sent, as a sentence; empty if nothing does."""
     is_compacted_first: bool = False
-    """Whether a compaction is due."""
+    """Whether a compaction comes first."""
 
-    def as_looked_at(self, at: str) -> LastLook:
-        """What has left so far, for the next look."""
-        smaller = {row.ref for row in self.messages if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)}
+    def as_viewed(self, at: str) -> LastView:
+        """What has left so far, for the next view."""
+        shortened = {
+            row.ref for row in self.messages if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)
+        }
         out = {each.ref for each in self.left if each.why == DOES_NOT_FIT}
-        return LastLook(self.seq, at, self.left_since.smaller | smaller | out)
+        return LastView(self.seq, at, self.left_since.shortened | shortened | out)
 
     @property
     def tokens_by_kind(self) -> Mapping[Kind, int]:
-        """System and tools as the gauge has them; what is left is the conversation."""
+        """System and tools as in the gauge; the rest is the conversation."""
         found = dict.fromkeys(Kind, 0)
         for each in self.messages:
             found[Kind.SYSTEM] += each.system_tokens
@@ -217,7 +219,7 @@ def text_of(message: Json) -> str:
 
 
 def _named_text(message: Json) -> str:
-    """What was thought comes after what was said or called."""
+    """The text with tool names; thinking comes last."""
     found = sorted(pieces(message), key=lambda piece: piece[0] == "thinking")
     return "\n\n".join(_named(text, part) for _, text, part in found)
 
@@ -227,8 +229,8 @@ def _named(text: str, part: Json) -> str:
     return f"{name} {text}" if name else text
 
 
-def shared_out(total: int, weights: Sequence[float]) -> list[int]:
-    """The total in whole numbers, in proportion to the weights; they add up to it exactly."""
+def apportion(total: int, weights: Sequence[float]) -> list[int]:
+    """Split the total into whole numbers in proportion to the weights; they add up to it exactly."""
     whole = sum(weights)
     if whole <= 0:
         return [total, *[0] * (len(weights) - 1)] if weights else []

@@ -1,5 +1,5 @@
-"""Looking at the next request: what it is made from, and the lens that shows it. Pure: nobody is asked, nothing is
-written, and the conversation goes on undisturbed."""
+"""The lens on the next request: what it is made from, and what it shows. Pure: calls no model, writes nothing, and does
+not disturb the conversation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -18,9 +18,9 @@ from co_tui.events.stored_messages import RECOLLECTED
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.next_request import NextRequest, next_request, note_in, request_source
 from co_tui.session.lens.fates import Fates
-from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLook
+from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.lens.left_messages import left_messages
-from co_tui.session.lens.request_rows import Fate, Judgement, Kind, Lens, LensMessage, kind_of, shared_out
+from co_tui.session.lens.request_rows import Fate, Judgement, Kind, Lens, LensMessage, apportion, kind_of
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import archived
@@ -28,7 +28,7 @@ from co_tui.settings import Settings
 
 
 class LensSource(NamedTuple):
-    """All that the next request of a session is made from, apart from the session itself."""
+    """Everything the next request of a session is made from, detached from the session."""
 
     state: SessionState
     policy: Policy
@@ -38,15 +38,16 @@ class LensSource(NamedTuple):
     parsed: ParsedMessages
     scaffold: Scaffold
     awaits_prompt: bool = True
-    """Whether somebody has to say something before it; otherwise a turn is under way."""
+    """Whether a prompt comes first; otherwise a turn is running."""
     is_own: bool = True
-    """Whether the policy is the one that governs the session."""
+    """Whether the policy is the session's own."""
     suppressed_lengths: range = range(0)
-    """Histories so long are not compacted by themselves: that was not worth it, or not wanted."""
+    """History lengths at which automatic compaction is suppressed: the last attempt freed too little or was
+    declined."""
 
 
 def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = True) -> LensSource:
-    """Of a session that is open here; what is looked at is a copy, and may be looked at beside it."""
+    """The source for a session open in this process; a copy, which may be read in a thread."""
     return LensSource(
         history.state,
         policy_of(settings),
@@ -54,7 +55,7 @@ def source_of(history: GovernedHistory, settings: Settings, *, is_own: bool = Tr
         history.governor.window,
         history.governor.meter.copied(),
         history.parsed.copied(),
-        history.foreseen(policy_of(settings)),
+        history.predicted_scaffold(policy_of(settings)),
         history.awaits_prompt,
         is_own,
         history.governor.suppressed_lengths if is_own else range(0),
@@ -70,7 +71,7 @@ def stored_source(
     is_own: bool = True,
     in_turn: bool = False,
 ) -> LensSource:
-    """Of a stored session, by what its log tells. `ratio` is what was learnt of its model's tokens elsewhere."""
+    """The source for a stored session, from its log. `ratio` is its model's learned token ratio."""
     meter = Meter(ratio, provider=state.model.partition(":")[0])
     scaffold = meter.restore(state.learnt.get(state.model, {}))
     return LensSource(
@@ -95,8 +96,8 @@ def _window(state: SessionState, settings: Settings, recorded: Callable[[str], i
     return Window(tokens=tokens or FALLBACK_WINDOW_TOKENS, known=tokens is not None)
 
 
-def look(source: LensSource, since: LastLook = NEVER_LOOKED) -> Lens:
-    """The next request. What left the context since a look is listed, too; without one, all that ever left."""
+def read_lens(source: LensSource, since: LastView = NEVER_VIEWED) -> Lens:
+    """The next request, and what left the context since a view; without one, everything that ever left."""
     governor = Governor(
         source.policy,
         source.window,
@@ -108,7 +109,7 @@ def look(source: LensSource, since: LastLook = NEVER_LOOKED) -> Lens:
     recollection = state.recollection if source.policy.recollection_share else None
     note = note_in(state.history, recollection) if recollection is not None else None
     of = request_source(state, state.history, source.parsed.messages(state.history), state.pins, note)
-    following = next_request(governor, of, source.scaffold, source.awaits_prompt, _told(source))
+    following = next_request(governor, of, source.scaffold, source.awaits_prompt, _last_reading(source))
     fates, reading = Fates(governor, following), following.reading
     rows = list(_rows(source, governor, following, fates))
     return Lens(
@@ -119,13 +120,13 @@ def look(source: LensSource, since: LastLook = NEVER_LOOKED) -> Lens:
         left=left_messages(state, following, rows, since, source.parsed, governor.meter),
         left_since=since,
         seq=state.seq,
-        due=_due(following, fates),
-        is_compacted_first=following.due is not None,
+        due=_plan_sentence(following, fates),
+        is_compacted_first=following.plan is not None,
     )
 
 
-def _told(source: LensSource) -> Reading | None:
-    """What was told last, when nothing has changed since: the gauge shows the same."""
+def _last_reading(source: LensSource) -> Reading | None:
+    """The last measurement, if nothing has changed since: the gauge shows the same."""
     usage = source.state.usage
     if usage is None or not source.is_own or not source.state.usage_holds:
         return None
@@ -147,19 +148,19 @@ def reading_of(usage: UsageInfo) -> Reading:
 
 
 def _rows(source: LensSource, governor: Governor, following: NextRequest, fates: Fates) -> Iterator[LensMessage]:
-    """The messages, not yet with their tokens."""
+    """The messages, without their tokens yet."""
     entries, origins = source.state.history, list(following.measured.origins)
     messages = source.parsed.messages(entries)
-    places = governor.measured_indexes(following.messages, following.measured)
-    for place, message in zip(places, following.messages, strict=True):
-        origin = origins[place] if place is not None else None
-        if place is None or origin is None:
-            if source.awaits_prompt:  # while a turn runs, the answer is on its way
+    indexes = governor.measured_indexes(following.messages, following.measured)
+    for index, message in zip(indexes, following.messages, strict=True):
+        origin = origins[index] if index is not None else None
+        if index is None or origin is None:
+            if source.awaits_prompt:  # while a turn runs, the answer is still coming
                 yield LensMessage(
                     kind_of(message), 0, Judgement(Fate.KEPT, "It answers a call that was left open."), message
                 )
             continue
-        entry, fate = entries[origin], fates.of(place, message)
+        entry, fate = entries[origin], fates.of(index, message)
         if isinstance(message, ModelRequest) and RECOLLECTED in (message.metadata or {}):
             said, note = split_note(message)
             yield LensMessage(kind_of(said), 0, fate, said, "", entry.ref, entry.turn)
@@ -170,7 +171,7 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
 
 
 def _recollected(state: SessionState) -> str:
-    """What came back and from where."""
+    """What was recollected, and from where."""
     fact = state.recollection
     if fact is None:
         return ""
@@ -182,20 +183,20 @@ def _recollected(state: SessionState) -> str:
 
 
 def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:
-    """All that takes room, with its share of what was measured."""
+    """Everything in the request, with its share of the measured tokens."""
     given = _given(source, reading)
     messages = [row.message for row in rows if row.message is not None]
     of_system = [system_tokens(message) for message in messages]
     of_rest = [max(0.0, meter.tokens(m) - meter.ratio * n) for m, n in zip(messages, of_system, strict=True)]
-    system = shared_out(reading.system_tokens, [*(each.tokens for each in given), *of_system])
-    rest = shared_out(reading.conversation_tokens, of_rest)
-    beside = [
+    system = apportion(reading.system_tokens, [*(each.tokens for each in given), *of_system])
+    rest = apportion(reading.conversation_tokens, of_rest)
+    scaffold = [
         *(each._replace(tokens=own, system_tokens=own) for each, own in zip(given, system, strict=False)),
         LensMessage(Kind.TOOLS, reading.tool_definition_tokens, _ALWAYS, given=_tools_text(source.scaffold)),
     ]
     counted = zip(rows, system[len(given) :], rest, strict=True)
     return [
-        *(each for each in beside if each.tokens or each.given),
+        *(each for each in scaffold if each.tokens or each.given),
         *(row._replace(tokens=own + other, system_tokens=own) for row, own, other in counted),
     ]
 
@@ -205,15 +206,15 @@ _BOARD = Judgement(Fate.KEPT, "Notes of earlier sessions, with which this one be
 
 
 def _given(source: LensSource, reading: Reading) -> list[LensMessage]:
-    """What the model is told before the conversation, as far as that is known: the instructions, and the context board
-    with which the session began."""
-    told, tokens = source.scaffold.instructions, source.scaffold.instructions_tokens or reading.system_tokens
+    """What comes before the conversation, if known: the instructions, and the context board the session started
+    with."""
+    text, tokens = source.scaffold.instructions, source.scaffold.instructions_tokens or reading.system_tokens
     board = source.state.board
-    if board is None or not board.note or (told and board.note not in told):
-        return [LensMessage(Kind.SYSTEM, tokens, _ALWAYS, given=told)]
+    if board is None or not board.note or (text and board.note not in text):
+        return [LensMessage(Kind.SYSTEM, tokens, _ALWAYS, given=text)]
     of_board = min(tokens, board.tokens)
     return [
-        LensMessage(Kind.SYSTEM, tokens - of_board, _ALWAYS, given=told.replace(board.note, "").strip()),
+        LensMessage(Kind.SYSTEM, tokens - of_board, _ALWAYS, given=text.replace(board.note, "").strip()),
         LensMessage(Kind.BOARD, of_board, _BOARD, given=board.note),
     ]
 
@@ -227,13 +228,13 @@ def _tools_text(scaffold: Scaffold) -> str:
     )
 
 
-def _due(following: NextRequest, fates: Fates) -> str:
-    due, reading = following.due, following.reading
-    if due is None:
+def _plan_sentence(following: NextRequest, fates: Fates) -> str:
+    plan, reading = following.plan, following.reading
+    if plan is None:
         over = following.prepared.overshoot_tokens
         return f"It is too long by {over:,} tokens." if over else ""
     count = "1 message is" if fates.going_count == 1 else f"{fates.going_count:,} messages are"
-    if due.texts_only:
+    if plan.texts_only:
         return f"Before it is sent, {count} reduced to the first and last text of each turn."
-    when = "Before it is sent" if due.waits else "Beside the next turn"
+    when = "Before it is sent" if plan.waits else "Beside the next turn"
     return f"{when}, {count} summarised: the window is {reading.share:.0%} full."

@@ -1,4 +1,4 @@
-"""The next request of a session that is not open here, by its log and what was kept beside it. Nothing is written."""
+"""The next request of a session that is not open in this process, from its log and its stored scaffold. Read-only."""
 
 from collections.abc import Iterator
 
@@ -8,29 +8,29 @@ from co_tui.events import Event, Fact, SessionEnd, SessionError, SessionInterrup
 from co_tui.events.stored_messages import command_in
 from co_tui.paths import Paths
 from co_tui.session.history.learned_ratios import Ratios
-from co_tui.session.history.request_scaffold import SentBeside
+from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.history.restoring import restoring
 from co_tui.session.lens.snapshot import LensSource, stored_source
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState, seq_of
-from co_tui.session.tools.own_tools import Offer, foreseen, memory_use
+from co_tui.session.tools.own_tools import Offer, memory_use, predicted_scaffold
 from co_tui.settings import Settings
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 
 MAY_TAKE_NO_TOOLS = (EMBEDDED, "gguf", "ollama")
-"""Whether these take tools nobody knows before they are asked."""
+"""Whether these models take tools is unknown until they are opened."""
 
 
 class StoredRequests:
-    """Of the sessions that are kept in one place."""
+    """The next requests of the sessions in one store."""
 
     def __init__(self, paths: Paths, store: Store) -> None:
         self._paths, self._store = paths, store
 
     def source(self, state: SessionState, settings: Settings) -> LensSource:
-        """What the next request is made from, under these settings."""
+        """What the next request is made from under these settings."""
         is_open = self._is_open(state)
         source = stored_source(
             state,
@@ -42,19 +42,19 @@ class StoredRequests:
         )
         if not is_open:
             source = _reopened(source)
-        sent_beside = SentBeside(self._paths.session(state.session_id)).read()
-        if sent_beside is not None:
-            source = source._replace(scaffold=sent_beside)
-        return self._foreseen(source, settings) if source.awaits_prompt else source
+        scaffold = ScaffoldFile(self._paths.session(state.session_id)).read()
+        if scaffold is not None:
+            source = source._replace(scaffold=scaffold)
+        return self._with_predicted_tools(source, settings) if source.awaits_prompt else source
 
-    def _foreseen(self, source: LensSource, settings: Settings) -> LensSource:
-        """With those of our tools that the next turn has, as far as its model takes any."""
+    def _with_predicted_tools(self, source: LensSource, settings: Settings) -> LensSource:
+        """With those of our tools that the next turn offers, if its model takes tools."""
         sent, state = source.scaffold, source.state
         if not sent.tool_names and state.model.partition(":")[0] in MAY_TAKE_NO_TOOLS:
             return source
         has_memory = DailyMemory(self._paths.memory).exists
-        offer = Offer(source.policy, source.window.tokens, state.left_chars, memory_use(settings), has_memory)
-        return source._replace(scaffold=foreseen(sent, offer))
+        offer = Offer(source.policy, source.window.tokens, state.removed_chars, memory_use(settings), has_memory)
+        return source._replace(scaffold=predicted_scaffold(sent, offer))
 
     def _is_open(self, state: SessionState) -> bool:
         """Whether a process has it open."""
@@ -65,7 +65,7 @@ class StoredRequests:
 
 
 def _reopened(source: LensSource) -> LensSource:
-    """As the session is once it is opened again, which comes before its next request."""
+    """The source after the session is resumed, which comes before its next request."""
     state = source.state
     fact = restoring(state, source.policy)
     if fact is None:
@@ -92,7 +92,7 @@ def _facts_since(state: SessionState, seq: int) -> Iterator[Fact]:
 
 
 def _ends_turn(fact: Fact) -> bool:
-    """Whether nothing is asked of the model after it until somebody says something."""
+    """Whether the next request after it needs a prompt first."""
     if isinstance(fact, SessionError):
         return bool(fact.where) and fact.retry_in_s is None and not fact.agent
     return isinstance(fact, SessionResume | SessionEnd) or (isinstance(fact, SessionInterrupted) and not fact.agent)

@@ -1,1 +1,1 @@
-"""Processes beside ours: started, listened to, bounded and ended."""
+"""Child processes: start, read, limit and stop them."""

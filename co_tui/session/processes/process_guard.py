@@ -1,4 +1,4 @@
-"""A small process beside us that ends what we started when we end, even by `kill -9`."""
+"""A small helper process that stops what we started when we exit, even by `kill -9`."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from typing import IO, Final
 
 STOPPING_S: Final = 5.0
 MARK: Final = "STARTED_BY_CO_TUI"
-"""In the environment of what ends with a session, with the session's id."""
+"""Environment variable, with the session's id, of every process that ends with the session."""
 _GUARD: Final = """
 detached() { grep -lszxF -e "$mark" /proc/[0-9]*/environ | tr -dc '0-9\\n'; }
 mark=$2
@@ -30,13 +30,13 @@ if [ -n "$groups$(detached)" ]; then
 fi
 rm -rf -- "$1"
 """
-"""Its standard input is told which process groups there are. It closes with whoever holds the other end. A process that
-left its group is found by its mark, where there is a /proc to look into."""
+"""Reads process groups from standard input, which closes when our process ends. A process that left its group is found
+by its environment variable, where there is a /proc."""
 
 
 class ProcessGuard:
-    """Ends the process groups it was told of and what bears the session's mark, and removes a folder, once this process
-    is gone or done with them."""
+    """Stops the noted process groups and all processes marked with the session's id, and removes a folder, when this
+    process exits or closes the guard."""
 
     def __init__(self, folder: Path, session_id: str) -> None:
         self._folder = folder
@@ -49,21 +49,21 @@ class ProcessGuard:
             return
         self.forget_ended()
         self._groups.add(group)
-        self._tell(f"+ {group}\n")
+        self._send(f"+ {group}\n")
 
     def forget(self, group: int) -> None:
-        """What is left of it may stay."""
+        """Let what is left of a group run on."""
         if group in self._groups:
             self._groups.discard(group)
-            self._tell(f"- {group}\n")
+            self._send(f"- {group}\n")
 
     def forget_ended(self) -> None:
-        """The number of a group that is gone may be given to another."""
+        """Forget groups that ended: their numbers may be reused."""
         for group in [each for each in self._groups if not group_exists(each)]:
             self.forget(group)
 
     def has_processes(self) -> bool:
-        """Whether anything that was noted, or bears the session's mark, still runs."""
+        """Whether a noted group or a marked process still runs."""
         return any(group_exists(group) for group in list(self._groups)) or any(map(self._is_marked, _environments()))
 
     def _is_marked(self, environment: Path) -> bool:
@@ -72,7 +72,7 @@ class ProcessGuard:
         return False
 
     async def close(self) -> None:
-        """End what is left; returns when it is gone."""
+        """Stop what is left, and wait until it is gone."""
         self.forget_ended()
         process, self._process = self._process, None
         self._groups.clear()
@@ -80,8 +80,8 @@ class ProcessGuard:
             _input(process).close()
             await asyncio.to_thread(_wait, process)
 
-    def _tell(self, line: str) -> None:
-        # Without a guard all is well as long as this process ends in order.
+    def _send(self, line: str) -> None:
+        # Without a guard, a normal exit still cleans up.
         with contextlib.suppress(OSError):
             if self._process is None:
                 self._process = self._started()
@@ -95,7 +95,7 @@ class ProcessGuard:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={"PATH": os.defpath},
-            start_new_session=True,  # what ends us by the terminal must not end it
+            start_new_session=True,  # it must survive a signal from the terminal
         )
 
 

@@ -1,4 +1,4 @@
-"""A command of the user's own: run where the session is, shown as it speaks, and told to the model afterwards."""
+"""The user's own command: run in the session's folder, shown while it runs, then added to the conversation."""
 
 import asyncio
 import contextlib
@@ -13,8 +13,7 @@ from co_tui.agent.redact import without_secrets
 from co_tui.events import CommandOutput, Message
 from co_tui.events.event import dump
 from co_tui.session.environment import Environment
-from co_tui.session.processes.child_process import LINGER_S, ChildProcess
-from co_tui.session.processes.command_output import BoundedOutput
+from co_tui.session.processes.child_process import LINGER_S, BoundedOutput, ChildProcess
 from co_tui.session.processes.process_guard import ProcessGuard
 from co_tui.session.prompt_messages import command_message
 from co_tui.session.runtime.runtime import Runtime
@@ -24,18 +23,18 @@ from co_tui.session.turns.turn import Outcome
 SHOW_EVERY_S: Final = 0.1
 SAVE_EVERY_S: Final = 1.0
 MOST_OUTPUT_CHARS: Final = 30_000
-"""What the model sees of it; less when its window is small."""
+"""The most output the model gets; less in a small window."""
 STILL_RUNNING: Final = "was still running when co-tui ended"
 MOST_SHOWN_CHARS: Final = 20_000
-"""Of the output while it comes; its end is in the message."""
+"""The most output shown while it runs; the message has its end."""
 
 
 class CommandRefused(Exception):
-    """Why the user's command is not run now, in a sentence."""
+    """Why the user's command cannot run now, as a sentence."""
 
 
 class UserCommand:
-    """One run of a command. What it said so far is kept, even when co-tui is killed."""
+    """One run of a command. Its output so far is saved, even if co-tui is killed."""
 
     def __init__(self, environment: Environment, runtime: Runtime, guard: ProcessGuard, command: str) -> None:
         self._recorder = runtime.history.recorder
@@ -50,20 +49,20 @@ class UserCommand:
         self._stopped = asyncio.Event()
 
     def interrupt(self, *, leaving: bool = False) -> None:
-        """End it, with all that it started."""
+        """Kill it and everything it started."""
         self._stopped.set()
 
     async def run(self) -> Outcome:
-        """Until it ends, is stopped, or its time is over; then it is part of the conversation."""
+        """Run until it exits, is stopped, or times out; then log it as part of the conversation."""
         self._save(STILL_RUNNING)
         self._recorder.announce(CommandOutput(command=self._command))
-        how = await self._ended()
-        told = Message(turn=self._recorder.state.turn, message=message_json(self._message(how)))
-        await self._recorder.record_said(told, ends_draft=True)
+        how = await self._run()
+        message = Message(turn=self._recorder.state.turn, message=message_json(self._message(how)))
+        await self._recorder.record_said(message, ends_draft=True)
         return Outcome.INTERRUPTED if self._stopped.is_set() else Outcome.DONE
 
-    async def _ended(self) -> str:
-        """How it ended, in words."""
+    async def _run(self) -> str:
+        """How it ended, as part of a sentence."""
         if self._stopped.is_set():
             return "was stopped by the user before it began"
         loop = asyncio.get_running_loop()
@@ -80,17 +79,17 @@ class UserCommand:
             )
         except (OSError, ValueError) as error:
             return f"could not be started: {getattr(error, 'strerror', None) or error}"
-        telling = asyncio.create_task(self._tell())
+        showing = asyncio.create_task(self._show_and_save())
         self._guard.note(transport.get_pid())
         try:
-            return await self._followed(transport, process)
+            return await self._wait(transport, process)
         finally:
-            telling.cancel()
+            showing.cancel()
             _kill(transport)
             self._guard.forget(transport.get_pid())  # a service that the user started stays
             transport.close()
 
-    async def _followed(self, transport: asyncio.SubprocessTransport, process: ChildProcess) -> str:
+    async def _wait(self, transport: asyncio.SubprocessTransport, process: ChildProcess) -> str:
         stopping = asyncio.create_task(self._stopped.wait())
         ends: set[asyncio.Future[None] | asyncio.Task[Literal[True]]] = {process.exited, stopping}
         await asyncio.wait(ends, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -107,8 +106,8 @@ class UserCommand:
         code = transport.get_returncode() or 0
         return f"ended with exit code {code} {took}" if code >= 0 else f"was ended by signal {-code} {took}"
 
-    async def _tell(self) -> None:
-        """Show and keep what came, from time to time."""
+    async def _show_and_save(self) -> None:
+        """Show and save the output at intervals."""
         saved_at = time.monotonic()
         while True:
             await asyncio.sleep(SHOW_EVERY_S)
@@ -124,7 +123,7 @@ class UserCommand:
             self._recorder.announce(CommandOutput(command=self._command, text=text))
 
     def _save(self, how: str) -> None:
-        """So that it is in the log when this process is killed."""
+        """Save it for the log, in case this process is killed."""
         body = {"turn": self._recorder.state.turn, "message": message_json(self._message(how))}
         self._recorder.writer.save_reply(self._recorder.session_id, 0, dump(body))
 
@@ -133,7 +132,7 @@ class UserCommand:
 
 
 def _kill(transport: asyncio.SubprocessTransport) -> None:
-    """The command and all that is in its process group."""
+    """Kill the command and its process group."""
     if transport.get_returncode() is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(transport.get_pid(), signal.SIGKILL)

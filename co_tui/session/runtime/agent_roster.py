@@ -1,4 +1,4 @@
-"""Whom a session can give work to, and the models they work on."""
+"""The agents a session can delegate to, and their models."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,7 +11,7 @@ from co_tui.settings import AgentFiles, agents_in_force
 
 
 class AgentRoster:
-    """The agents of files, as these and the user's trust are when a turn begins; the models are opened once."""
+    """Agents from files, read at the start of each turn with the user's current trust; each model is opened once."""
 
     def __init__(self, paths: Paths, cwd: Path, open_model: Callable[[str], Awaitable[ModelHandle]]) -> None:
         self._paths = paths
@@ -26,7 +26,7 @@ class AgentRoster:
         return [delegate_of(agent) for agent in self._files.agents]
 
     def model_of(self, name: str) -> str:
-        """The model that an agent wants to work on; empty for the one that answers."""
+        """The model that an agent's file names; empty to use the session's."""
         return next((agent.own_model for agent in self._files.agents if agent.name == name), "")
 
     async def model(self, name: str) -> ModelHandle:

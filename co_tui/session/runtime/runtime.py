@@ -1,4 +1,4 @@
-"""What a turn works with: the model that answers, what it is told, and the history it gets."""
+"""What a turn works with: the model, its instructions and tools, and the history."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import Questions
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history.request_scaffold import SentBeside
+from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.tools.archive import Archive
 from co_tui.settings import Settings
 
@@ -20,7 +20,7 @@ FIRST_BACKOFF_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """One for each model and policy a session has had; a turn keeps the one it began with."""
+    """One for each combination of model and policy in a session; a turn keeps the one it started with."""
 
     model_handle: ModelHandle
     settings: Settings
@@ -28,19 +28,19 @@ class Runtime:
     toolkit: Toolkit
     questions: Questions
     archive: Archive
-    sent_beside: SentBeside
-    """What went with the last request, for whoever looks at it later."""
+    scaffold_file: ScaffoldFile
+    """Where the instructions and tools of the last request are stored."""
     compactable: Compactable
-    """What is made smaller when it grows too long."""
+    """The history and what compacts it."""
     permissions: Permissions
-    """What may run without a question."""
+    """Which calls run without asking."""
     works: tuple[str, ...] = ()
-    """The kinds of tools for the folder that it offers."""
+    """The kinds of tools for the working directory that it offers."""
     first_backoff_s: float = FIRST_BACKOFF_S
 
     @property
     def request_settings(self) -> ModelSettings:
-        """What the model is asked with, as the settings are now."""
+        """The model's request settings, with the current reasoning effort."""
         return with_effort(self.model_handle.settings, self.settings.reasoning_effort)
 
     @property

@@ -1,4 +1,4 @@
-"""Puts together what a session works with, for each model and policy it has."""
+"""Build the runtime of a session for each model and policy it uses."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.compaction.applying import Applier
-from co_tui.session.compaction.compaction_files import Keeping, Remembered
+from co_tui.session.compaction.compaction_files import CompactionFiles, Remembered
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.hooks import Hooks
 from co_tui.session.compaction.job import Compactable, no_skills
@@ -33,7 +33,7 @@ from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryMod
 from co_tui.session.compaction.recovery import DelegatedRecovery, Recovery
 from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history.request_scaffold import SentBeside
+from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.agent_roster import AgentRoster
 from co_tui.session.runtime.runtime import Runtime
@@ -46,7 +46,7 @@ from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
 from co_tui.session.tools.recall import Recall
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
-from co_tui.session.tools.working_tools import WorkingTools, given_in
+from co_tui.session.tools.working_tools import WorkingTools, tools_for_window
 from co_tui.session.turns.classify_failure import classify
 from co_tui.session.turns.delegations import DelegatedRun, DelegatedTask
 from co_tui.session.turns.reply_limits import CutReplies, ReplyRoom
@@ -58,7 +58,7 @@ PRE_COMPACT = "preCompact"
 
 
 class RuntimeFactory:
-    """What all runtimes of one session share, and how one is made."""
+    """What all runtimes of one session share, and how to make one."""
 
     def __init__(self, environment: Environment, recorder: Recorder) -> None:
         self._environment = environment
@@ -66,7 +66,7 @@ class RuntimeFactory:
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
         folder = environment.paths.session(recorder.session_id)
-        self.sent_beside = SentBeside(None if environment.private else folder)
+        self.scaffold_file = ScaffoldFile(None if environment.private else folder)
         self.summary_models = SummaryModels(environment.open_model)
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
@@ -77,8 +77,10 @@ class RuntimeFactory:
         memory = DailyMemory(paths.memory)
         keys = keys_in(environment.environ)
         remembered = None if environment.private else memory
-        self.keeping = Keeping(recorder, environment.checkpoints(recorder.session_id), remembered, keys)
-        self.compactor = Compactor(Applier(self.keeping), environment.questions)
+        self.compaction_files = CompactionFiles(
+            recorder, environment.checkpoints(recorder.session_id), remembered, keys
+        )
+        self.compactor = Compactor(Applier(self.compaction_files), environment.questions)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
         search = MemorySearch(memory)
         self._tools = OwnTools(self._archive, self.compactor, recall, search, lambda: recorder.state)
@@ -87,18 +89,18 @@ class RuntimeFactory:
         self, model_handle: ModelHandle, settings: Settings, window: Window, meter: Meter | None = None
     ) -> Runtime:
         environment, name = self._environment, model_handle.name
-        self.keeping.remembered = Remembered(settings.daily_memory)
+        self.compaction_files.remembered = Remembered(settings.daily_memory)
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         permissions = self._permissions(settings)
         fits = estimated_window(window.tokens, meter.ratio)
         works = self._working_tools(settings, fits, permissions) if model_handle.takes_tools else None
-        instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._told(settings, works)
+        instructions = EMBEDDED_INSTRUCTIONS if name == EMBEDDED else self._instructions_with_board(settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
-        history.keep_foreseen = self.sent_beside.keep
+        history.keep_scaffold = self.scaffold_file.keep
         history.on_answered = partial(environment.limits.answered, model_handle.asked)
         if model_handle.takes_tools:
-            history.foresee = partial(self._tools.foreseen, history, self._memory_use(settings))
+            history.predict = partial(self._tools.predicted_scaffold, history, self._memory_use(settings))
         summaries, hooks = self._summaries(model_handle, settings), self._hooks(model_handle, settings)
         return Runtime(
             model_handle=model_handle,
@@ -107,39 +109,43 @@ class RuntimeFactory:
             toolkit=self._toolkit(history, works, settings, permissions),
             questions=environment.questions,
             archive=self._archive,
-            sent_beside=self.sent_beside,
+            scaffold_file=self.scaffold_file,
             compactable=Compactable(history, summaries, hooks, works.read_skills if works else no_skills),
             permissions=permissions,
             works=works.given if works else (),
             first_backoff_s=environment.first_backoff_s,
         )
 
-    def beside(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> Scaffold | None:
-        """What goes with the requests of a runtime, after what went with those of another in a window of so many
-        tokens as we estimate them; None when that cannot be told before the first."""
+    def scaffold_for(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> Scaffold | None:
+        """The scaffold of a runtime's requests, given the one sent last by another runtime with a window of
+        `window_tokens` (in our estimate); None if it is unknown before the first request."""
         if not runtime.model_handle.takes_tools:
             return Scaffold(instructions=runtime.instructions, was_sent=True)
         chosen = runtime.settings.tools if self._environment.works_in_folder else ()
         now_tokens = runtime.history.governor.estimated_window_tokens
-        before, now = (given_in(each, chosen) for each in (window_tokens, now_tokens))
+        tools_before, tools_now = (tools_for_window(each, chosen) for each in (window_tokens, now_tokens))
         had_others = any(name not in OWN_TOOLS for name in sent.tool_names)
-        has_others = bool(now or self._environment.toolsets)
-        goes_on = before == now and had_others == has_others and sent.instructions.startswith(runtime.instructions)
-        return sent if goes_on and sent.is_whole else None
+        has_others = bool(tools_now or self._environment.toolsets)
+        is_same = (
+            tools_before == tools_now
+            and had_others == has_others
+            and sent.instructions.startswith(runtime.instructions)
+        )
+        return sent if is_same and sent.is_whole else None
 
     def surplus_tools(self, runtime: Runtime) -> Sequence[str]:
-        """The kinds of tools a runtime offers that its window has no room for, by what its model counts now."""
+        """The kinds of tools a runtime offers that do not fit its window, by its model's current token ratio."""
         if not runtime.works:
             return ()
         room = runtime.history.governor.estimated_window_tokens
-        return [name for name in runtime.works if name not in given_in(room, runtime.settings.tools)]
+        return [name for name in runtime.works if name not in tools_for_window(room, runtime.settings.tools)]
 
     def new_recovery(self, runtime: Runtime) -> Recovery:
-        """The steps that are left to try in a turn whose request is refused as too long."""
-        return Recovery(runtime.compactable, self.compactor, self.keeping, self._environment.limits)
+        """What to try in a turn whose request is refused as too long."""
+        return Recovery(runtime.compactable, self.compactor, self.compaction_files, self._environment.limits)
 
     async def new_delegated_run(self, runtime: Runtime, asked: DelegatedTask, turn: int) -> DelegatedRun:
-        """What governs a part of the work that is done in a run of its own, by the runtime's model or another."""
+        """The run of a delegated task, on the runtime's model or on the agent's own."""
         own, window = await self._own_model(asked, runtime)
         handle, main = own or runtime.model_handle, runtime.history
         ratio = main.governor.meter.ratio if own is None else self._environment.ratios.of(handle.name)
@@ -148,26 +154,27 @@ class RuntimeFactory:
         history = GovernedHistory(self._recorder, ParsedMessages(), governor, handle.asked, agent=asked.agent)
         history.in_turn = True
         history.on_answered = partial(self._environment.limits.answered, handle.asked)
-        keeping = Keeping(self._recorder, None, None)
-        compactor = Compactor(Applier(keeping), runtime.questions)
+        files = CompactionFiles(self._recorder, None, None)
+        compactor = Compactor(Applier(files), runtime.questions)
         on = runtime.compactable._replace(history=history, summaries=self._summaries(handle, runtime.settings))
 
         def new_recovery() -> Recovery:
-            return DelegatedRecovery(on, compactor, keeping, self._environment.limits)
+            return DelegatedRecovery(on, compactor, files, self._environment.limits)
 
         return DelegatedRun(on, compactor, new_recovery, runtime, turn, own)
 
     async def _own_model(self, asked: DelegatedTask, runtime: Runtime) -> tuple[ModelHandle | None, Window]:
-        """The model that the file of an agent names, when it is another one and can be had; and the window it has."""
-        wanted = self._roster.model_of(asked.name)
-        if wanted not in ("", runtime.model_handle.name):
+        """The model named in an agent's file, if it differs and can be opened, and its window; else None and the
+        runtime's."""
+        name = self._roster.model_of(asked.name)
+        if name not in ("", runtime.model_handle.name):
             try:
-                own = await self._roster.model(wanted)
+                own = await self._roster.model(name)
                 return own, await self._environment.window(own)
             except ModelUnusable as unusable:
                 trouble = str(unusable)
             except Exception as error:
-                trouble = classify(error, RequestTarget(wanted))[0].sentence
+                trouble = classify(error, RequestTarget(name))[0].sentence
             instead = f"{asked.name} works on {runtime.model_handle.name} instead"
             await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
         return None, runtime.history.governor.window
@@ -193,7 +200,7 @@ class RuntimeFactory:
         environment, memory = self._environment, self._memory_use(settings)
 
         def own() -> Sequence[AbstractToolset[Any]]:
-            return self._tools.beside(environment.toolsets, history, memory=memory, works=bool(works))
+            return self._tools.with_own(environment.toolsets, history, memory=memory, works=bool(works))
 
         capabilities = (CutReplies(self._recorder), *environment.capabilities)
         before_sending = (ReplyRoom(self._recorder),)
@@ -228,17 +235,17 @@ class RuntimeFactory:
             read_only=environment.read_only,
         )
 
-    def _told(self, settings: Settings, works: WorkingTools | None) -> str:
-        """The instructions, and the board with which the session began: the same in each of its requests."""
+    def _instructions_with_board(self, settings: Settings, works: WorkingTools | None) -> str:
+        """The instructions, followed by the board the session started with: the same in each of its requests."""
         board = self._recorder.state.board
         return "\n\n".join(filter(None, (self._instructions(settings, works), board.note if board else "")))
 
     def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
         if not works:
             return INSTRUCTIONS
-        place, read_only = path_text(self._environment.cwd), self._environment.read_only
+        folder, read_only = path_text(self._environment.cwd), self._environment.read_only
         sandbox = "" if settings.command_sandbox == SANDBOX_OFF else sandbox_text(settings.command_sandbox)
-        return working_instructions(place, settings.command_timeout_s, sandbox=sandbox, read_only=read_only)
+        return working_instructions(folder, settings.command_timeout_s, sandbox=sandbox, read_only=read_only)
 
     def _summaries(self, model_handle: ModelHandle, settings: Settings) -> ModelSummaries:
         return ModelSummaries(
@@ -265,7 +272,7 @@ class RuntimeFactory:
         await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved away"))
 
     async def close(self) -> None:
-        """Stop compactions and commands, and let go of the models opened for summaries."""
+        """Stop compactions and commands, and close the models opened for summaries and delegates."""
         await self.commands.close()
         await self.compactor.close()
         await self.summary_models.close()
@@ -273,5 +280,5 @@ class RuntimeFactory:
 
 
 def _for_git(environ: Mapping[str, str]) -> dict[str, str]:
-    """What git needs of the environment: where programs are, and whose configuration it reads."""
+    """The variables git needs: where programs are, and whose configuration to read."""
     return {name: environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME") if name in environ}

@@ -1,4 +1,4 @@
-"""The runtime a session has now, and changing it while the session goes on: another model, policy or settings."""
+"""The current runtime of a session, and how to replace it: another model, policy or settings."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,11 +18,11 @@ from co_tui.settings import Settings
 from co_tui.settings.by_window import in_window
 
 MUCH_MORE = 1.1
-"""Times our estimate: what is counted less far off is not worth naming."""
+"""A model that counts this many times our estimate is named in the notice about tools left out."""
 
 
 class WindowTooSmall(Exception):
-    """The conversation does not fit the window of the model it shall go on with."""
+    """The conversation does not fit the window of the model to switch to."""
 
     def __init__(self, model: str, tokens: int, window_tokens: int) -> None:
         super().__init__(
@@ -32,7 +32,7 @@ class WindowTooSmall(Exception):
 
 
 class RuntimeSwitcher:
-    """A turn that runs keeps the runtime it began with."""
+    """Replaces the runtime; a running turn keeps the one it started with."""
 
     def __init__(
         self, environment: Environment, recorder: Recorder, factory: RuntimeFactory, is_busy: Callable[[], bool]
@@ -43,7 +43,7 @@ class RuntimeSwitcher:
         self._compactor = factory.compactor
         self._is_busy = is_busy
         self._retired: list[ModelHandle] = []
-        """Models that were replaced while they may still be answering."""
+        """Replaced models that may still be answering; closed when the session is idle."""
         self._report_missed = False
         """Whether the runtime changed while something ran that may still report under the one before."""
 
@@ -51,12 +51,12 @@ class RuntimeSwitcher:
         self.runtime: Runtime = self._factory.make(model_handle, self._environment.settings, window)
 
     async def switch_model(self, name: str, compacting: Callable[[Work], Awaitable[Any]] | None) -> None:
-        """Raises `ModelUnusable`, changing nothing. `compacting` does the work of making the conversation fit the new
-        model's window, when nothing else is under way; without it, one that is too long raises `WindowTooSmall`."""
+        """Raises `ModelUnusable`, changing nothing. `compacting` runs a compaction that makes the conversation fit the
+        new window once nothing else runs; without it, a conversation that is too long raises `WindowTooSmall`."""
         model_handle = await self._environment.open_model(name)
         try:
             window = await self._environment.window(model_handle)
-            # In the tokens of the model it shall go on with.
+            # In the new model's tokens.
             measured = await self._made_for(model_handle, window).history.measure()
             if self._is_too_long(measured.reading.most_tokens, window):
                 if compacting is None:
@@ -77,16 +77,15 @@ class RuntimeSwitcher:
         await self.runtime.history.report_now()
 
     def _made_for(self, model_handle: ModelHandle, window: Window) -> Runtime:
-        """A runtime that goes on with what goes with every request now, as far as that stays the same."""
+        """A runtime that keeps the scaffold of the current one as far as it stays the same."""
         before = self.runtime.history
         made = self._factory.make(model_handle, self.runtime.settings, window)
-        self.go_on_with(made, before.scaffold, before.governor.estimated_window_tokens)
+        self.continue_with(made, before.scaffold, before.governor.estimated_window_tokens)
         return made
 
-    def go_on_with(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> None:
-        """Let a runtime know what went with the requests before it, in a window of so many tokens as we estimate
-        them."""
-        scaffold = self._factory.beside(runtime, sent, window_tokens)
+    def continue_with(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> None:
+        """Give a runtime the scaffold sent before it, in a window of `window_tokens` by our estimate."""
+        scaffold = self._factory.scaffold_for(runtime, sent, window_tokens)
         if scaffold is not None:
             runtime.history.scaffold = scaffold
 
@@ -101,7 +100,7 @@ class RuntimeSwitcher:
             raise CompactionRefused(f"The model was not changed: {done.error or 'the compaction was cancelled'}.")
 
     async def _compact_for(self, window: Window) -> CompactionComplete:
-        """By the model that still answers, but so that the result fits another one's window."""
+        """Compact with the current model, but so that the result fits another model's window."""
         governor = self.runtime.history.governor
         own = governor.window
         await self._compactor.discard("the model changes")
@@ -131,8 +130,8 @@ class RuntimeSwitcher:
         await self._report()
 
     async def fit_tools(self) -> bool:
-        """Stop offering tools that the window has no room for, now that it is known how the model counts; whether that
-        was so. Tools never come back by this: a session does not switch to and fro."""
+        """Stop offering tools that do not fit the window, now that the model's token ratio is known; whether any were
+        dropped. They are never offered again by this, so that a session does not switch back and forth."""
         before = self.runtime
         surplus = self._factory.surplus_tools(before)
         if not surplus or self._compactor.running:
@@ -150,7 +149,7 @@ class RuntimeSwitcher:
         return True
 
     async def _report(self) -> None:
-        """What the next request is now, as soon as no turn runs: the gauge shows it."""
+        """Measure the next request as soon as no turn runs, for the gauge."""
         self._report_missed = True
         if not self._is_busy():
             await self.report_missed()
@@ -163,7 +162,7 @@ class RuntimeSwitcher:
                 await self.runtime.history.report_now()
 
     async def record_model_change(self, before: str, window_before: int | None) -> None:
-        """Nothing when it is the same model."""
+        """Log the change, unless it is the same model."""
         history = self.runtime.history
         if before and before != history.model:
             window_after = history.governor.window.tokens
@@ -172,7 +171,7 @@ class RuntimeSwitcher:
             )
 
     async def record_policy_change(self, before: str, window_before: int | None) -> None:
-        """Nothing when it is the same policy."""
+        """Log the change, unless it is the same policy."""
         now, window_after = self.runtime.settings.policy, self.runtime.history.governor.window.tokens
         if before and before != now:
             await self._recorder.record(
@@ -182,7 +181,7 @@ class RuntimeSwitcher:
             )
 
     def learn(self) -> None:
-        """Keep what was learnt about the model's tokens for later sessions."""
+        """Store the model's learned token ratio for later sessions."""
         history = self.runtime.history
         self._environment.ratios.learn(history.model, history.governor.meter.learnt_ratio)
 
@@ -192,6 +191,6 @@ class RuntimeSwitcher:
 
 
 def _counted(history: GovernedHistory) -> str:
-    """How the model counts, where that is why there is no room."""
+    """The model's token ratio, if that is why there is no room."""
     ratio = history.governor.meter.ratio
     return f": {history.model} counts {ratio:.1f} times as many tokens as we estimate" if ratio >= MUCH_MORE else ""

@@ -1,1 +1,1 @@
-"""What all events of a session add up to."""
+"""The state of a session, derived from its events."""

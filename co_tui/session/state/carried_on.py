@@ -1,4 +1,4 @@
-"""What of the work under way a compaction carries on, beside the summary: plan, skills in use, running agents (C5)."""
+"""Work in progress that a compaction carries along with the summary: plan, skills in use, running agents (C5)."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,36 +10,35 @@ from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry, SessionState
 
 LOAD_SKILL: Final = "load_capability"
-"""The tool by which a model takes up a skill."""
+"""The tool with which a model loads a skill."""
 MOST_STEPS: Final = 40
 TEXT_CHARS: Final = 300
 SKILLS_CHARS: Final = 12_000
-"""The longest that the instructions of all skills in use may be."""
+"""The most room for the instructions of all skills in use."""
 CHARS_A_WINDOW_TOKEN: Final = 0.3
-"""In a small window they may take about a tenth of it."""
+"""In a small window they get about a tenth of it."""
 LEAST_SKILL_CHARS: Final = 200
 """With less room than this, a skill is only named."""
-_SIGNS: Final = {"completed": "x", "done": "x", "in_progress": "▶", "cancelled": "-"}
+_SYMBOLS: Final = {"completed": "x", "done": "x", "in_progress": "▶", "cancelled": "-"}
 
 
 def carried_on(
     state: SessionState,
-    said: Sequence[Entry],
+    transcript: Sequence[Entry],
     leaving: Collection[Ref],
     window_tokens: int,
     instructions: Mapping[str, str],
 ) -> Mapping[str, str]:
-    """Texts by title, as they stand with the summary; an empty one is left out there.
+    """Texts by title, to put next to the summary; empty ones are left out there.
 
-    They are the main agent's: a delegate has its task, and is not told what others are asked to do. `said` is all that
-    was said under the history, also what earlier compactions replaced; `leaving` is what this one replaces;
-    `instructions` are those of each skill there is.
+    For the main agent only: a delegate has its task. `transcript` holds the original messages behind the history,
+    including those replaced earlier; `leaving` is what this compaction replaces; `instructions` are each skill's.
     """
     kept = {entry.ref for entry in state.history}.difference(leaving)
     room_chars = min(SKILLS_CHARS, int(window_tokens * CHARS_A_WINDOW_TOKEN))
     return {
         "The plan": _plan(state.plan),
-        "Skills in use": _skills(_loaded(said, kept), instructions, room_chars),
+        "Skills in use": _skills(_loaded(transcript, kept), instructions, room_chars),
         "Agents at work": "\n".join(_running(state)),
     }
 
@@ -47,19 +46,18 @@ def carried_on(
 def _plan(steps: Iterable[Json]) -> str:
     steps = list(steps)
     lines = [
-        f"- [{_SIGNS.get(str(step.get('state')), ' ')}] {one_line(str(step.get('text', '')), TEXT_CHARS)}"
+        f"- [{_SYMBOLS.get(str(step.get('state')), ' ')}] {one_line(str(step.get('text', '')), TEXT_CHARS)}"
         for step in steps[:MOST_STEPS]
     ]
     more = [f"({len(steps) - MOST_STEPS} more steps)"] if len(steps) > MOST_STEPS else []
     return "\n".join([*lines, *more])
 
 
-def _loaded(said: Iterable[Entry], kept: Collection[Ref]) -> list[str]:
-    """The skills that were loaded. One whose loading stays in the history is left out: its instructions are sent
-    with every request."""
+def _loaded(transcript: Iterable[Entry], kept: Collection[Ref]) -> list[str]:
+    """The loaded skills, except those whose load call stays in the history and is sent anyway."""
     names: dict[str, str] = {}
     loaded: dict[str, None] = {}
-    for entry in said:
+    for entry in transcript:
         for role, _, part in pieces(entry.message):
             call_id = str(part.get("tool_call_id"))
             if part.get("tool_name") != LOAD_SKILL:

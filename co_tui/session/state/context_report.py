@@ -10,13 +10,13 @@ from co_tui.events.stored_messages import pieces
 from co_tui.session.state.session_state import Entry, SessionState
 
 _REQUEST_ROLES: Final = ("command", "user", "tool_result", "system")
-"""The first that a request has a part of is its role."""
+"""A request's role is the first of these that one of its parts has."""
 
 
 def context_report(state: SessionState) -> dict[str, Any]:
-    """The last measurement, with what the history is made of."""
+    """The last measurement, with the composition of the history."""
     usage = state.usage
-    board = state.board if state.model != EMBEDDED else None  # which is told nothing
+    board = state.board if state.model != EMBEDDED else None  # the embedded model does not get the board
     roles, characters = _composition(state.history)
     return {
         "token_limit": usage.token_limit if usage else 0,
@@ -44,7 +44,7 @@ def _rounded(dollars: float | None) -> float | None:
 
 
 def _composition(entries: Iterable[Entry]) -> tuple[Counter[str], int]:
-    """How many messages of each role there are, and how many characters they have."""
+    """The number of messages of each role, and their characters."""
     roles: Counter[str] = Counter()
     characters = 0
     for entry in entries:
@@ -55,7 +55,7 @@ def _composition(entries: Iterable[Entry]) -> tuple[Counter[str], int]:
 
 
 def _role(message: Json, of_parts: Collection[str]) -> str:
-    """One role a message, whatever parts it has: roles add up to the number of messages."""
+    """One role per message, so that roles add up to the number of messages."""
     if message.get("kind") == "response":
         return "assistant"
     return next((role for role in _REQUEST_ROLES if role in of_parts), "user")

@@ -1,6 +1,7 @@
 """How each event changes the state of a session. Pure: nothing is called, nothing is written."""
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any, assert_never
 
 from co_tui.agent.permissions.older_answers import rules_of, rules_revoked
@@ -58,7 +59,7 @@ from co_tui.session.state.session_state import (
 from co_tui.session.state.top_level import top_level
 
 INTERRUPTED = "interrupted"
-"""How a delegation ends that was stopped with its turn."""
+"""The outcome of a delegation that was stopped with its turn."""
 REWRITTEN = {"recollection": None, "held_out": NOTHING_HELD_OUT, "is_rewritten": True}
 NOT_REWRITTEN = {**REWRITTEN, "is_rewritten": False}
 
@@ -72,7 +73,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case Announced():
             return state
         case SessionStart() | SessionResume() | SessionFork():
-            # A compaction that was under way when the process before this one ended did not happen.
+            # A compaction that was running when the last process ended did not happen.
             state = _placed(state, fact).but(started=True, ended=False, compacting=None)
             return _happened(state.but(session_id=event.session_id), event)
         case SessionRename():
@@ -136,7 +137,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case Occurrence() | SessionPinned() | SessionTrashed():
             return _happened(state, event)
         case Unknown():
-            # Something a newer version did: its place in the log counts, its meaning is not ours to guess.
+            # From a newer version: only its position in the log counts.
             return state.but(seq=seq_of(event))
         case _:
             assert_never(fact)
@@ -196,7 +197,7 @@ def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionStat
 
 
 def _unmeasured(state: SessionState) -> SessionState:
-    """The next request is no longer the one that was measured."""
+    """Mark the last measurement as outdated."""
     return state.but(usage_holds=False) if state.usage_holds else state
 
 
@@ -214,7 +215,7 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
 
 
 def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete) -> AppendOnly[Entry] | None:
-    """The history after a compaction; None when it left all as it was, as a provider's own does."""
+    """The history after a compaction; None if it changed nothing, as a provider's own."""
     replaced = set(fact.replaced) if fact.success else set()
     result: list[Entry] = []
     placed = False
@@ -229,8 +230,8 @@ def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete
 
 def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
     standing = {entry.ref for entry in history}
-    left_chars = characters_in(entry for entry in state.history if entry.ref not in standing)
-    kept = Rewritten(event, before=state.history, after=history, left_chars=left_chars)
+    removed_chars = characters_in(entry for entry in state.history if entry.ref not in standing)
+    kept = Rewritten(event, before=state.history, after=history, removed_chars=removed_chars)
     state = _unmeasured(state)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 
@@ -242,7 +243,7 @@ def _left_by_clearing(state: SessionState, event: Event, fact: Clear) -> AppendO
 
 
 def _truncated(state: SessionState, fact: Truncation) -> SessionState:
-    """The history is what it was; the next requests begin as this one did."""
+    """The history is unchanged; the next requests leave out the same messages."""
     before = _delegation(state, fact.agent).held_out if fact.agent else state.held_out
     upto = fact.clipped_upto[0] if fact.clipped_upto else None
     held_out = HeldOut(before.left_out | set(fact.left_out), fact.clipped_chars, upto)
@@ -250,7 +251,7 @@ def _truncated(state: SessionState, fact: Truncation) -> SessionState:
 
 
 def _recollected(state: SessionState, fact: Recollection) -> SessionState:
-    """A search that found nothing leaves what is there as it is, and is not repeated."""
+    """A search without a result keeps the earlier recollection, and is not repeated."""
     changes: dict[str, Any] = {"is_rewritten": False, **({"recollection": fact} if fact.note else {})}
     if fact.agent:
         return _delegated(state, fact.agent, **changes)
@@ -277,7 +278,7 @@ def _decided(state: SessionState, fact: ApprovalDecided) -> SessionState:
 
 
 def _others(state: SessionState, fact: ApprovalRequested | ApprovalDecided) -> tuple[ApprovalRequested, ...]:
-    """What is pending but for one call."""
+    """The pending questions except one call's."""
     return tuple(each for each in state.pending if (each.call_id, each.agent) != (fact.call_id, fact.agent))
 
 
@@ -291,9 +292,14 @@ def _delegated(state: SessionState, agent: str, **changes: Any) -> SessionState:
 
 
 def _without_running(state: SessionState) -> SessionState:
-    """A delegation ends with its turn, and so do its questions; logs of older versions do not always say so."""
+    """End running delegations and their questions with their turn; older logs do not always record that."""
     state = state.but(pending=tuple(each for each in state.pending if not each.agent))
     running = [agent for agent, each in state.delegations.items() if each.status == "running"]
     for agent in running:
         state = _delegated(state, agent, status="interrupted")
     return state
+
+
+def replay(events: Iterable[Event], since: SessionState | None = None) -> SessionState:
+    """Fold the events into a state; no model is called, nothing is written."""
+    return reduce(apply, events, since or SessionState())

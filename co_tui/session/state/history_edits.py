@@ -1,19 +1,19 @@
-"""Taking back, pinning and editing what the model sees: the facts that say so, from a state. Pure."""
+"""The facts for undoing, pinning and editing what the model sees, from a state. Pure."""
 
 import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
 from co_tui.events.stored_messages import EXCERPTS, REPLACES, SUMMARY, pieces
-from co_tui.session.state.session_state import Entry, Rewritten, SessionState, woven
+from co_tui.session.state.session_state import Entry, Rewritten, SessionState, merged_in_order
 
 
 class NothingToUndo(Exception):
-    """Why the history cannot be changed in that way, in a sentence."""
+    """Why the history cannot be changed like this, as a sentence."""
 
 
 def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
-    """The latest rewrite, which has to be the one at `seq` if that is given. Raises `NothingToUndo`."""
+    """The latest rewrite, which must be the one at `seq` if given. Raises `NothingToUndo`."""
     if not state.rewrites:
         raise NothingToUndo("There is nothing to undo: the context was not compacted, cleared or rewound.")
     last = state.rewrites[-1]
@@ -26,43 +26,43 @@ def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
 
 def undone(state: SessionState, rewrite: Rewritten) -> CompactionUndone:
     history = tuple(entry.ref for entry in state.without(rewrite))
-    return CompactionUndone(compaction_seq=rewrite.seq, history=history, what=what_was(rewrite.event))
+    return CompactionUndone(compaction_seq=rewrite.seq, history=history, what=rewrite_name(rewrite.event))
 
 
 def fork_title(title: str) -> str:
-    """A title that tells a fork from its source, and from a fork of a fork."""
+    """A title that distinguishes a fork from its source, and from a fork of a fork."""
     found = re.fullmatch(r"(.*?) \(fork(?: (\d{1,4}))?\)", title)
     return f"{found[1]} (fork {int(found[2] or 1) + 1})" if found else f"{title} (fork)".strip()
 
 
-def what_was(event: Event) -> str:
-    """A rewrite in a word or two."""
+def rewrite_name(event: Event) -> str:
+    """The name of a rewrite."""
     if isinstance(event.fact, CompactionComplete) and event.fact.edited and event.fact.summarised_by == "you":
         return "edit of the summary"
     return {Clear.TYPE: "clearing", Rewind.TYPE: "rewind"}.get(event.type, "compaction")
 
 
 def standing_compactions(state: SessionState) -> list[Event]:
-    """The compactions on which the history rests, oldest first; those that were undone or rewound are not among them.
+    """The compactions that the history builds on, oldest first, without those that were undone or rewound.
 
-    Clearing does not take them back: what it emptied still rested on them.
+    Clearing does not undo them: the cleared history was built on them.
     """
-    wanted = {entry.ref for entry in state.history}
+    refs = {entry.ref for entry in state.history}
     for rewrite in state.rewrites:
         if isinstance(rewrite.event.fact, Clear):
-            wanted.update(entry.ref for entry in rewrite.before)
+            refs.update(entry.ref for entry in rewrite.before)
     found: list[Event] = []
     for event in reversed(state.compactions):
         fact = event.fact
         assert isinstance(fact, CompactionComplete)
-        if any((event.seq or 0, place) in wanted for place in range(len(fact.replacement))):
-            wanted.update(fact.replaced)
+        if any((event.seq or 0, index) in refs for index in range(len(fact.replacement))):
+            refs.update(fact.replaced)
             found.append(event)
     return found[::-1]
 
 
 def cleared(state: SessionState) -> Clear:
-    """An empty history, but for system messages: those are never removed (I2)."""
+    """An empty history, except for system messages, which are never removed (I2)."""
     system = [entry for entry in state.history if has_system(entry.message)]
     whole = [entry.ref for entry in system if all(map(_is_system, entry.message["parts"]))]
     carried = [system_only(entry.message) for entry in system if entry.ref not in whole]
@@ -80,7 +80,7 @@ def has_system(message: Json) -> bool:
 
 
 def system_only(message: Json) -> Json:
-    """The message with its system parts alone."""
+    """The message with only its system parts."""
     return {**message, "parts": [part for part in message["parts"] if _is_system(part)]}
 
 
@@ -89,7 +89,7 @@ def _is_system(part: Json) -> bool:
 
 
 def beginning_of(state: SessionState, turn: int) -> Entry:
-    """The prompt of a turn. Raises `NothingToUndo` when there is no such turn."""
+    """The prompt of a turn. Raises `NothingToUndo` if there is no such turn."""
     found = next((entry for entry in state.transcript if entry.turn == turn), None)
     if found is None or turn < 1:
         raise NothingToUndo(f"There is no turn {turn}; this session has {state.turn}.")
@@ -97,7 +97,7 @@ def beginning_of(state: SessionState, turn: int) -> Entry:
 
 
 def pinned(state: SessionState, refs: Sequence[Ref], on: bool) -> Pin:
-    """Messages pinned or not; one that is no longer in the history comes back into it, with its pair."""
+    """Pin or unpin messages; a pinned one that left the history is brought back with its pair."""
     known = [ref for ref in refs if state.entry(ref) is not None]
     present = {entry.ref for entry in state.history}
     back = [ref for ref in known if ref not in present] if on else []
@@ -105,7 +105,7 @@ def pinned(state: SessionState, refs: Sequence[Ref], on: bool) -> Pin:
 
 
 def edited(state: SessionState, seq: int, text: str) -> CompactionComplete:
-    """The user's own words in place of a summary that stands in the history. Raises `NothingToUndo`."""
+    """Replace a summary in the history by the user's text. Raises `NothingToUndo`."""
     standing = [entry for entry in state.history if entry.seq == seq]
     event = next((each for each in state.compactions if each.seq == seq), None)
     if not text.strip() or not standing or event is None or not isinstance(event.fact, CompactionComplete):
@@ -126,7 +126,7 @@ def edited(state: SessionState, seq: int, text: str) -> CompactionComplete:
 
 
 def _with_summary(message: Json, before: str, after: str) -> Json:
-    """The message that stands for others, with another summary in it."""
+    """The replacement message with another summary."""
     metadata = message.get("metadata") or {}
     if REPLACES not in metadata and SUMMARY not in metadata:
         return message
@@ -134,13 +134,13 @@ def _with_summary(message: Json, before: str, after: str) -> Json:
         {**part, "content": part["content"].replace(before, after, 1)} if isinstance(part.get("content"), str) else part
         for part in message.get("parts", ())
     ]
-    # Lines that stood in what was edited are no longer to be chosen from.
+    # Excerpts in the edited text are no longer original lines.
     kept = {key: value for key, value in metadata.items() if key != EXCERPTS}
     return {**message, "parts": parts, "metadata": {**kept, SUMMARY: after}}
 
 
 def _with_back(state: SessionState, back: Sequence[Ref]) -> tuple[Ref, ...]:
-    """The history with messages brought back, each with its pair, in the order in which they were said."""
+    """The history with messages brought back, each with its pair, in log order."""
     wanted: set[Ref] = set()
     for rewrite in state.rewrites:
         before = [entry.ref for entry in rewrite.before]
@@ -151,11 +151,11 @@ def _with_back(state: SessionState, back: Sequence[Ref]) -> tuple[Ref, ...]:
     wanted.update(back)
     present = {entry.ref for entry in state.history}
     added = [entry for ref in wanted - present if (entry := state.entry(ref)) is not None]
-    return tuple(entry.ref for entry in woven(state.history, added))
+    return tuple(entry.ref for entry in merged_in_order(state.history, added))
 
 
 def pair_around(messages: Sequence[Json], index: int) -> range:
-    """A call with its results, by the kinds of their parts."""
+    """The indexes of a call and its results."""
     start, stop = index, index + 1
     while start > 0 and _answers(messages[start]):
         start -= 1
@@ -164,8 +164,8 @@ def pair_around(messages: Sequence[Json], index: int) -> range:
     return range(start, stop)
 
 
-def only_speaks(message: Json) -> bool:
-    """Whether it is a reply of words, without a call that would want its result."""
+def is_final_reply(message: Json) -> bool:
+    """Whether it is a reply with text and without tool calls."""
     roles = [role for role, text, _ in pieces(message) if text.strip() or role == "tool_call"]
     return message.get("kind") == "response" and "tool_call" not in roles and "assistant" in roles
 

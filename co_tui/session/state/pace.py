@@ -1,44 +1,44 @@
-"""How fast the context fills, and how full it was at the end of the last turns. Constant in size and in cost."""
+"""How fast the context fills, and how full it was at the end of the last turns. Constant size and cost."""
 
 from typing import NamedTuple
 
 NEWEST_WEIGHT = 0.1
-"""How much of the pace the latest turn makes up, once there were many: tried on even, uneven and changing sessions,
-it forecasts best and jumps least."""
+"""Weight of the latest turn once there are many: of the values tried on even, uneven and changing sessions, it
+forecasts best and jumps least."""
 REMEMBERED_TURNS = 40
 
 
 class Fill(NamedTuple):
-    """What the context held at the end of a turn, or of the part of it before a compaction."""
+    """The context's size at the end of a turn, or before a compaction within it."""
 
     turn: int
     tokens: int
     compacted: bool = False
-    """Whether a compaction came right before."""
+    """Whether a compaction came directly before."""
 
 
 class Pace(NamedTuple):
-    """A moving average over the turns that ended; rewrites of the history are no growth, and do not end it."""
+    """A moving average over finished turns; rewrites of the history do not count as growth."""
 
     fills: tuple[Fill, ...] = ()
     """The last turns, oldest first."""
     turns: int = 0
-    """How many turns the averages are of."""
+    """How many turns the averages cover."""
     tokens_per_ended_turn: float = 0.0
     messages_per_ended_turn: float = 0.0
     grown_tokens: int = 0
-    """In the turn that was measured last."""
+    """In the turn measured last."""
     grown_messages: int = 0
     is_answered: bool = False
-    """Whether that turn had a reply yet: before, it tells little."""
+    """Whether that turn has a reply yet: before that, it says little."""
     held: tuple[int, int] | None = None
-    """Tokens of the conversation and messages at the last measurement; None when the history was rewritten since."""
+    """Conversation tokens and messages at the last measurement; None if the history was rewritten since."""
     is_compacted: bool = False
-    """Whether a compaction did so."""
+    """Whether a compaction rewrote it."""
 
     @property
     def tokens_per_turn(self) -> float:
-        """0 while nobody can tell, or while the context does not grow."""
+        """0 while unknown, or while the context does not grow."""
         return self._with_present(self.tokens_per_ended_turn, self.grown_tokens)
 
     @property
@@ -46,13 +46,13 @@ class Pace(NamedTuple):
         return self._with_present(self.messages_per_ended_turn, self.grown_messages)
 
     def _with_present(self, average: float, grown: int) -> float:
-        """A turn that may not have ended counts as soon as it is larger than usual: it only grows."""
+        """The current turn counts as soon as it is larger than usual: it only grows."""
         if not self.turns:
             return float(max(0, grown)) if self.is_answered else 0.0
         return max(average, _averaged(average, grown, self.turns))
 
     def measured(self, turn: int, tokens: int, messages: int, fixed_tokens: int, *, is_reply: bool) -> "Pace":
-        """After a measurement; `fixed_tokens` are instructions and tools, which come along and are no growth."""
+        """After a measurement; `fixed_tokens` are instructions and tools, which do not count as growth."""
         pace = self
         if pace.fills and turn > pace.fills[-1].turn:
             pace = pace._turn_ended()
@@ -68,7 +68,7 @@ class Pace(NamedTuple):
         )
 
     def rewritten(self, *, is_compaction: bool = False) -> "Pace":
-        """After the history became another, or is counted by another model: what comes is compared with that."""
+        """After the history was rewritten, or the model changed: growth is measured from there."""
         return self._replace(held=None, is_compacted=self.is_compacted or is_compaction)
 
     def _turn_ended(self) -> "Pace":
@@ -89,6 +89,6 @@ class Pace(NamedTuple):
 
 
 def _averaged(average: float, grown: int, turns: int) -> float:
-    """The average with one turn more; a turn in which the context shrank did not fill it."""
+    """The average with one more turn; a turn in which the context shrank counts as 0."""
     weight = max(NEWEST_WEIGHT, 1 / (turns + 1))
     return average + (max(0, grown) - average) * weight

@@ -14,7 +14,7 @@ __all__ = ["ParsedMessages", "message_json"]
 
 
 class ParsedMessages:
-    """Remembers the parsed form of every message the history holds."""
+    """Caches the parsed form of every message in the history."""
 
     def __init__(self) -> None:
         self._parsed: dict[Ref, ModelMessage] = {}
@@ -23,7 +23,7 @@ class ParsedMessages:
         self._latest: AppendOnly[ModelMessage] = AppendOnly()
 
     def messages(self, history: AppendOnly[Entry]) -> Sequence[ModelMessage]:
-        """What the model would be sent now, before any stage; one that only grew costs what was added."""
+        """What would be sent now, before any stage; for a history that only grew, only new messages are parsed."""
         known = len(self._latest)
         if history.lineage is not self._lineage or len(history) < known:
             known, self._latest, self._lineage = 0, AppendOnly(), history.lineage
@@ -39,31 +39,31 @@ class ParsedMessages:
         return [self._parsed[entry.ref] for entry in entries]
 
     def read(self, entries: Sequence[Entry]) -> Iterator[ModelMessage]:
-        """Messages of the log, those no longer in the history too, without keeping these."""
+        """Messages of the log, including those no longer in the history, which are not cached."""
         for entry in entries:
             known = self._parsed.get(entry.ref)
             yield known if known is not None else read_messages([opened(entry.message)])[0]
 
     def remember(self, ref: Ref, message: ModelMessage) -> None:
-        """What the message of the log is, for whoever has it parsed already."""
+        """Cache a message that is parsed already."""
         self._parsed[ref] = message
         for index, part in enumerate(message.parts):
             self._places[id(part)] = (part, ref, index)
 
     def copied(self) -> "ParsedMessages":
-        """Another one that knows the same messages: the same objects, remembered apart."""
+        """A copy with its own cache of the same message objects."""
         other = ParsedMessages()
         other._parsed, other._places = dict(self._parsed), dict(self._places)
         return other
 
     def release(self, history: AppendOnly[Entry]) -> None:
-        """Let go of messages that are no longer in the history."""
+        """Drop messages that are no longer in the history."""
         live = {entry.ref for entry in history}
         self._parsed = {ref: message for ref, message in self._parsed.items() if ref in live}
         self._places = {key: place for key, place in self._places.items() if place[1] in live}
         self._latest, self._lineage = AppendOnly(), None
 
-    def place_of(self, part: object) -> tuple[int, int, int] | None:
-        """Where in the log a part is: seq, message, part. None for a part that is not of the log."""
+    def location_of(self, part: object) -> tuple[int, int, int] | None:
+        """Where a part is in the log: seq, message, part. None if it is not in the log."""
         found = self._places.get(id(part))
         return (*found[1], found[2]) if found is not None and found[0] is part else None

@@ -1,4 +1,4 @@
-"""Letting go of memory: messages that left the history are kept compressed, and open when somebody looks at them."""
+"""Save memory: messages that left the history are kept compressed, and decompressed when read."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,12 +10,12 @@ from co_tui.session.state.session_state import Entry, SessionState
 
 
 class PackedMessage(Mapping[str, Any]):
-    """A message that takes a fraction of its room; every look at it opens it anew."""
+    """A compressed message; each access decompresses it."""
 
     __slots__ = ("_packed",)
 
     def __init__(self, message: Json) -> None:
-        import zlib  # nobody needs it before memory is short
+        import zlib  # deferred: needed only when memory is short
 
         self._packed = zlib.compress(json.dumps(message).encode(), level=6)
 
@@ -44,7 +44,7 @@ def opened(message: Json) -> Json:
 
 
 def released(state: SessionState) -> SessionState:
-    """The same state with what is no longer in the history packed. The history itself stays the object it is."""
+    """The same state with everything no longer in the history packed. The history stays the same object."""
     packing = _Packing({entry.ref for entry in state.history})
     return state.but(
         transcript=packing.entries(state.transcript),
@@ -58,7 +58,7 @@ def released(state: SessionState) -> SessionState:
 
 
 class _Packing:
-    """Packs each message once, wherever it stands, but for those that are kept as they are."""
+    """Packs each message once, wherever it occurs, except the kept ones."""
 
     def __init__(self, kept: set[Ref]) -> None:
         self._kept = kept
@@ -68,7 +68,7 @@ class _Packing:
         return AppendOnly(entry._replace(message=self._message(entry.ref, entry.message)) for entry in entries)
 
     def event(self, event: Event) -> Event:
-        """The beginning of a turn stands on the timeline with its prompt."""
+        """Pack the prompt in the event that starts a turn."""
         fact = event.fact
         if not isinstance(fact, Message):
             return event

@@ -1,7 +1,8 @@
-"""What a session is, as the sum of its events. Pure: the same events always give the same state."""
+"""The state of a session, derived from its events. Pure: the same events always give the same state."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -17,13 +18,13 @@ from co_tui.events import (
     Ref,
     UsageInfo,
 )
-from co_tui.events.stored_messages import pieces
+from co_tui.events.stored_messages import REPLACES, command_in, pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 from co_tui.settings.permission_rules import Rule
 from co_tui.settings.rules import ASK
 
-MUCH_CHARS: Final = 100_000
+MAX_COUNTED_CHARS: Final = 100_000
 
 
 class Entry(NamedTuple):
@@ -35,7 +36,7 @@ class Entry(NamedTuple):
     timestamp: str
     interrupted: bool = False
     agent: str = ""
-    """Empty for the main one; else the delegation it was said in."""
+    """Empty for the main agent; else the delegation it belongs to."""
 
     @property
     def seq(self) -> int:
@@ -43,13 +44,13 @@ class Entry(NamedTuple):
 
 
 class Rewritten(NamedTuple):
-    """A rewrite of the history that can be taken back."""
+    """A rewrite of the history that can be undone."""
 
     event: Event
     before: AppendOnly[Entry]
     after: AppendOnly[Entry]
-    left_chars: int = 0
-    """How long all that was that left the history by it."""
+    removed_chars: int = 0
+    """The length of what it removed from the history."""
 
     @property
     def seq(self) -> int:
@@ -57,7 +58,7 @@ class Rewritten(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """What the requests since the history was last rewritten are sent without."""
+    """What requests are sent without since the last rewrite."""
 
     left_out: frozenset[Ref] = frozenset()
     clipped_chars: int = 0
@@ -68,10 +69,10 @@ NOTHING_HELD_OUT: Final = HeldOut()
 
 
 class Delegation(Record):
-    """A part of the work that was given to another agent, with its own history."""
+    """A task delegated to another agent, with its own history."""
 
     name: str = ""
-    """Who was asked."""
+    """The agent that was asked."""
     task: str = ""
     call_id: str = ""
     status: Literal["running", "done", "failed", "interrupted"] = "running"
@@ -85,7 +86,7 @@ class Delegation(Record):
 
 
 class SessionState(Record):
-    """Everything derived from a log: what the model would see, what was said, and what happened."""
+    """Everything derived from a log: what the model sees, all messages, and what happened."""
 
     session_id: str = ""
     seq: int = 0
@@ -97,56 +98,56 @@ class SessionState(Record):
     branch: str = ""
     turn: int = 0
     history: AppendOnly[Entry] = AppendOnly()
-    """The messages the session would send now."""
+    """The messages that would be sent now."""
     transcript: AppendOnly[Entry] = AppendOnly()
-    """Everything ever said, in delegations too; never shrinks."""
+    """All messages ever logged, in delegations too; never shrinks."""
     timeline: AppendOnly[Event] = AppendOnly()
     """Turns and lifecycle events, in order."""
     compactions: AppendOnly[Event] = AppendOnly()
-    """The successful ones: their replacements can stand in the history again after a rewind."""
+    """The successful ones: a rewind may bring their replacements back into the history."""
     rewrites: tuple[Rewritten, ...] = ()
-    """Compactions, clearings and rewinds that were not taken back, oldest first."""
+    """Compactions, clearings and rewinds that were not undone, oldest first."""
     recollection: Recollection | None = None
-    """What came back beside a message of the history."""
+    """Lines brought back, and the message they go with."""
     is_rewritten: bool = False
-    """Whether a compaction rewrote the history, and lines to recollect were not searched for since."""
+    """Whether a compaction rewrote the history and no search for lines to recollect followed yet."""
     held_out: HeldOut = NOTHING_HELD_OUT
-    """What did not fit into a request, and is left out of the next ones, too."""
+    """What did not fit into a request and is left out of the next ones, too."""
     pins: frozenset[Ref] = frozenset()
     """Messages that every stage keeps."""
     pending: tuple[ApprovalRequested, ...] = ()
-    """Calls that wait for an approval, in the order of asking."""
+    """Calls that wait for approval, in the order of asking."""
     allowed: tuple[Rule, ...] = ()
-    """What answers allowed beyond the call they were about."""
+    """The rules that answers allowed beyond a single call."""
     mode: str = ASK
-    """What runs without a question."""
+    """Which calls run without asking."""
     board: BoardShown | None = None
-    """What it began with of the context board."""
+    """The context board the session started with."""
     plan: tuple[Json, ...] = ()
     """The steps of the plan, each with its `text` and its `state`."""
     delegations: Mapping[str, Delegation] = MappingProxyType({})
-    """All there have been, by the name under which their events are logged."""
+    """All delegations, by the name under which their events are logged."""
     compacting: Event | None = None
-    """The start of a compaction that is under way."""
+    """The start of the running compaction."""
     usage: UsageInfo | None = None
     usage_holds: bool = False
-    """Whether nothing that a request is made of has changed since the usage was measured."""
+    """Whether the next request is unchanged since the usage was measured."""
     learnt: Mapping[str, Json] = MappingProxyType({})
-    """What the reports of each model taught about its tokens."""
+    """What was learned about each model's tokens."""
     pace: Pace = Pace()
     """How fast the context fills."""
     cost: float = 0.0
-    """Of the turns, delegations included; summaries are apart."""
+    """Of turns and delegations, without summaries."""
     summary_cost: float = 0.0
     cached_tokens: int = 0
-    """What providers had of all prompts already, and did not read again."""
+    """Prompt tokens read from providers' caches."""
     cache_saved: float = 0.0
-    """How much less all prompts cost for that, in US dollars, as far as prices are known."""
+    """What the caches saved, in US dollars, where prices are known."""
     started: bool = False
     ended: bool = False
 
     def turns_in_context(self, most: int) -> int:
-        """How many turns the history is of; more than `most` are not counted."""
+        """How many turns the history covers; stops counting above `most`."""
         turns: set[int] = set()
         for entry in reversed(self.history):
             if entry.turn:
@@ -156,25 +157,25 @@ class SessionState(Record):
         return len(turns)
 
     @property
-    def left_chars(self) -> int:
-        """How long that was that left the history at once, of what was not taken back the longest."""
-        return max((each.left_chars for each in self.rewrites), default=0)
+    def removed_chars(self) -> int:
+        """The length of the largest removal that was not undone."""
+        return max((each.removed_chars for each in self.rewrites), default=0)
 
     @property
     def total_cost(self) -> float | None:
-        """Of turns and summaries, in US dollars; None when nobody published a price for any of it."""
+        """Of turns and summaries, in US dollars; None if no price is known."""
         return self.cost + self.summary_cost or None
 
     def without(self, rewrite: Rewritten) -> list[Entry]:
-        """The history as if that rewrite had not been: what stood before it, and all that came since."""
+        """The history without that rewrite: what was there before it, and everything since."""
         known = {entry.ref for entry in (*rewrite.before, *rewrite.after)}
         since = [entry for entry in self.history if entry.ref not in known]
         brought_back = [entry for entry in since if entry.seq < rewrite.seq]
         said = [entry for entry in since if entry.seq > rewrite.seq]
-        return [*woven(rewrite.before, brought_back), *said]
+        return [*merged_in_order(rewrite.before, brought_back), *said]
 
     def entry(self, ref: Ref) -> Entry | None:
-        """The message of that identity, whether or not the history still holds it."""
+        """The message with that identity, even if it left the history."""
         place = bisect_left(self.transcript, ref, key=lambda entry: entry.ref)
         if place < len(self.transcript) and self.transcript[place].ref == ref:
             return self.transcript[place]
@@ -186,17 +187,17 @@ class SessionState(Record):
 
 
 def characters_in(entries: Iterable[Entry]) -> int:
-    """How long the texts of messages are; beyond what is much, nobody counts."""
+    """The length of the messages' texts; stops counting at `MAX_COUNTED_CHARS`."""
     total = 0
     for entry in entries:
         total += sum(len(text) for _, text, _ in pieces(entry.message))
-        if total >= MUCH_CHARS:
-            return MUCH_CHARS
+        if total >= MAX_COUNTED_CHARS:
+            return MAX_COUNTED_CHARS
     return total
 
 
-def woven(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:
-    """The entries with others put among them in the order of the log; what stands for others keeps its place."""
+def merged_in_order(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:
+    """The entries with others inserted in log order; replacements keep their position."""
     waiting = sorted(added, key=lambda entry: entry.ref)
     result: list[Entry] = []
     for entry in entries:
@@ -207,7 +208,7 @@ def woven(entries: Iterable[Entry], added: Iterable[Entry]) -> list[Entry]:
 
 
 def replacement_entries(event: Event) -> tuple[Entry, ...]:
-    """The messages that a compaction or a clearing made from others."""
+    """The messages that a compaction or a clearing created."""
     match event.fact:
         case CompactionComplete(replacement=made) | Clear(carried=made):
             pass
@@ -221,3 +222,24 @@ def replacement_entries(event: Event) -> tuple[Entry, ...]:
 
 def seq_of(event: Event) -> int:
     return event.seq or 0
+
+
+def is_finished(state: SessionState) -> bool:
+    """Whether the latest turn ended with a complete reply; also true for an empty session."""
+    latest = next(_said(state), None)
+    return latest is None or _ends_a_turn(latest)
+
+
+def _said(state: SessionState) -> Iterator[Entry]:
+    """Messages of the user and the main agent, newest first: those in the history, then the whole transcript."""
+    for entry in chain(reversed(state.history), reversed(state.transcript)):
+        metadata = entry.message.get("metadata")
+        stands_for_others = isinstance(metadata, Mapping) and REPLACES in metadata
+        if not (entry.agent or stands_for_others or command_in(entry.message)):
+            yield entry
+
+
+def _ends_a_turn(entry: Entry) -> bool:
+    message = entry.message
+    is_whole = not entry.interrupted and message.get("finish_reason") != "length"
+    return message.get("kind") == "response" and is_whole and all(role != "tool_call" for role, _, _ in pieces(message))

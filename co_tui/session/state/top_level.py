@@ -1,4 +1,4 @@
-"""What a delegated agent sees of the conversation it works for (T4)."""
+"""The part of the conversation that a delegated agent gets (T4)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -13,7 +13,7 @@ _TOOLS: Final = frozenset({"tool_call", "tool_result"})
 
 
 def top_level(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The same messages without thoughts, without calls that have no result yet, and without other delegations."""
+    """The messages without thinking, without calls that have no result yet, and without other delegations."""
     entries = list(entries)
     answered = _answered_calls(entries)
     for entry in entries:
@@ -43,7 +43,7 @@ def _call_id(part: Json) -> str:
     return str(part.get("tool_call_id"))
 
 
-def only_words(message: Json) -> Json | None:
-    """The message without calls, results and thoughts; None when nothing is left."""
+def only_text(message: Json) -> Json | None:
+    """The message without calls, results and thinking; None if nothing is left."""
     said = [part for role, text, part in pieces(message) if role in _SAID and text.strip()]
     return {**message, "parts": said} if said else None

@@ -1,1 +1,1 @@
-"""The tools a session itself gives its model."""
+"""The tools a session offers its model."""

@@ -1,4 +1,4 @@
-"""Large tool results that stand as references: the log has them whole, and the model can open them again."""
+"""Large tool results replaced by references: the log has them in full, and the model can open them again."""
 
 import re
 
@@ -17,17 +17,17 @@ MAX_MATCHES = 40
 
 
 class Archive:
-    """One session's archived results. Nothing is stored twice: a reference names a part of a logged message."""
+    """A session's archived results. Nothing is stored twice: a reference names a part of a logged message."""
 
     def __init__(self, recorder: Recorder, history: ParsedMessages) -> None:
         self._recorder = recorder
         self._history = history
         self._known: set[str] = set()
         self._new: list[ArtifactStored] = []
-        """Archived since the last request, to be told as events."""
+        """Archived since the last request, to be logged."""
 
     def keep(self, part: ToolReturnPart, text: str) -> str:
-        """The reference that stands for a result."""
+        """The text with the reference that replaces a result."""
         reference = reference_of(self._history, part)
         if reference and reference not in self._known:
             self._known.add(reference)
@@ -35,7 +35,7 @@ class Archive:
             self._new.append(ArtifactStored(what=what, where=reference, outcome="replaced by a reference"))
         return archived(self._history, part, text)
 
-    async def tell(self) -> None:
+    async def log_new(self) -> None:
         """Log what was archived since the last request."""
         if self._new:
             stored, self._new = self._new, []
@@ -60,7 +60,7 @@ class Archive:
     def _text(self, reference: str) -> str:
         found = re.fullmatch(r"artifact-(\d+)-(\d+)-(\d+)", reference.strip())
         entry = self._recorder.state.entry((int(found[1]), int(found[2]))) if found else None
-        own = entry is not None and entry.agent == CURRENT_AGENT.get()  # no agent opens another's results
+        own = entry is not None and entry.agent == CURRENT_AGENT.get()  # agents cannot open each other's results
         parts = entry.message.get("parts", []) if entry is not None and own else []
         if not found or int(found[3]) >= len(parts):
             raise ModelRetry(f"There is no artifact {reference!r}.")
@@ -68,7 +68,7 @@ class Archive:
 
 
 def archived(history: ParsedMessages, part: ToolReturnPart, text: str) -> str:
-    """What stands for a result of the log; all others stay as they are."""
+    """The text that replaces a logged result; others are returned unchanged."""
     reference = reference_of(history, part)
     if not reference:
         return text
@@ -79,16 +79,16 @@ def archived(history: ParsedMessages, part: ToolReturnPart, text: str) -> str:
 
 
 def reference_of(history: ParsedMessages, part: ToolReturnPart) -> str:
-    """The name of the artifact that a result of the log is; empty for all others."""
-    place = history.place_of(part)
-    return f"artifact-{place[0]}-{place[1]}-{place[2]}" if place is not None else ""
+    """The artifact name of a logged result; empty for others."""
+    location = history.location_of(part)
+    return f"artifact-{location[0]}-{location[1]}-{location[2]}" if location is not None else ""
 
 
 def _matching(text: str, pattern: str) -> str:
     try:
-        wanted = re.compile(pattern, re.IGNORECASE)
+        compiled = re.compile(pattern, re.IGNORECASE)
     except re.error:
-        wanted = re.compile(re.escape(pattern), re.IGNORECASE)
-    lines = [f"{n}: {line[:400]}" for n, line in enumerate(text.splitlines(), 1) if wanted.search(line)]
+        compiled = re.compile(re.escape(pattern), re.IGNORECASE)
+    lines = [f"{n}: {line[:400]}" for n, line in enumerate(text.splitlines(), 1) if compiled.search(line)]
     more = f"\n… {len(lines) - MAX_MATCHES} more lines match" if len(lines) > MAX_MATCHES else ""
     return "\n".join(lines[:MAX_MATCHES]) + more if lines else f"No line matches {pattern!r}."

@@ -1,4 +1,4 @@
-"""What MCP servers give to a session's agent. Tools that are missing from a request are reported in the log."""
+"""The tools of MCP servers for a session. Tools missing from a request are reported in the log."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,52 +16,52 @@ from co_tui.session.recorder import Recorder
 from co_tui.settings.mcp_servers import McpServer
 
 SHARE: Final = 0.25
-"""Of the window that the definitions of all of them may take; what does not fit is left out."""
+"""Share of the window for all their definitions; what does not fit is left out."""
 CHARS_PER_TOKEN: Final = 3
 MOST_TOOLS: Final = 100
-"""Of all servers together: some providers take 128, and there are ours."""
+"""Of all servers together: some providers take 128, including ours."""
 
 
 class McpTools:
-    """Looked at before every request: servers come and go while a turn runs."""
+    """Read before every request: servers come and go while a turn runs."""
 
     def __init__(self, servers: McpServers, recorder: Recorder, cwd: Path, environ: Mapping[str, str]) -> None:
         self._servers = servers
         self._recorder = recorder
         self._cwd = cwd
         self._environ = environ
-        self._told: dict[str, ServerReport] = {}
-        self._told_missing: set[str] = set()
-        """Sentences about missing tools that are in the log already."""
+        self._reported: dict[str, ServerReport] = {}
+        self._reported_missing: set[str] = set()
+        """Sentences about missing tools that are already logged."""
 
-    def capability(self, wanted: Mapping[str, McpServer], window_tokens: int) -> AbstractCapability[Any]:
-        """The tools of these servers, which are started when they are first needed."""
+    def capability(self, servers: Mapping[str, McpServer], window_tokens: int) -> AbstractCapability[Any]:
+        """The tools of these servers, which start when first needed."""
         room_chars = int(window_tokens * SHARE * CHARS_PER_TOKEN)
 
         async def present(_: RunContext[Any]) -> AbstractToolset[Any]:
-            await self._servers.ready(wanted, self._cwd, self._environ)
-            await self._tell(self._servers.reports)
+            await self._servers.ready(servers, self._cwd, self._environ)
+            await self._report_failures(self._servers.reports)
             return CombinedToolset(self._servers.toolsets(room_chars)).prepared(self._for_request)
 
         return Toolset(present)
 
     async def _for_request(self, _: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
-        """As many as providers take. What is missing is said here, once all servers have listed their tools."""
+        """As many as providers take. Reports missing tools, once all servers have listed theirs."""
         missing = [_missing(report) for report in self._servers.reports]
         if (more := len(tools) - MOST_TOOLS) > 0:
             missing.append(f"{_counted(more)} of MCP servers are missing from requests: at most {MOST_TOOLS} are sent.")
         for what in filter(None, missing):
-            if what not in self._told_missing:
-                self._told_missing.add(what)
+            if what not in self._reported_missing:
+                self._reported_missing.add(what)
                 outcome = "sent without them"
                 await self._recorder.record(SessionError(what=what, outcome=outcome, kind="mcp_missing"))
         return tools[:MOST_TOOLS]
 
-    async def _tell(self, reports: list[ServerReport]) -> None:
-        """Each failure once."""
+    async def _report_failures(self, reports: list[ServerReport]) -> None:
+        """Log each failure once."""
         for report in reports:
-            before = self._told.get(report.name)
-            self._told[report.name] = report
+            before = self._reported.get(report.name)
+            self._reported[report.name] = report
             if report.times and (before is None or before.times < report.times):
                 what = f"The MCP server {report.name} failed: {report.why}."
                 then = "is started again" if report.stage != "failed" else "gives no tools"
@@ -70,7 +70,7 @@ class McpTools:
 
 
 def _missing(report: ServerReport) -> str:
-    """Which of a server's tools a request goes without, and why; a failed one is reported by its failure."""
+    """Which of a server's tools a request lacks, and why; a failed server is reported separately."""
     if report.stage in ("starting", "ending"):
         return f"The MCP server {report.name} is still {report.stage}: its tools are missing from this request."
     if report.unlisted:
@@ -85,8 +85,8 @@ def _counted(tools: int) -> str:
     return f"{tools:,} tool{'' if tools == 1 else 's'}"
 
 
-def told_mcp_call(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Whose tool would be called, and with what."""
+def mcp_call_text(tool: str, arguments: Mapping[str, Any]) -> str:
+    """The server, tool and arguments of a call."""
     server, name = mcp_server_and_tool(tool)
     lines = [f"{key}: {text_of(value)}" for key, value in arguments.items()]
     return "\n".join([f"{name} of the MCP server {server}{'' if lines else ', without arguments'}", *lines])

@@ -1,4 +1,4 @@
-"""Tools of our own that the model gets: for what is no longer in its context."""
+"""Our own tools for the model: to reach what is no longer in its context."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -24,21 +24,21 @@ from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.settings import Settings
 
 SMALLEST_WINDOW_FOR_TOOLS: Final = 8_000
-"""Below this the definitions of our own tools would take more than they give."""
+"""Below this, the definitions of our own tools cost more than they help."""
 
 
-LEAST_LEFT_CHARS: Final = 16_000
-"""A third of what leaves at once is freed at least: that has to be several times what definitions of tools take."""
+MIN_REMOVED_CHARS: Final = 16_000
+"""A removal frees at least a third of its length, which must be several times the size of the tool definitions."""
 
 
 class MemoryUse(NamedTuple):
-    """What the settings say about the daily memory."""
+    """The settings for the daily memory."""
 
     is_searched: bool
     written: Remembered
 
     def is_written(self, policy: Policy) -> bool:
-        """Whether the compactions of a policy go there."""
+        """Whether the compactions of a policy are written to it."""
         return self.written.includes(trimmed=policy.rule is CompactionRule.TURNS)
 
 
@@ -47,49 +47,49 @@ def memory_use(settings: Settings) -> MemoryUse:
 
 
 class Offer(NamedTuple):
-    """What decides which of our tools a turn gets: each definition goes with every request, so that they are offered
-    only where they can be of use. None may come with a compaction and take what that frees: beside other tools they are
-    there from the beginning, alone they come with one that frees several times as much."""
+    """Decides which of our tools a turn gets. Each definition is part of every request, so they are offered only where
+    useful. A compaction must not add definitions as large as what it frees: next to other tools they are offered from
+    the start, alone only after a compaction that freed several times as much."""
 
     policy: Policy
     window_tokens: int
-    left_chars: int
-    """How long that was that left the context at once."""
+    removed_chars: int
+    """The length of the largest removal from the context."""
     memory: MemoryUse
     has_memory: bool
     """Whether there is a daily memory."""
 
-    def names(self, *, beside_others: bool) -> list[str]:
+    def names(self, *, with_other_tools: bool) -> list[str]:
         names = []
         if self.policy.archive_over_chars:
             names.append("read_artifact")
         if self.window_tokens >= SMALLEST_WINDOW_FOR_TOOLS:
-            if beside_others or self._has_much_left:
+            if with_other_tools or self._much_was_removed:
                 names.append("recall")
-            if self.memory.is_searched and self._searches_memory(beside_others):
+            if self.memory.is_searched and self._searches_memory(with_other_tools):
                 names.append("search_memory")
-            if beside_others or names:
+            if with_other_tools or names:
                 names.append("request_compaction")
         return names
 
     @property
-    def _has_much_left(self) -> bool:
-        return self.left_chars >= LEAST_LEFT_CHARS
+    def _much_was_removed(self) -> bool:
+        return self.removed_chars >= MIN_REMOVED_CHARS
 
-    def _searches_memory(self, beside_others: bool) -> bool:
-        """One that compactions write is there for those who have other tools, or much to find again."""
+    def _searches_memory(self, with_other_tools: bool) -> bool:
+        """A memory that compactions write is offered next to other tools, or once much was removed."""
         if self.memory.is_written(self.policy):
-            return beside_others or self._has_much_left
+            return with_other_tools or self._much_was_removed
         return self.has_memory
 
 
-def foreseen(sent: Scaffold, offer: Offer) -> Scaffold:
-    """What goes with the next turn after what went with the last: of our tools, those that are offered then."""
+def predicted_scaffold(sent: Scaffold, offer: Offer) -> Scaffold:
+    """The scaffold of the next turn from the last one sent, with those of our tools that are offered then."""
     if not sent.was_sent:
         return sent
     names = sent.tool_names
     others = [name for name in names if name not in OWN_TOOLS]
-    ours = offer.names(beside_others=bool(others))
+    ours = offer.names(with_other_tools=bool(others))
     if set(ours) == set(names) - set(others):
         return sent
     if sent.tools or not names:
@@ -106,15 +106,15 @@ def _definitions_of(names: Collection[str]) -> list[ToolDefinition]:
 
 @cache
 def _definitions() -> dict[str, ToolDefinition]:
-    """Of all our tools, whoever has them."""
-    nobody = object()
+    """The definitions of all our tools, independent of a session."""
+    owner = object()
     methods = (Archive.read_artifact, Recall.recall, MemorySearch.search_memory, OwnTools.request_compaction)
-    tools = [Tool[Any](MethodType(method, nobody)) for method in methods]
+    tools = [Tool[Any](MethodType(method, owner)) for method in methods]
     return {tool.name: tool.tool_def for tool in tools}
 
 
 class OwnTools:
-    """Those of one session."""
+    """Our tools for one session."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class OwnTools:
         self._recall = recall
         self._memory = memory
 
-    def beside(
+    def with_own(
         self,
         others: Sequence[AbstractToolset[Any]],
         history: GovernedHistory,
@@ -138,22 +138,22 @@ class OwnTools:
         memory: MemoryUse,
         works: bool = False,
     ) -> Sequence[AbstractToolset[Any]]:
-        """The other tools, and ours; `works` when there are some of the working directory, too."""
-        names = self._offer(history, history.policy, memory).names(beside_others=bool(others) or works)
+        """The other tools, and ours; `works` if there are tools for the working directory, too."""
+        names = self._offer(history, history.policy, memory).names(with_other_tools=bool(others) or works)
         ours = [tool for name, tool in self._all.items() if name in names]
         return (*others, FunctionToolset(ours)) if ours else others
 
-    def foreseen(
+    def predicted_scaffold(
         self, history: GovernedHistory, memory: MemoryUse, sent: Scaffold, *, policy: Policy, leaving_chars: int
     ) -> Scaffold:
-        """What goes with the next turn under a policy, after what went with the last; `leaving_chars` when by then so
-        much has left the history."""
+        """The scaffold of the next turn under a policy, from the last one sent; `leaving_chars` is how much will have
+        left the history by then."""
         offer = self._offer(history, policy, memory)
-        return foreseen(sent, offer._replace(left_chars=max(offer.left_chars, leaving_chars)))
+        return predicted_scaffold(sent, offer._replace(removed_chars=max(offer.removed_chars, leaving_chars)))
 
     def _offer(self, history: GovernedHistory, policy: Policy, memory: MemoryUse) -> Offer:
         window = history.governor.window.tokens
-        return Offer(policy, window, self._state().left_chars, memory, self._memory.has_anything)
+        return Offer(policy, window, self._state().removed_chars, memory, self._memory.has_anything)
 
     @cached_property
     def _all(self) -> dict[str, Tool[Any]]:

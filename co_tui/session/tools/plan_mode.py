@@ -1,4 +1,5 @@
-"""The tool with which the model presents its plan, and what it is told while nothing may be changed (T3b)."""
+"""Plan mode: the tool with which the model presents its plan, and the instructions while it may change nothing
+(T3b)."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,7 +21,7 @@ INSTRUCTIONS: Final = (
 
 
 class PlanMode(AbstractCapability[Any]):
-    """Offers the tool only in plan mode, so that its definition takes no room otherwise."""
+    """Offers the tool only in plan mode; otherwise its definition takes no room."""
 
     def __init__(self, plan: SessionPlan, mode: Callable[[], str]) -> None:
         self._plan = plan

@@ -1,10 +1,11 @@
-"""The model's way back to what left its context: a search over everything the session ever said."""
+"""The tool with which the model searches everything ever said in the session, including what left its context."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic_ai.exceptions import ModelRetry
 
@@ -12,18 +13,17 @@ from co_tui.events import Event, Json, Message
 from co_tui.events.stored_messages import Role, pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.state.top_level import only_words
-from co_tui.session.tools.queries import excerpt, words_of
+from co_tui.session.state.top_level import only_text
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.store.port import Store
 from co_tui.store.search.session_words import place_of
 
 HITS = 8
-"""Messages a page."""
+"""Messages per page."""
 ANSWER_CHARS = 6_000
 NAME_CHARS = 40
 MOST_SEEN = 200
-"""Messages that are counted for a delegate: each has to be looked at."""
+"""The most messages to check for a delegate: each has to be read."""
 
 _ROLES: dict[Role, str] = {"tool_call": "call of", "tool_result": "result of"}
 
@@ -41,17 +41,17 @@ class _Piece(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """Some of the messages that were found, newest first."""
+    """One page of the found messages, newest first."""
 
     words: int
-    """How many of the words each of them holds."""
+    """How many of the words each of them contains."""
     messages: int
     """How many there are on all pages."""
     events: list[Event]
 
 
 class Recall:
-    """One session's memory of itself: the store finds what was said, and keeps it."""
+    """Searches one session's log through the store."""
 
     def __init__(self, store: Store, session_id: str, state: Callable[[], SessionState]) -> None:
         self._store = store
@@ -73,7 +73,7 @@ class Recall:
             raise ModelRetry("The query has no words to look for.")
         if page < 1:
             raise ModelRetry("Pages are counted from 1 up.")
-        # The screen must not wait for it.
+        # In a thread, so that the screen does not wait.
         agent = CURRENT_AGENT.get()
         search = partial(self._search_as, agent) if agent else self._search
         found = await asyncio.to_thread(search, words, page)
@@ -87,7 +87,8 @@ class Recall:
         return _Page(found.words, len(found.seqs), events)
 
     def _search_as(self, agent: str, words: list[str], page: int) -> _Page:
-        """What a delegate may find: what was said to and by the main agent, and all of its own; no other's results."""
+        """What a delegate may find: texts of the user and the main agent, and all of its own; no other agent's
+        results."""
         with self._store.reading() as reading:
             found = reading.messages_with(self._session_id, words, but_of_tool=Recall.recall.__name__)
             events = (event for seq in found.seqs for event in reading.events(self._session_id, seq - 1, seq))
@@ -102,7 +103,7 @@ def _as_seen_by(agent: str, event: Event, words: list[str], least: int) -> Event
         return None
     if fact.agent == agent:
         return event
-    said = only_words(fact.message)
+    said = only_text(fact.message)
     if said is None or max(_count(piece.searched, words) for piece in _pieces(said)) < least:
         return None
     return event.but(fact=fact.but(message=said))
@@ -113,7 +114,7 @@ def _count(text: str, words: Iterable[str]) -> int:
 
 
 def _pieces(message: Json) -> list[_Piece]:
-    """What a message says. Recalls are left out: they would find themselves, and before all else."""
+    """The parts of a message, without recalls: they would find themselves first."""
     found = []
     for role, text, part in pieces(message):
         tool = part.get("tool_name") or ""
@@ -147,3 +148,25 @@ def _hit(said: Message, words: list[str], known: bool) -> str:
     best = max(_pieces(said.message), key=lambda piece: _count(piece.searched, words))
     note = " (still in your context)" if known else ""
     return f"[turn {said.turn}, {best.label}]{note}\n{excerpt(best.text, words)}"
+
+
+EXCERPT_CHARS: Final = 600
+BEFORE_CHARS: Final = 200
+"""How much of an excerpt comes before the match."""
+MAX_WORDS: Final = 40
+
+
+def words_of(query: str) -> list[str]:
+    """The words and quoted phrases of a query, each once."""
+    found = re.findall(r'["“”]([^"“”]+)["“”]|([^\s"“”]+)', query.lower())
+    cleaned = (" ".join((phrase or word).split()) for phrase, word in found)
+    return list(dict.fromkeys(filter(None, cleaned)))[:MAX_WORDS]
+
+
+def excerpt(text: str, words: Sequence[str]) -> str:
+    """The text around the first of the words in it."""
+    lower = text.lower()
+    first = min((index for each in words if (index := place_of(each, lower)) >= 0), default=0)
+    start = max(0, min(first - BEFORE_CHARS, len(text) - EXCERPT_CHARS))
+    end = start + EXCERPT_CHARS
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")

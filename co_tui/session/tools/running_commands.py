@@ -1,4 +1,4 @@
-"""The commands of one session while they run: what they say, how they are ended, and that none outlives the session."""
+"""The running commands of one session: show their output, stop them, and let none outlive the session."""
 
 import asyncio
 import json
@@ -21,54 +21,54 @@ from co_tui.session.turns.current_agent import CURRENT_AGENT
 
 SHOW_EVERY_S: Final = 0.2
 MOST_SHOWN_BYTES: Final = 4_000
-"""Of either stream: the end of it."""
+"""The end of each stream."""
 STOPPING_S: Final = 2.0
-"""How long a command that is asked to end may take for it."""
+"""How long a command may take to exit after SIGTERM."""
 POLL_S: Final = 0.02
 REAPED_S: Final = 1.0
-"""After so long, a group whose last process ended is gone."""
+"""After this, a process group whose last process exited is gone."""
 _WRITTEN_OVER: Final = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 STATUS: Final = "status.json"
 WATCH_S: Final = 2.0
-"""How often the folder is looked at while commands run in its sandbox in the background."""
+"""How often to check the folder while commands run in its sandbox in the background."""
 CURRENT_CALL: ContextVar[str] = ContextVar("the call whose command runs", default="")
 ENDS_WITH_CALL: ContextVar[bool] = ContextVar("whether all that a command starts ends with it", default=False)
 
 
 class BackgroundCommand(NamedTuple):
-    """One that was started beside the conversation, as it is now."""
+    """The current state of a background command."""
 
     id: str
     command: str
     seconds: float
-    """Since it was started."""
+    """Since its start."""
     running: bool
     exit_code: int | None
-    """None also for one that was killed."""
+    """None also if it was killed."""
     output: str
-    """The end of what it said."""
+    """The end of its output."""
 
 
 class _Started(NamedTuple):
     command: str
     began: float
     group: int | None
-    """Of its processes, as it was when it began: what it writes later is not believed."""
+    """Its process group at the start: what it writes later is not trusted."""
 
 
 class RunningCommands:
-    """What one session started and has not ended yet."""
+    """The commands that one session started and that have not ended."""
 
     def __init__(self, announce: Callable[[ToolOutput], None], folder: Path, session_id: str) -> None:
-        """`folder` is for what background commands say; it goes with the session."""
+        """`folder` is for the output of background commands; it is removed with the session."""
         self.folder = folder
         self.guard = ProcessGuard(folder, session_id)
         self.environment = {MARK: session_id}
-        """What each of them gets, so that it is found wherever it went."""
+        """Set for each command, so that its processes can be found."""
         self.report: Callable[[CreatedProtected], Awaitable[None]] | None = None
-        """Is given what commands in the sandbox left under protected names, once it was moved away."""
+        """Gets what sandboxed commands left under protected names, after it was moved away."""
         self.may_keep: Callable[[CreatedProtected], Awaitable[CreatedProtected | None]] | None = None
-        """Asks whether to keep it, and puts back what may be; returns what is left."""
+        """Asks whether to keep it, and moves back what is allowed; returns the rest."""
         self._announce = announce
         self._session_id = session_id
         self._started: dict[str, _Started] = {}
@@ -78,63 +78,65 @@ class RunningCommands:
 
     @contextmanager
     def following(self, pid: int, stdout: bytearray, stderr: bytearray) -> Iterator[None]:
-        """While a process fills these, tell what it says to who follows the call it belongs to."""
+        """While a process fills these buffers, announce its output for the call it belongs to."""
         self.guard.note(pid)
         call = CURRENT_CALL.get()
-        telling = asyncio.create_task(self._tell(call, CURRENT_AGENT.get(), stdout, stderr)) if call else None
+        announcing = (
+            asyncio.create_task(self._announce_output(call, CURRENT_AGENT.get(), stdout, stderr)) if call else None
+        )
         try:
             yield
         finally:
-            if telling is not None:
-                telling.cancel()
-            # What it left behind stays noted: it ends with the session.
+            if announcing is not None:
+                announcing.cancel()
+            # Processes it left running stay noted: they end with the session.
             asyncio.get_running_loop().call_later(REAPED_S, self.guard.forget_ended)
 
-    async def _tell(self, call: str, agent: str, stdout: bytearray, stderr: bytearray) -> None:
-        told = 0
+    async def _announce_output(self, call: str, agent: str, stdout: bytearray, stderr: bytearray) -> None:
+        announced = 0
         while True:
             await asyncio.sleep(SHOW_EVERY_S)
-            if (size := len(stdout) + len(stderr)) != told:
-                told = size
+            if (size := len(stdout) + len(stderr)) != announced:
+                announced = size
                 self._announce(ToolOutput(tool_call_id=call, text=_ends(stdout, stderr), agent=agent))
 
     def begin(self, command_id: str, command: str) -> None:
-        """One runs beside the conversation from now on."""
+        """A command now runs in the background."""
         group = _group(self.folder / command_id / "handle")
         self._started[command_id] = _Started(command, time.monotonic(), group)
         if group is not None:
             self.guard.note(group)
 
     def forget(self, command_id: str) -> None:
-        """The model ended it, and has seen what it said."""
+        """The model stopped it, and has its output."""
         self._started.pop(command_id, None)
 
     def background(self) -> list[BackgroundCommand]:
-        """What was started beside the conversation, the newest last."""
+        """The background commands, newest last."""
         return [self._now(command_id, started) for command_id, started in self._started.items()]
 
     async def end(self, command_id: str) -> None:
-        """End one of them; the model finds it ended, with what it said."""
+        """Stop one of them; the model can still read its output."""
         started = self._started.get(command_id)
         if started is not None and started.group is not None:
             await _end(started.group, self.folder / command_id / STATUS)
 
     def folder_guard(self, folder: Path, aside: Path) -> FolderGuard:
-        """The guard of a folder in which commands run in a sandbox; `aside` is for what they must not leave there."""
+        """The guard of a folder in which sandboxed commands run; `aside` is for what they must not leave there."""
         return self._folder_guards.setdefault(folder, FolderGuard(folder, aside / self._session_id))
 
     @property
-    def some_run_on(self) -> bool:
-        """Whether commands in the sandbox were left running when this was last looked at."""
+    def has_running(self) -> bool:
+        """Whether sandboxed commands were still running at the last check."""
         return self._watching is not None and not self._watching.done()
 
     def watch(self) -> None:
-        """Look at the folders as long as a command that was started runs on."""
-        if not self.some_run_on:
+        """Check the folders as long as a started command runs."""
+        if not self.has_running:
             self._watching = asyncio.create_task(self._watch())
 
     async def found(self, created: CreatedProtected | None, *, asks: bool = False) -> None:
-        """Report what was moved away to the model and the user, once the user was asked whether to keep it."""
+        """Report what was moved away to the model and the user, after asking whether to keep it."""
         if created is not None and asks and self.may_keep is not None:
             created = await self.may_keep(created)
         if created is not None:
@@ -143,13 +145,13 @@ class RunningCommands:
                 await self.report(created)
 
     def take_notes(self) -> str:
-        """What the model has not been told yet."""
+        """Notes that the model has not got yet."""
         notes, self._notes = "\n".join(self._notes), []
         return notes
 
     async def close(self) -> None:
-        """End all that is left, and remove what it said."""
-        some_ran_on = self.some_run_on
+        """Stop all commands, and remove their output."""
+        some_ran_on = self.has_running
         if self._watching is not None:
             self._watching.cancel()
         await asyncio.gather(*(self.end(each.id) for each in self.background() if each.running))
@@ -177,17 +179,17 @@ class RunningCommands:
 
 
 def _group(handle: Path) -> int | None:
-    """The process group of a command, as whoever started it wrote it down; 0 and 1 would be everybody's."""
+    """The process group of a command from its handle file; never 0 or 1, which would mean other processes."""
     fields = _end_of(handle).split()
     group = int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
     return group if group > 1 else None
 
 
 async def _end(group: int, status: Path) -> None:
-    """Ask all processes of a group to end, and make those that are left when the command itself has ended."""
+    """Terminate a process group, and kill what is left once the command itself has exited."""
     latest = time.monotonic() + STOPPING_S
     _signal(group, signal.SIGTERM)
-    # Nobody tells when it has; and a process that nobody waits for may be listed for a while after its end.
+    # There is no notification, and an unreaped process may be listed for a while after its exit.
     while group_exists(group) and _exit_code(status) is None and time.monotonic() < latest:  # noqa: ASYNC110
         await asyncio.sleep(POLL_S)
     _signal(group, signal.SIGKILL)
@@ -207,7 +209,7 @@ def _exit_code(status: Path) -> int | None:
 
 
 def _end_of(file: Path) -> bytes:
-    """The last bytes of a file; a command that can write there may not lead us elsewhere."""
+    """The last bytes of a file; links are not followed, since commands can write there."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -222,11 +224,11 @@ def _end_of(file: Path) -> bytes:
 
 
 def _ends(*streams: bytes | bytearray) -> str:
-    """What both streams say last."""
+    """The end of both streams."""
     return "\n".join(filter(None, map(_end_as_text, streams)))
 
 
 def _end_as_text(data: bytes | bytearray) -> str:
-    """As a terminal would leave it: what was written over is gone."""
+    """As a terminal would show it: overwritten text is gone."""
     text = storable_text(bytes(data[-MOST_SHOWN_BYTES:]).decode(errors="replace"))
     return _WRITTEN_OVER.sub("", text).rstrip()

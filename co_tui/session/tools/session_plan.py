@@ -1,4 +1,4 @@
-"""The plan of a session, kept where everything is kept: each change is an event, and the state has the latest."""
+"""The plan of a session: each change is an event, and the state has the latest."""
 
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ MOST_STEP_CHARS: Final = 500
 
 
 class SessionPlan:
-    """The harness's store of plans, on the log."""
+    """The harness's plan store, backed by the log."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -59,7 +59,7 @@ def _step(item: PlanItem) -> Json:
 
 
 def _item(step: Json) -> PlanItem:
-    """What is stored may be of another version: an odd state counts as not begun."""
+    """A stored step; an unknown state, from another version, counts as pending."""
     known = {status.value for status in TaskStatus}
     state = step.get("state")
     status = TaskStatus(state) if state in known else TaskStatus.pending

@@ -1,4 +1,4 @@
-"""The tools for commands: the harness's own, within our limits."""
+"""The harness's command tools, within our limits."""
 
 import copy
 import re
@@ -21,16 +21,16 @@ from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.settings.rules import AUTO
 
 MOST_OUTPUT_CHARS: Final = 50_000
-WORTH_TELLING_S: Final = 1.0
-"""A command that took so long says so in its result."""
+WORTH_REPORTING_S: Final = 1.0
+"""A command that took longer reports its time in its result."""
 _LEFT_RUNNING: Final = re.compile(r"(?<![&>])&(?![&>])|\b(?:nohup|setsid|disown|daemon\w*)\b")
-"""In a command line that leaves something running, as far as it can be seen; `2>&1` and `&&` do not."""
+"""Matches a command line that visibly leaves something running; `2>&1` and `&&` do not."""
 _FAILED: Final = re.compile(r"^\[exit code: (?!0\])", re.MULTILINE)
 _STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
 
 
 class LimitedShell(Shell[Any]):
-    """The harness's tools for commands. Which are allowed is decided by approvals, not by their names."""
+    """The harness's command tools. Approvals decide what is allowed, not lists of names."""
 
     def __init__(self, limit_s: float, commands: RunningCommands, permissions: Permissions) -> None:
         super().__init__(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
@@ -50,7 +50,7 @@ class LimitedShell(Shell[Any]):
         args: dict[str, Any],
         handler: WrapToolExecuteHandler,
     ) -> Any:
-        """What a command says belongs to the call that runs it."""
+        """Assign a command's output to the call that runs it."""
         if call.tool_name != "run_command":
             return await handler(args)
         token = CURRENT_CALL.set(call.tool_call_id)
@@ -64,13 +64,13 @@ class LimitedShell(Shell[Any]):
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
-        """A model may ask for less time than the setting gives, not for more."""
+        """A model may shorten the timeout of the setting, not extend it."""
         if call.tool_name != "run_command":
             return args
         self._began[CURRENT_AGENT.get(), call.tool_call_id] = time.monotonic()
-        wanted = args.get("timeout_seconds")
-        good = isinstance(wanted, int | float) and 0 < wanted < self.default_timeout
-        return {**args, "timeout_seconds": wanted if good else self.default_timeout}
+        timeout = args.get("timeout_seconds")
+        is_shorter = isinstance(timeout, int | float) and 0 < timeout < self.default_timeout
+        return {**args, "timeout_seconds": timeout if is_shorter else self.default_timeout}
 
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
@@ -82,14 +82,14 @@ class LimitedShell(Shell[Any]):
         if notes := self._commands.take_notes():
             result = f"{result}\n[{notes}]"
         if call.tool_name != "run_command":
-            return result  # the id of a command that was refused may come again
+            return result  # the id of a refused command may be reused
         took = time.monotonic() - self._began.pop((CURRENT_AGENT.get(), call.tool_call_id), time.monotonic())
-        return f"{result}\n[took {took:.1f} s]" if took >= WORTH_TELLING_S else result
+        return f"{result}\n[took {took:.1f} s]" if took >= WORTH_REPORTING_S else result
 
 
 class _SessionShell(ShellToolset[Any]):
-    """What background commands write lies in the session's own folder, not in the user's; and the model is told how
-    long its commands may take."""
+    """Writes the output of background commands to the session's folder, not the user's, and states the timeout in the
+    tool's description."""
 
     def __init__(self, shell: Shell[Any], commands: RunningCommands, permissions: Permissions) -> None:
         super().__init__(
@@ -109,7 +109,7 @@ class _SessionShell(ShellToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """In mode `auto`, a command that the sandbox refused may be asked about: the model is told how."""
+        """In mode `auto`, explain to the model how to ask about a command that the sandbox refused."""
         result = await super().call_tool(name, tool_args, ctx, tool)
         failed = name == "run_command" and _FAILED.search(str(result))
         if not failed or self._permissions.mode != AUTO or VERDICT.get().outside_sandbox:
@@ -124,9 +124,9 @@ class _SessionShell(ShellToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await super().get_tools(ctx)
-        return {name: replace(tool, tool_def=self._told(tool.tool_def)) for name, tool in tools.items()}
+        return {name: replace(tool, tool_def=self._described(tool.tool_def)) for name, tool in tools.items()}
 
-    def _told(self, tool: ToolDefinition) -> ToolDefinition:
+    def _described(self, tool: ToolDefinition) -> ToolDefinition:
         if tool.name == "start_command":
             return replace(tool, description=f"{tool.description}\n\nIt ends with the session at the latest.")
         if tool.name != "run_command":

@@ -1,4 +1,4 @@
-"""What a session's agent has to work with in its folder: the one place that decides it, out of the harness's parts."""
+"""The tools for the working directory: decides which a session gets, and builds them from the harness's parts."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,21 +9,21 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai_harness.ask_user import AskUser
+from pydantic_ai_harness.ask_user import AskUser, AskUserAnswer, AskUserRequest, AskUserResponse
 from pydantic_ai_harness.planning import Planning
 
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
+from co_tui.inert import inert
 from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
-from co_tui.session.approvals.questions import Questions
+from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.tools.folder.project_texts import ProjectInstructions, ProjectSkills
 from co_tui.session.tools.folder.session_folder import SessionFolder
-from co_tui.session.tools.mcp_tools import McpTools, told_mcp_call
-from co_tui.session.tools.model_questions import ModelQuestions
+from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
 from co_tui.session.tools.plan_mode import PlanMode
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
@@ -33,9 +33,9 @@ from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 
 SMALLEST_WINDOW_TOKENS: Final = 8_000
-"""Below this the definitions of the tools, about 2,000 tokens, would leave too little to work in."""
+"""Below this, the definitions of the tools, about 2,000 tokens, would leave too little room."""
 ROOMY_WINDOW_TOKENS: Final = 16_000
-"""Below this only files and commands: the other tools take as much room as these."""
+"""Below this, only files and commands: the other tools take as much room again."""
 MOST_READ_CHARS: Final = 50_000
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
 SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
@@ -45,7 +45,7 @@ _FILE_TOOLS: Final = (
 
 
 class WorkingTools:
-    """The tools of one session's folder, as far as its settings and the model's window allow them."""
+    """The tools of one session's folder that its settings and the model's window allow."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class WorkingTools:
         self._user_skills = user_skills
         self._mcp = mcp
         self._read_only = read_only
-        self._has = given_in(window_tokens, settings.tools)
+        self._has = tools_for_window(window_tokens, settings.tools)
         self._files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
@@ -85,11 +85,11 @@ class WorkingTools:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The kinds of tools there are."""
+        """The kinds of tools offered."""
         return self._has
 
     def capabilities(self) -> Sequence[AbstractCapability[Any]]:
-        """What is given, with the folder they all work in; nothing when all is switched off."""
+        """The offered tools, and the folder they work in; empty if all are switched off."""
         made = {
             "files": self._make_files,
             "commands": self._make_commands,
@@ -104,22 +104,22 @@ class WorkingTools:
 
     @property
     def delegates(self) -> bool:
-        """Whether parts of the work can be given to other agents."""
+        """Whether tasks can be delegated to other agents."""
         return "agents" in self._has
 
     async def what(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """What a call would do, in words or as a diff. Raises what its tool raises for a call that cannot work."""
+        """What a call would do, as text or as a diff. Raises what its tool raises for an invalid call."""
         if tool in CHANGING_TOOLS:
             return await self._changes.diff(tool, arguments)
         if tool in COMMAND_TOOLS:
             await self._refuse_without_sandbox()
             return str(arguments.get("command", ""))
         if tool.startswith(MCP):
-            return told_mcp_call(tool, arguments)
+            return mcp_call_text(tool, arguments)
         return ""
 
     async def _refuse_without_sandbox(self) -> None:
-        """Nobody is asked about a command that cannot run."""
+        """Do not ask about a command that cannot run."""
         if trouble := await sandbox_problem(self._permissions.sandbox):
             raise ToolFailed(trouble)
 
@@ -140,7 +140,7 @@ class WorkingTools:
         return [LimitedShell(self._settings.command_timeout_s, self._commands, self._permissions)]
 
     def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
-        # Not put into each request by itself: what the log has is what is counted and sent.
+        # Not injected into requests: only what is logged is counted and sent.
         planning = Planning[Any](store=self._plan, inject=False, tools=["write_plan"])
         return [planning, PlanMode(self._plan, lambda: self._permissions.mode)]
 
@@ -148,7 +148,7 @@ class WorkingTools:
         return [ProjectSkills(self._folder, self._project, SKILL_FOLDERS, self._user_skills)]
 
     async def read_skills(self) -> Mapping[str, str]:
-        """The instructions of each skill as the model gets them; none while skills are switched off."""
+        """The instructions of each skill as the model gets them; none if skills are switched off."""
         if "skills" not in self._has:
             return {}
         skills = ProjectSkills(self._folder, self._project, SKILL_FOLDERS, self._user_skills)
@@ -158,22 +158,22 @@ class WorkingTools:
         return [AskUser(answerer=ModelQuestions(self._questions))]
 
     def _make_mcp(self) -> Sequence[AbstractCapability[Any]]:
-        # Which of a server's tools only read, nobody but the server knows.
-        wanted = self._settings.mcp_servers
-        return [self._mcp.capability(wanted, self._window_tokens)] if wanted and not self._read_only else []
+        # Only the server knows which of its tools are read-only.
+        servers = self._settings.mcp_servers
+        return [self._mcp.capability(servers, self._window_tokens)] if servers and not self._read_only else []
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
         return [ProjectInstructions(self._folder, self._project, INSTRUCTION_FILES)]
 
     @property
     def _project(self) -> Path:
-        """The repository around the folder, or the folder itself."""
+        """The repository that contains the folder, or the folder itself."""
         git = find_upwards(".git", self._folder)
         return git.parent if git is not None else self._folder
 
 
-def given_in(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
-    """What of the tools that were chosen a window has room for."""
+def tools_for_window(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
+    """Those of the chosen tools that fit a window."""
     if window_tokens < SMALLEST_WINDOW_TOKENS:
         return ()
     if window_tokens < ROOMY_WINDOW_TOKENS:
@@ -182,7 +182,7 @@ def given_in(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
 
 
 class _ReadableFiles(FolderFiles):
-    """Texts, and images where the model takes them; other files are told of."""
+    """Reads texts, and images if the model takes them; for other files it says why not."""
 
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
@@ -195,3 +195,31 @@ class _ReadableFiles(FolderFiles):
         if isinstance(ctx.model, Model) and not ctx.model.profile.get("supports_image_input", True):
             return f"{header}It is an image, and this model takes none."
         return result if sendable_type(file.data) else f"{header}It is an image that is damaged."
+
+
+class ModelQuestions:
+    """Asks the model's questions, for the harness's tool; declining one declines all asked with it."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+
+    async def __call__(self, request: AskUserRequest, /) -> AskUserResponse:
+        answers = []
+        for each in request.questions:
+            labels = tuple(option.label for option in each.options)
+            described = [f"{option.label}: {option.description}" for option in each.options if option.description]
+            asked = ModelQuestion(
+                question="\n".join([each.question, *described]), options=labels, multiple=each.multi_select
+            )
+            answer = await self._questions.ask(asked)
+            if answer.declined:
+                return AskUserResponse(cancelled=True)
+            answers.append(_answer(each.header, labels, answer))
+        return AskUserResponse(answers=tuple(answers))
+
+
+def _answer(header: str, labels: tuple[str, ...], answer: ModelAnswer) -> AskUserAnswer:
+    if selected := answer.selected or tuple(label for label in labels if label == answer.text):
+        return AskUserAnswer(header=header, selected=selected)
+    # The tool rejects control characters, tabs included.
+    return AskUserAnswer(header=header, custom_answer=inert(answer.text).replace("\t", " "))

@@ -1,1 +1,1 @@
-"""One turn: from a logged prompt to the end of the reply."""
+"""Turns and delegations: from a logged prompt to the end of the reply."""

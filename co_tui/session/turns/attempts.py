@@ -1,6 +1,6 @@
-"""Asking until there is an answer: what is tried again after a failure, how often, and what is made smaller for it.
+"""Ask until there is an answer: what to retry after a failure, how often, and how to shorten the request.
 
-One place for the turns of the main agent and for the parts of the work it gives to others.
+Shared by turns and delegations.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ from co_tui.store.store_errors import StoreError
 T = TypeVar("T")
 LONGEST_BACKOFF_S: Final = 60.0
 MOST_PARTIAL_CHARS: Final = 100_000
-"""What an event keeps of a reply that is asked for again."""
+"""How much of a discarded partial reply an event keeps."""
 
 
 class PromptTooLong(Exception):
-    """The prompt alone, with what must go along, does not fit the window."""
+    """The prompt alone, with its scaffold, does not fit the window."""
 
     def __init__(self, overshoot_tokens: int, window_tokens: int, what: str = "The prompt") -> None:
         super().__init__(
@@ -43,15 +43,15 @@ class PromptTooLong(Exception):
 
 
 class StepsUsedUp(Exception):
-    """As many steps were taken as may be; what was done in them is in the log. The text is a sentence for people."""
+    """The maximum number of steps was taken; their results are logged. The text is a sentence for people."""
 
 
 class Stopped(Exception):
-    """Somebody stopped it between two attempts."""
+    """The user stopped it between two attempts."""
 
 
 class GivenUp(Exception):
-    """No further attempt would help, or enough were made."""
+    """Retrying would not help, or the retries are used up."""
 
     def __init__(self, failure: Failure, attempt: int) -> None:
         super().__init__(failure.sentence)
@@ -61,22 +61,22 @@ class GivenUp(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Attempts:
-    """The attempts at one turn, or at one delegation. What earlier ones brought into the log is never asked twice."""
+    """The attempts at one turn or delegation. Each continues from what earlier ones logged."""
 
     history: GovernedHistory
     live: Streaming
     keep_results: Callable[[], Awaitable[None]]
-    """Tools that ran before a run failed have run: their results are logged, or they would be called again."""
+    """Logs the results of tools that ran before a run failed, so that they are not called again."""
     new_recovery: Callable[[], Recovery]
     stopped: asyncio.Event
     where: str
     max_retries: int
     first_backoff_s: float
     kept: int = 0
-    """Replies that are in the log; an empty one is a step, too, but leads nowhere."""
+    """Replies that were logged; empty ones do not count."""
 
     async def until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Raises `GivenUp`, `Stopped`, and what stops a run or must not be tried again."""
+        """Raises `GivenUp`, `Stopped`, and what stops a run or must not be retried."""
         recovery, attempt = self.new_recovery(), 1
         while not self.stopped.is_set():
             kept_before = self.kept
@@ -86,7 +86,7 @@ class Attempts:
             except (RunCancelled, StoppedWhileAsking, ModelRetry):
                 raise
             except StoreError:
-                raise  # what cannot be logged must not go on
+                raise  # nothing continues that cannot be logged
             except PromptTooLong as too_long:
                 failure = Failure(kind="context_limit", sentence=str(too_long), retryable=False)
                 if recovery.begun and await self._recovered(recovery, failure, None):
@@ -101,7 +101,7 @@ class Attempts:
             except Exception as error:
                 failure, overflow = classify(error, self.history.asked)
             await self.keep_results()
-            if self.kept > kept_before:  # what was tried before, helped
+            if self.kept > kept_before:  # the last attempt made progress
                 recovery, attempt = self.new_recovery(), 1
             if overflow is not None:
                 if await self._recovered(recovery, failure, overflow):
@@ -114,7 +114,7 @@ class Attempts:
         raise Stopped
 
     def error(self, failure: Failure, attempt: int, outcome: str, delay: float | None = None) -> SessionError:
-        """What is told of a failure, and of what is done about it."""
+        """The fact about a failure, and what is done about it."""
         return SessionError(
             what=failure.sentence,
             where=self.where,
@@ -129,17 +129,17 @@ class Attempts:
         )
 
     def _is_answered(self) -> bool:
-        """Whether the history ends with a reply, however useless: there is nothing to ask again."""
+        """Whether the history already ends with a reply: then there is nothing to retry."""
         history = self.history.messages
         return bool(history) and isinstance(history[-1], ModelResponse)
 
     async def _recovered(self, recovery: Recovery, failure: Failure, overflow: Overflow | None) -> bool:
-        """Make the next request smaller in the next way there is; the work then goes on from what is logged."""
+        """Shorten the next request by the next recovery step; the work then continues from what is logged."""
         if self.stopped.is_set():
             return False
         recorder, agent = self.history.recorder, self.history.agent
         await recorder.record(self.error(failure, 1, "making the conversation smaller", 0.0), ends_draft=not agent)
-        self.live.begin_again()
+        self.live.restart()
         done = await recovery.next(overflow, failure.detail)
         if done:
             what = "The request was too long for the model."
@@ -149,7 +149,7 @@ class Attempts:
         return bool(done)
 
     def _size_of_prompt(self) -> str:
-        """How far the smallest request was from fitting, as far as that is known."""
+        """By how much the shortest request did not fit, if known."""
         usage = self.history.usage
         limit = self.history.governor.window.tokens
         if usage is None or usage.current_tokens <= limit:
@@ -159,8 +159,8 @@ class Attempts:
     async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
         backoff = self.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
         delay = min(max(backoff, failure.retry_after_s or 0.0), LONGEST_BACKOFF_S)
-        told = self.error(failure, attempt, f"retrying in {delay:.1f} s", delay)
-        await self.history.recorder.record(told, ends_draft=not self.history.agent)
-        self.live.begin_again()
+        error = self.error(failure, attempt, f"retrying in {delay:.1f} s", delay)
+        await self.history.recorder.record(error, ends_draft=not self.history.agent)
+        self.live.restart()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.stopped.wait(), delay)

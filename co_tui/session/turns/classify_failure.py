@@ -1,4 +1,4 @@
-"""What a failed request means: the library's view, and ours of what it does not recognise."""
+"""Classify a failed request: by the library, and by us where it does not recognise a full window."""
 
 import json
 from dataclasses import replace
@@ -9,13 +9,13 @@ from co_tui.agent.wire.request_failures import Failure, RequestTarget, read_fail
 
 
 def classify(error: Exception, asked: RequestTarget) -> tuple[Failure, Overflow | None]:
-    """The failure in words, and when it means that the window is exceeded, the figures it names.
+    """The failure, and if the window was exceeded, the sizes it names.
 
-    The library knows about half of the ways in which providers say so.
+    The library recognises only about half of the providers' messages.
     """
     failure = read_failure(error, asked)
     if failure.kind in ("steps", "length"):
-        return failure, None  # a limit of ours or of the reply, not of the window
+        return failure, None  # our limit or the reply's, not the window's
     found = _overflow(failure.status, error)
     if failure.kind == "context_limit":
         return failure, found or Overflow()
@@ -29,5 +29,5 @@ def _overflow(status: int | None, error: Exception) -> Overflow | None:
     try:
         text = body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else str(error)
         return overflow.read(status, text)
-    except RecursionError:  # nobody nests a sentence about a window that deep
+    except RecursionError:  # no real error is nested that deep
         return None

@@ -1,6 +1,6 @@
-"""Whose run it is that something happens in: each delegation runs in a task of its own."""
+"""The agent whose run is executing: each delegation runs in its own task."""
 
 from contextvars import ContextVar
 
 CURRENT_AGENT: ContextVar[str] = ContextVar("current agent", default="")
-"""Empty in the main agent's run; else the name under which a delegation is logged."""
+"""Empty for the main agent; else the name under which a delegation is logged."""

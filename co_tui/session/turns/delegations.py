@@ -1,6 +1,5 @@
-"""Parts of the work that other agents do: each with a history of its own, governed and logged under its name (T4)."""
+"""Tasks delegated to other agents: each with its own history, logged under its name (T4)."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import count
@@ -20,41 +19,28 @@ from co_tui.events import DelegationEnd, DelegationStart
 from co_tui.events.facts.agents import DELEGATION_SEPARATOR
 from co_tui.events.storable import storable_text
 from co_tui.inert import one_line
-from co_tui.session.approvals.asking import Approvals
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.recorder import Recorder
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.derive import INTERRUPTED
-from co_tui.session.turns.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp
+from co_tui.session.turns.attempts import GivenUp
 from co_tui.session.turns.current_agent import CURRENT_AGENT
-from co_tui.session.turns.run_log import RunLog
-from co_tui.session.turns.streaming import Streaming
+from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.unfinished import left_delegation, spent, waiting_calls
 
 T = TypeVar("T")
 STOPPED = "the turn was stopped"
 MOST_IN_A_TURN = 100
 TOO_MANY = f"Work was given to {MOST_IN_A_TURN} agents in this turn, as many as may be: do the rest yourself."
+STEPS_USED_UP = "It stopped after {} steps, as many as `agent_max_steps` allows."
 NAME_CHARS = 60
 
 
-class StepBudget:
-    """The steps that a delegation may take, together with those it gives work to in turn."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.taken = 0
-
-    def check(self) -> None:
-        if self.taken >= self._most:
-            raise StepsUsedUp(f"It stopped after {self.taken:,} steps, as many as `agent_max_steps` allows.")
-
-
-class DelegatedRun:
-    """What a turn is to the main agent, for one delegation."""
+class DelegatedRun(GovernedRun):
+    """The run of one delegation, as a turn is the run of the main agent."""
 
     def __init__(
         self,
@@ -65,34 +51,14 @@ class DelegatedRun:
         turn: int,
         own_model: ModelHandle | None = None,
     ) -> None:
-        """`own_model` when it does not work on the runtime's."""
+        """`own_model` if it does not use the runtime's."""
+        # Its `_stopped` is never set: it is stopped along with the run that asked for it.
+        steps = StepBudget(runtime.settings.agent_max_steps, STEPS_USED_UP)
+        super().__init__(on.history, runtime, compactor, new_recovery, turn, steps)
         self._on = on
         self._own_model = own_model
         self._effort = runtime.settings.reasoning_effort
-        self._history = on.history
-        self._compactor = compactor
-        self._steps = StepBudget(runtime.settings.agent_max_steps)
-        self._live = Streaming(self._history.recorder, turn, self._history.model, self._history.agent)
-        self._log = RunLog(self._history, turn, self._live)
         self._task_is_logged = self._resumes = False
-        self._attempts = Attempts(
-            history=self._history,
-            live=self._live,
-            keep_results=self._keep_results,
-            new_recovery=new_recovery,
-            stopped=asyncio.Event(),  # it is stopped with the run that asked for it
-            where=f"turn {turn}",
-            max_retries=runtime.settings.max_retries,
-            first_backoff_s=runtime.first_backoff_s,
-        )
-        self._approvals = Approvals(
-            self._history.recorder,
-            runtime.questions,
-            turn,
-            runtime.permissions,
-            what=runtime.toolkit.what,
-            agent=self._history.agent,
-        )
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self._cost: float | None = None
 
@@ -101,7 +67,7 @@ class DelegatedRun:
         return self._history.agent
 
     def share_steps(self, asking: "DelegatedRun") -> None:
-        """It works for another delegation, out of the same budget."""
+        """Use the budget of the delegation that asked for this one."""
         self._steps = asking._steps
 
     def resume(self) -> None:
@@ -112,10 +78,10 @@ class DelegatedRun:
         self._steps.taken += self._usage["requests"]
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Have the work done. Raises `GivenUp` when it cannot be, and what stops it."""
+        """Run the work. Raises `GivenUp`, and what stops it."""
 
         async def ask() -> T:
-            # What is in the log is sent: each attempt goes on from there.
+            # Each attempt continues from the log.
             self._log.begin(1 if self._task_is_logged else 0)
             try:
                 return await work()
@@ -125,7 +91,7 @@ class DelegatedRun:
         return await self._attempts.until_answered(ask)
 
     async def choose_model(self, request: ModelRequestContext) -> None:
-        """Let its own model answer, with what that one can do."""
+        """Use the agent's own model, with its settings and tools."""
         if (own := self._own_model) is None:
             return
         request.model = await own.model()
@@ -141,13 +107,10 @@ class DelegatedRun:
         self._steps.check()
         self._history.scaffold = scaffold
         measured = await self._compactor.before_request(self._on)
-        prepared = await self._history.fit(measured)
-        if prepared.overshoot_tokens and self._history.policy.truncates:
-            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, "The task")
-        return prepared.messages
+        return await self._fit(measured, "The task")
 
     async def _repeat_open_step(self, run_messages: int) -> None:
-        """Take the reply with open calls from the log instead of asking the model, until they are answered."""
+        """Repeat the logged reply with open calls instead of asking the model, until they are answered."""
         waiting = waiting_calls(self._history.recorder.state, self.agent)
         if not waiting:
             self._resumes = False
@@ -160,18 +123,17 @@ class DelegatedRun:
         raise SkipModelRequest(replace(reply, parts=parts))
 
     async def after_response(self, response: ModelResponse) -> None:
-        self._steps.taken += 1
-        self._attempts.kept += bool(response.parts)
+        self._count_step(response)
         self._usage["requests"] += 1
         self._usage["input_tokens"] += response.usage.input_tokens
         self._usage["output_tokens"] += response.usage.output_tokens
         if (price := price_of(response)) is not None:
             self._cost = (self._cost or 0.0) + price
         await self._log.reply(response)
-        await self._history.heard(response)
+        await self._history.record_reply(response)
 
-    def hear(self, event: AgentStreamEvent) -> None:
-        self._live.hear(event)
+    def on_event(self, event: AgentStreamEvent) -> None:
+        self._live.on_event(event)
 
     async def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
         await self._log.keep_results()
@@ -180,7 +142,7 @@ class DelegatedRun:
         return await self._approvals.request(requests)
 
     async def leave(self) -> None:
-        """Log what came beyond the log, and keep its questions open for the next process."""
+        """Log what is not logged yet, and keep its questions open for the next process."""
         await self._compactor.close()
         results = self._live.results()
         staying = waiting_calls(self._history.recorder.state, self.agent)
@@ -193,7 +155,7 @@ class DelegatedRun:
             self._live.begin()
 
     async def end(self, outcome: str, error: str = "") -> None:
-        """Log what came beyond the log, and how it ended; whatever it still asked is not allowed."""
+        """Log what is not logged yet and how it ended; deny its open questions."""
         await self._compactor.close()
         await self._approvals.withdraw(STOPPED)
         results = self._live.results()
@@ -204,87 +166,87 @@ class DelegatedRun:
 
 
 class DelegatedTask(NamedTuple):
-    """A part of the work that is given to another agent."""
+    """A task for another agent."""
 
     agent: str
     """The name of this delegation, under which it is logged."""
     name: str
-    """Who was asked."""
+    """The agent that was asked."""
     task: str
     call_id: str
 
 
 NewRun = Callable[[DelegatedTask], Awaitable[DelegatedRun]]
-"""Makes what governs a delegation."""
+"""Creates the run of a delegated task."""
 
 
 class Delegations:
-    """Those of one turn. Side by side, each run finds its own through the task it runs in."""
+    """The delegations of one turn. They may run in parallel; each is found through the asyncio task it runs in."""
 
-    def __init__(self, recorder: Recorder, new_run: NewRun, is_left: Callable[[], bool] = lambda: False) -> None:
-        """`is_left` says whether the user is leaving: then open questions stay open."""
+    def __init__(self, recorder: Recorder, new_run: NewRun, is_leaving: Callable[[], bool] = lambda: False) -> None:
+        """`is_leaving`: whether the session is being closed; then open questions stay open."""
         self._recorder = recorder
-        self._is_left = is_left
+        self._is_leaving = is_leaving
         self._new_run = new_run
         self._names: set[str] = set()
         self._running: dict[str, DelegatedRun] = {}
 
     def current(self) -> DelegatedRun | None:
-        """The delegation whose run is asking; None for the main agent's."""
+        """The delegation whose run is executing; None for the main agent."""
         return self._running.get(CURRENT_AGENT.get())
 
-    async def around(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T | str:
-        """Do the work of a call that delegates; or say that it is too much."""
+    async def run_call(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T | str:
+        """Run a delegating call; or say that there were too many."""
         if len(self._names) >= MOST_IN_A_TURN:
             return TOO_MANY
-        run = await self._left_by_an_earlier_process(call.tool_call_id)
+        run = await self._resumed(call.tool_call_id)
         if run is None:
-            asked, task = (str(arguments.get(each, "")) for each in ("agent_name", "task"))
-            run = await self._begin(asked, task, call.tool_call_id)
+            name, task = (str(arguments.get(each, "")) for each in ("agent_name", "task"))
+            run = await self._begin(name, task, call.tool_call_id)
         self._running[run.agent] = run
         token = CURRENT_AGENT.set(run.agent)
         try:
             result = await run.do(work)
         except GivenUp as given_up:
-            await to_the_end(run.end("failed", str(given_up)))
+            await run_to_completion(run.end("failed", str(given_up)))
             raise ModelRetry(f"{run.agent} failed: {given_up}") from given_up
         except BaseException as error:
-            stays_open = self._is_left() and waiting_calls(self._recorder.state, run.agent)
-            await to_the_end(run.leave() if stays_open else run.end(*_ended_by(error)))
+            stays_open = self._is_leaving() and waiting_calls(self._recorder.state, run.agent)
+            await run_to_completion(run.leave() if stays_open else run.end(*_ended_by(error)))
             raise
         finally:
             CURRENT_AGENT.reset(token)
             del self._running[run.agent]
-        await to_the_end(run.end("done"))
+        await run_to_completion(run.end("done"))
         return result
 
     async def _begin(self, name: str, task: str, call_id: str) -> DelegatedRun:
         name, task, call_id = map(storable_text, (name, task, call_id))
         asking = self.current()
         agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
-        self._names.add(agent)  # several begin at once, before any is in the log
+        self._names.add(agent)  # several start at once, before any is logged
         await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
-        return await self._made(DelegatedTask(agent, name, task, call_id))
+        return await self._new(DelegatedTask(agent, name, task, call_id))
 
-    async def _left_by_an_earlier_process(self, call_id: str) -> DelegatedRun | None:
-        """The delegation that the call started before, when it can continue."""
+    async def _resumed(self, call_id: str) -> DelegatedRun | None:
+        """The delegation that the call started in an earlier process, if it can continue."""
         call_id, asking, state = storable_text(call_id), self.current(), self._recorder.state
         agent = left_delegation(state, asking.agent if asking is not None else "", call_id)
         if agent is None or agent in self._names:
             return None
         self._names.add(agent)
         left = state.delegations[agent]
-        run = await self._made(DelegatedTask(agent, left.name, left.task, call_id))
+        run = await self._new(DelegatedTask(agent, left.name, left.task, call_id))
         run.resume()
         return run
 
-    async def _made(self, asked: DelegatedTask) -> DelegatedRun:
+    async def _new(self, asked: DelegatedTask) -> DelegatedRun:
         asking = self.current()
         try:
             run = await self._new_run(asked)
         except BaseException as error:
             outcome, why = _ended_by(error)
-            await to_the_end(self._recorder.record(DelegationEnd(agent=asked.agent, outcome=outcome, error=why)))
+            await run_to_completion(self._recorder.record(DelegationEnd(agent=asked.agent, outcome=outcome, error=why)))
             raise
         if asking is not None:
             run.share_steps(asking)
@@ -292,14 +254,14 @@ class Delegations:
 
 
 def _name_for(name: str, asking: DelegatedRun | None, known: Collection[str]) -> str:
-    """Who was asked, with a number, behind the delegation that asks: each has a name of its own, which is its path."""
+    """A unique name: the path of delegations that leads to it, with a number."""
     name = one_line(name.replace(DELEGATION_SEPARATOR, "_"), NAME_CHARS) or "agent"
     path = f"{asking.agent}{DELEGATION_SEPARATOR}{name}" if asking is not None else name
     return next(each for number in count(1) if (each := f"{path} {number}") not in known)
 
 
 def _cause_of(error: Exception) -> Exception:
-    """What the library made a request to try again of."""
+    """The original error, which the library wraps into a retry."""
     while isinstance(error, ModelRetry | ToolRetryError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     return error

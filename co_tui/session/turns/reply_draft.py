@@ -1,4 +1,4 @@
-"""The reply that is being streamed, kept so that even a killed process loses little of it."""
+"""The streaming reply, saved so that even a killed process loses little of it."""
 
 import time
 from concurrent.futures import Future
@@ -15,7 +15,7 @@ SAVE_EVERY_S = 0.2
 
 @dataclass(slots=True)
 class Draft:
-    """Collects the pieces of one reply; what is new is saved at most five times a second, and never twice."""
+    """Collects the pieces of one reply; saves new ones at most five times a second, each once."""
 
     session_id: str
     turn: int
@@ -42,7 +42,7 @@ class Draft:
         if self._saving is not None:
             if not self._saving.done():
                 return
-            if self._saving.exception() is None:  # else it is tried again: no gap may be left
+            if self._saving.exception() is None:  # otherwise it is retried: no gap may be left
                 self._saved_pieces = self._pieces_in_saving
                 self._saved_rows += 1
         new = joined(self._pieces[self._saved_pieces :])
@@ -52,9 +52,9 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """What the user could read of the reply so far."""
+        """The reply's visible text so far."""
         return "".join(piece.text for piece in self._pieces if piece.kind == "text")
 
     def message(self) -> dict[str, Any] | None:
-        """The reply as far as it came, as a stored message; None when nothing came."""
+        """The partial reply as a stored message; None if nothing arrived."""
         return reply_so_far(self._pieces, self.model, self._started)

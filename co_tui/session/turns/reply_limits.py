@@ -22,11 +22,11 @@ CALL_CUT: Final = (
     "Your reply reached its output limit in the middle of this call, so the call is incomplete and was not run. Make "
     "shorter calls: write a long file in several parts."
 )
-"""What the model is told."""
+"""The error the model gets."""
 
 
 class ReplyRoom(AbstractCapability[Any]):
-    """Asks for as long a reply as fits. Runs after the request was prepared and measured."""
+    """Allows as long a reply as fits. Runs after the request was prepared and measured."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -41,7 +41,7 @@ class ReplyRoom(AbstractCapability[Any]):
         return request_context
 
     def _usage(self) -> UsageInfo | None:
-        """Of the request that is about to be sent."""
+        """The measurement of the request about to be sent."""
         state = self._recorder.state
         if not (agent := CURRENT_AGENT.get()):
             return state.usage
@@ -82,7 +82,7 @@ class CutReplies(AbstractCapability[Any]):
 
 
 def incomplete_call(response: ModelResponse) -> ToolCallPart | None:
-    """The call in the middle of which a reply reached its limit. None for a call that came whole before the end."""
+    """The call that was cut when the reply reached its limit; None if the last call is complete."""
     last = response.parts[-1] if response.parts else None
     if response.finish_reason != "length" or not isinstance(last, ToolCallPart):
         return None

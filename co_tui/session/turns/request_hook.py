@@ -1,4 +1,4 @@
-"""Where a turn meets the agent's loop, and each delegation its own."""
+"""Hooks of turns and delegations in the library's agent loop."""
 
 from collections.abc import AsyncIterable, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from co_tui.store.store_errors import StoreError
 
 
 class GovernedTurn(Protocol):
-    """What is done about a request and its reply."""
+    """Handles each request and its reply."""
 
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]: ...
 
@@ -28,8 +28,8 @@ class GovernedTurn(Protocol):
 
 
 class RequestHook(AbstractCapability[Any]):
-    """Our hands inside the agent's loop: before each request and after each reply, of the main run and of those it
-    delegates to, which run the same agent."""
+    """Called before each request and after each reply of the main run and of its delegations, which use the same
+    agent."""
 
     def __init__(self, turn: GovernedTurn, delegations: Delegations) -> None:
         self._turn = turn
@@ -41,14 +41,14 @@ class RequestHook(AbstractCapability[Any]):
         if (delegated := self._delegations.current()) is not None:
             await delegated.choose_model(request_context)
         request_context.model_request_parameters = _sendable(request_context.model_request_parameters)
-        request_context.messages = await self._governing.before_request(ctx.messages, _scaffold(request_context))
+        request_context.messages = await self._current.before_request(ctx.messages, _scaffold(request_context))
         check_repeated_calls(ctx.messages)  # after the failures are logged
         return request_context
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        await self._governing.after_response(response)
+        await self._current.after_response(response)
         return response
 
     async def wrap_tool_execute(
@@ -56,12 +56,12 @@ class RequestHook(AbstractCapability[Any]):
     ) -> Any:
         if call.tool_name != DELEGATE_TOOL:
             return await handler(args)
-        return await self._delegations.around(call, args, lambda: handler(args))
+        return await self._delegations.run_call(call, args, lambda: handler(args))
 
     async def on_tool_execute_error(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, error: Exception
     ) -> Any:
-        """Report a tool's crash to the model. What ends a run, and what fails inside a delegation, is raised on."""
+        """Report a tool's crash to the model. What ends a run, and failures inside a delegation, are raised again."""
         if call.tool_name == DELEGATE_TOOL or isinstance(error, RunCancelled | StoppedWhileAsking | StoreError):
             raise error
         raise ToolFailed(f"{type(error).__name__}: {error}") from error
@@ -72,16 +72,16 @@ class RequestHook(AbstractCapability[Any]):
         run = self._delegations.current()
         async for event in stream:
             if run is not None:
-                run.hear(event)
+                run.on_event(event)
             yield event
 
     @property
-    def _governing(self) -> GovernedTurn:
+    def _current(self) -> GovernedTurn:
         return self._delegations.current() or self._turn
 
 
 def _sendable(parameters: ModelRequestParameters) -> ModelRequestParameters:
-    """Files of a folder can spell characters that no request can carry."""
+    """Remove characters from project files that no request can carry."""
     parts = parameters.instruction_parts
     return replace(
         parameters,

@@ -1,4 +1,4 @@
-"""How the messages of a run get into the log: each once, as soon as it is whole."""
+"""Log the messages of a run: each once, as soon as it is complete."""
 
 import contextlib
 from collections.abc import Collection, Sequence
@@ -15,36 +15,36 @@ from co_tui.store.store_errors import StoreError
 
 
 class RunLog:
-    """What of a turn's runs is in the log already, and what has to be put there."""
+    """Tracks which messages of a turn's runs are logged, and logs the others."""
 
     def __init__(self, history: GovernedHistory, turn: int, live: Streaming) -> None:
         self._history = history
         self._turn = turn
         self._live = live
         self._in_log: int | None = None
-        """How many messages of the present run are in the log; None before its first request."""
+        """How many messages of the current run are logged; None before its first request."""
         self._answered: set[str] = set()
-        """Calls of the present step whose results were logged before the step was over."""
+        """Calls of the current step whose results were logged before the step ended."""
 
     def begin(self, in_log: int | None = None) -> None:
-        """A new run begins; `in_log` when it begins with results of tools, before any request."""
+        """Start a new run; `in_log` if it starts with tool results, before any request."""
         self._in_log = in_log
         self._answered.clear()
 
-    def beyond(self, run_messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """What the run has that the log has not."""
+    def unlogged(self, run_messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """The messages of the run that are not logged."""
         new = run_messages[self._in_log :] if self._in_log is not None else ()
         return [each for message in new if (each := self._without_answered(message)).parts]
 
     async def catch_up(self, run_messages: Sequence[ModelMessage]) -> None:
-        """Before a request: everything the run has is logged."""
-        for message in self.beyond(run_messages):
+        """Before a request: log everything the run has."""
+        for message in self.unlogged(run_messages):
             await self.log(message)
         self._in_log = len(run_messages)
         self._live.begin()
 
     async def reply(self, response: ModelResponse) -> None:
-        """A whole reply; an empty one leads nowhere and is not kept."""
+        """Log a complete reply; an empty one is not kept."""
         self._in_log = (self._in_log or 0) + 1
         self._answered.clear()
         if response.parts:
@@ -52,20 +52,20 @@ class RunLog:
         self._live.begin()
 
     async def keep_results(self) -> None:
-        """In the middle of a step: what tools returned so far."""
+        """Within a step: log the tool results so far."""
         if (results := self._live.results()) is not None:
             await self.log(results)
             self._answered.update(found for part in results.parts if (found := answered_id(part)) is not None)
             self._live.begin()
 
     async def close(self, rest: Sequence[ModelMessage], staying: Collection[str] = ()) -> None:
-        """Log what a stopped run had beyond the log, and answer the calls it left open, but for those that stay."""
+        """Log the rest of a stopped run, and answer its open calls, except those in `staying`."""
         requests = [_only_answers(each) if staying else each for each in rest if isinstance(each, ModelRequest)]
         try:
             for message in rest:
                 if isinstance(message, ModelResponse) and message.parts:
                     await self.log(message)
-        except StoreError:  # what its tools returned is kept with it
+        except StoreError:  # the tool results are queued along with it
             for request in requests:
                 with contextlib.suppress(StoreError):
                     await self.log(request)
@@ -75,7 +75,7 @@ class RunLog:
             await self.log(closed)
 
     async def prompt(self, prompt: ModelRequest) -> None:
-        """What the user says; it goes back to them when it cannot be logged."""
+        """Log a prompt; if that fails, it is returned to the user."""
         await self._history.recorder.record(self._fact(prompt))
 
     async def log(self, message: ModelMessage) -> None:
@@ -98,7 +98,7 @@ class RunLog:
 def closing(
     step: Sequence[ModelMessage], requests: Sequence[ModelRequest], staying: Collection[str]
 ) -> ModelRequest | None:
-    """The one request that brings the step's answers, with one for each call that has none."""
+    """One request with the step's answers, including one for each call without a result."""
     known = {id(part) for message in step for part in message.parts}
     whole = repair([*step, *requests], staying)[1:]
     parts = [part for message in whole if isinstance(message, ModelRequest) for part in message.parts]

@@ -1,4 +1,4 @@
-"""A reply while it comes in: announced piece by piece, and kept, so that little is lost when it breaks off."""
+"""A reply while it streams: announced piece by piece, and saved, so that little is lost if it breaks off."""
 
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from co_tui.session.turns.reply_draft import Draft
 
 
 class Streaming:
-    """What has come since the last message was logged: pieces of a reply, or results of tools."""
+    """What arrived since the last logged message: pieces of a reply, or tool results."""
 
     def __init__(self, recorder: Recorder, turn: int, model: str, agent: str = "") -> None:
         self._recorder = recorder
@@ -39,20 +39,20 @@ class Streaming:
         self.draft = self._new_draft()
 
     def begin(self) -> None:
-        """What came so far is in the log; something new begins."""
+        """Forget what arrived so far: it is logged."""
         self.draft = self._new_draft()
         self._results.clear()
 
-    def begin_again(self) -> None:
-        """The reply is asked for again; what was shown of it is void."""
+    def restart(self) -> None:
+        """The reply is requested again: discard what was shown of it."""
         self._recorder.announce(StreamReset(turn=self._turn, agent=self._agent))
         self.begin()
 
     def results(self) -> ModelRequest | None:
-        """What tools returned that is not in the log yet: they ran, whatever became of the run."""
+        """Tool results that are not logged yet."""
         return ModelRequest(parts=list(self._results.values())) if self._results else None
 
-    def hear(self, event: AgentStreamEvent) -> None:
+    def on_event(self, event: AgentStreamEvent) -> None:
         match event:
             case PartStartEvent(index=index, part=TextPart(content=text)) if text:
                 self._delta(index, "text", text)
@@ -64,7 +64,7 @@ class Streaming:
                 PartStartEvent(index=index, part=ThinkingPart())
                 | PartDeltaEvent(index=index, delta=ThinkingPartDelta())
             ):
-                self._announce(DraftPiece(index, "thinking", "", "", ""))  # it thinks, and shows nothing of it
+                self._announce(DraftPiece(index, "thinking", "", "", ""))  # hidden thinking
             case PartStartEvent(index=index, part=ToolCallPart() as call):
                 self._delta(index, "tool_call", text_of(call.args), call.tool_name, call.tool_call_id)
             case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text)) if text:
@@ -77,14 +77,14 @@ class Streaming:
                 self._results[answer.tool_call_id] = answer
                 stage = stage_of(getattr(answer, "outcome", "success"))
                 name = answer.tool_name or ""
-                text = text_of(storable(_told(answer.content)))  # a tool may return anything
+                text = text_of(storable(_shown(answer.content)))  # a tool may return anything
                 self._tool(name, answer.tool_call_id, stage, text)
             case _:
                 pass
 
     def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
         piece = DraftPiece(index, kind, *map(storable_text, (text, tool_name, call_id)))
-        if not self._agent:  # the store keeps one half reply a session, the main agent's
+        if not self._agent:  # the store keeps one partial reply per session, the main agent's
             self.draft.add(piece)
         self._announce(piece)
 
@@ -113,6 +113,6 @@ class Streaming:
         return Draft(self._recorder.session_id, self._turn, self._model, self._recorder.writer)
 
 
-def _told(content: Any) -> Any:
-    """A result with its files by their kinds."""
+def _shown(content: Any) -> Any:
+    """A result, with each file replaced by its kind."""
     return content_text(content) if files_in(content) else content

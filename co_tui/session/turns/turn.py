@@ -1,6 +1,5 @@
 """One turn: from a logged prompt to the end of the reply, through failures and interruptions."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from enum import Enum
 
@@ -21,20 +20,23 @@ from co_tui.events import (
     SessionInterrupted,
 )
 from co_tui.events.triggers import Trigger
-from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
+from co_tui.session.approvals.asking import NOT_ANSWERED, StoppedWhileAsking, not_answered, open_questions
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.runtime.runtime import Runtime
-from co_tui.session.turns.attempts import Attempts, GivenUp, PromptTooLong, StepsUsedUp, Stopped
+from co_tui.session.turns.attempts import GivenUp, Stopped
 from co_tui.session.turns.delegations import STOPPED, Delegations, NewRun
+from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.request_hook import RequestHook
-from co_tui.session.turns.run_log import RunLog
-from co_tui.session.turns.streaming import Streaming
 from co_tui.session.turns.unfinished import abandoned, abandoned_delegations, waiting_calls
 
-# The library greets on standard error, which is where the screen, or a script's reader, is.
+# The library prints a banner to standard error, over the screen or into a script's output.
 pydantic_ai.BANNER_ENABLED = False
 NO_LONGER_OPEN = "The call is no longer part of the conversation."
+STEPS_USED_UP = (
+    "The turn stopped after {} steps, as many as `agent_max_steps` allows. "
+    "All that was done is kept, and the work can go on from there."
+)
 OTHER_PROMPT = "a new prompt came instead of an answer"
 
 
@@ -46,8 +48,8 @@ class Outcome(Enum):
     FAILED = "failed"
 
 
-class Turn:
-    """Asks the model until the turn is over; every message is logged as soon as it is whole."""
+class Turn(GovernedRun):
+    """Asks the model until the turn ends; every message is logged as soon as it is complete."""
 
     def __init__(
         self,
@@ -58,54 +60,32 @@ class Turn:
         new_delegated_run: NewRun,
         take_steering: Callable[[], Sequence[ModelRequest]] = tuple,
     ) -> None:
-        """`take_steering` gives what the user wants to add to the turn while it runs."""
+        """`take_steering` returns prompts that the user adds while the turn runs."""
+        steps = StepBudget(runtime.settings.agent_max_steps, STEPS_USED_UP)
+        super().__init__(runtime.history, runtime, compactor, new_recovery, number, steps)
         self._runtime = runtime
-        self._history = runtime.history
-        self._compactor = compactor
-        self._recorder = runtime.history.recorder
         self._number = number
         self._take_steering = take_steering
-        self._stopped = asyncio.Event()
         self._token = CancellationToken()
-        self._live = Streaming(self._recorder, number, runtime.model_handle.name)
-        self._log = RunLog(self._history, number, self._live)
-        self._approvals = Approvals(
-            self._recorder,
-            runtime.questions,
-            number,
-            runtime.permissions,
-            what=runtime.toolkit.what,
-        )
-        self._leaving = self._passed_over = False
-        self._delegations = Delegations(self._recorder, new_delegated_run, is_left=lambda: self._leaving)
-        self._steps = 0
-        self._attempts = Attempts(
-            history=self._history,
-            live=self._live,
-            keep_results=self._keep_results,
-            new_recovery=new_recovery,
-            stopped=self._stopped,
-            where=f"turn {number}",
-            max_retries=runtime.settings.max_retries,
-            first_backoff_s=runtime.first_backoff_s,
-        )
+        self._leaving = self._skipped = False
+        self._delegations = Delegations(self._recorder, new_delegated_run, is_leaving=lambda: self._leaving)
 
     def interrupt(self, *, leaving: bool = False) -> None:
-        """Stop as soon as possible; what has come so far is kept. Who leaves finds open questions again."""
+        """Stop as soon as possible, keeping what arrived. When `leaving`, open questions stay open."""
         self._leaving = leaving
         self._stopped.set()
         self._token.cancel()
 
-    def pass_over(self) -> None:
-        """Something else is said while a question waits: it counts as not answered, and the turn ends."""
+    def skip_questions(self) -> None:
+        """A prompt came while a question waits: the question counts as not answered, and the turn ends."""
         if self._open_questions:
-            self._passed_over = True
+            self._skipped = True
             self.interrupt()
 
     async def run(self, prompt: ModelRequest | None = None) -> Outcome:
-        """Answer a prompt; without one, go on from the questions at which the turn was left."""
+        """Answer a prompt; without one, continue from the open questions at which the turn was left."""
         if prompt is not None:
-            await self._say(prompt)
+            await self._log_prompt(prompt)
         elif not waiting_calls(self._recorder.state):
             await self._recorder.record(*abandoned(self._recorder.state, NO_LONGER_OPEN, NO_LONGER_OPEN))
             return Outcome.DONE
@@ -113,14 +93,14 @@ class Turn:
             await self._attempts.until_answered(self._ask)
             return Outcome.DONE
         except RunCancelled as cancelled:
-            return await self._interrupted(self._log.beyond(cancelled.all_messages()))
+            return await self._interrupted(self._log.unlogged(cancelled.all_messages()))
         except (StoppedWhileAsking, Stopped):
             return await self._interrupted(())
         except GivenUp as given_up:
             return await self._failed(given_up)
 
-    async def _say(self, prompt: ModelRequest) -> None:
-        """Log the prompt; what waited for an answer until now is not allowed, and the model is told."""
+    async def _log_prompt(self, prompt: ModelRequest) -> None:
+        """Log the prompt; open questions are denied first, and the model gets that as their answer."""
         if unanswered := abandoned(self._recorder.state, NOT_ANSWERED, OTHER_PROMPT):
             await self._recorder.record(*unanswered)
         await self._log.prompt(prompt)
@@ -144,7 +124,7 @@ class Turn:
         answers |= {call_id: ToolApproved() for call_id in waiting - answers.keys()}  # delegations, which continue
         history = repair(self._history.messages, answers)
         if answers:
-            # As the library would join them; what comes after these is new.
+            # Joined as the library would; what follows is new.
             history = repair_messages(history, repair_last_response=False)
             self._log.begin(len(history))
         run = equipment.agent(model, runtime.request_settings).run_stream_events(
@@ -152,53 +132,45 @@ class Turn:
             deferred_tool_results=DeferredToolResults(approvals={**answers}) if answers else None,
             conversation_id=self._recorder.session_id,
             cancellation_token=self._token,
-            # Steps are counted by us, before a request but after the results of the last step are logged.
+            # We count steps ourselves, before a request but after the last step's results are logged.
             usage_limits=UsageLimits(request_limit=None),
         )
         async with run as events:
             async for event in events:
                 if not isinstance(event, AgentRunResultEvent):
-                    self._live.hear(event)
+                    self._live.on_event(event)
 
     async def _approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        """What ran is logged before anybody is asked: the answer may take days."""
+        """Log results before asking: the answer may take days."""
         if (delegated := self._delegations.current()) is not None:
             return await delegated.approve(requests)
         await self._log.keep_results()
         return await self._approvals.request(requests)
 
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
-        """The last step before sending: what is new is logged, the stages run, the usage is told."""
+        """Before sending: log new messages, run the stages, log the usage."""
         await self._log.catch_up(run_messages)
         await self._end_delegations()  # all calls are answered: one that could not continue never will
-        if self._steps >= self._runtime.settings.agent_max_steps:
-            raise StepsUsedUp(
-                f"The turn stopped after {self._steps:,} steps, as many as `agent_max_steps` allows. "
-                "All that was done is kept, and the work can go on from there."
-            )
-        for said in self._take_steering():  # all calls are answered here, so that it parts no pair
-            await self._log.prompt(said)
+        self._steps.check()
+        for prompt in self._take_steering():  # all calls are answered here, so it splits no pair
+            await self._log.prompt(prompt)
         self._history.scaffold = scaffold
-        await self._runtime.sent_beside.keep(scaffold)
+        await self._runtime.scaffold_file.keep(scaffold)
         await self._history.count_exactly(self._runtime.model_handle.count_tokens)
-        # The log's own history, not the run's: the library joins requests that stand side by side.
+        # The log's history, not the run's: the library joins adjacent requests.
         measured = await self._compactor.before_request(self._runtime.compactable)
-        await self._runtime.archive.tell()
-        prepared = await self._history.fit(measured)
-        if prepared.overshoot_tokens and self._history.policy.truncates:
-            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens)
-        return prepared.messages
+        await self._runtime.archive.log_new()
+        return await self._fit(measured)
 
     async def after_response(self, response: ModelResponse) -> None:
-        """A whole reply: logged, and the context measured by what its provider counted."""
-        self._steps += 1
-        self._attempts.kept += bool(response.parts)
+        """Log a complete reply, and measure the context by its provider's count."""
+        self._count_step(response)
         await self._log.reply(response)
-        await self._note_compaction(response)
-        await self._history.heard(response)
+        await self._log_provider_compaction(response)
+        await self._history.record_reply(response)
 
-    async def _note_compaction(self, response: ModelResponse) -> None:
-        """A provider may compact by itself, and says so in its reply; nothing of our history goes."""
+    async def _log_provider_compaction(self, response: ModelResponse) -> None:
+        """A provider may compact by itself and report it in the reply; our history is unchanged."""
         for part in response.parts:
             if isinstance(part, CompactionPart):
                 by = part.provider_name or response.provider_name or "the provider"
@@ -217,11 +189,11 @@ class Turn:
             await self._log.close(run_messages, staying=waiting)
             return Outcome.INTERRUPTED
         asked = self._open_questions
-        what = OTHER_PROMPT if self._passed_over else "interrupted by the user"
-        told = [ModelRequest(parts=not_answered(asked))] if self._passed_over and asked else []
+        what = OTHER_PROMPT if self._skipped else "interrupted by the user"
+        answers = [ModelRequest(parts=not_answered(asked))] if self._skipped and asked else []
         await self._end_delegations()
-        await self._approvals.withdraw(NOT_ANSWERED if self._passed_over else what)
-        await self._log.close([*run_messages, *told])
+        await self._approvals.withdraw(NOT_ANSWERED if self._skipped else what)
+        await self._log.close([*run_messages, *answers])
         await self._recorder.record(
             SessionInterrupted(what=what, where=f"turn {self._number}", outcome="kept what came"),
             ends_draft=True,
@@ -230,15 +202,14 @@ class Turn:
 
     async def _failed(self, given_up: GivenUp) -> Outcome:
         if (partial := self._live.draft.message()) is not None:
-            told = Message(turn=self._number, message=partial, interrupted=True)
-            await self._recorder.record_said(told, ends_draft=True)
+            message = Message(turn=self._number, message=partial, interrupted=True)
+            await self._recorder.record_said(message, ends_draft=True)
         await self._close(())
         error = self._attempts.error(given_up.failure, given_up.attempt, "gave up; the conversation can go on")
         await self._recorder.record(error)
         return Outcome.FAILED
 
     async def _keep_results(self) -> None:
-        """Tools that ran before a run failed have run: the model is told what they returned, or it calls them again."""
         if (results := self._live.results()) is not None:
             await self._close([results])
             self._live.begin()
@@ -249,6 +220,6 @@ class Turn:
         await self._log.close(rest)
 
     async def _end_delegations(self) -> None:
-        """Those that an earlier process left, and that this one did not come to."""
+        """End delegations that an earlier process left and this one did not resume."""
         if left := abandoned_delegations(self._recorder.state, STOPPED):
             await self._recorder.record(*left)

@@ -66,8 +66,8 @@ def abandoned(state: SessionState, reason: str, why: str) -> tuple[Fact, ...]:
     """
     mine = [each for each in state.pending if not each.agent]
     delegations = abandoned_delegations(state, why)
-    told = _closed(state, "", not_answered(mine)) if mine or delegations else None
-    return (*delegations, *withdrawn(mine, reason), *_found([told]))
+    closed = _closed(state, "", not_answered(mine)) if mine or delegations else None
+    return (*delegations, *withdrawn(mine, reason), *_found([closed]))
 
 
 def abandoned_delegations(state: SessionState, why: str) -> tuple[Fact, ...]:
@@ -76,14 +76,14 @@ def abandoned_delegations(state: SessionState, why: str) -> tuple[Fact, ...]:
 
 
 class Spent(NamedTuple):
-    """What the requests of a delegation took so far."""
+    """What a delegation's requests have used so far."""
 
     usage: dict[str, int]
     cost: float | None
 
 
 def spent(state: SessionState, agent: str) -> Spent:
-    """As its replies in the log say."""
+    """Summed over its logged replies."""
     said = [opened(entry.message) for entry in state.transcript if entry.agent == agent]
     replies = [each for each in read_messages(said) if isinstance(each, ModelResponse)]
     prices = [price for each in replies if (price := price_of(each)) is not None]
@@ -107,7 +107,7 @@ def _ended(state: SessionState, names: Collection[str], why: str) -> Iterator[Fa
 def _closed(
     state: SessionState, agent: str, answers: Sequence[ToolReturnPart] = (), staying: Collection[str] = ()
 ) -> Message | None:
-    """The message that answers an agent's open calls: with what is known of them, else as interrupted."""
+    """The message that answers an agent's open calls: with known results, else as interrupted."""
     step = _last_step(state, agent)
     calls = [call for call in open_calls(step) if call.tool_call_id not in staying]
     if not calls:
@@ -118,10 +118,10 @@ def _closed(
 
 
 def _known_answers(state: SessionState, agent: str, calls: Sequence[ToolCallPart]) -> Iterator[ToolReturnPart]:
-    """Answers of which the log has no tool return, but all the same the content."""
+    """Answers whose content is logged, although their tool return is not."""
     refusals: dict[str, ApprovalDecided] = {}
     delegations: dict[str, str] = {}
-    for fact in _since_last_reply(state, agent):  # call ids are used again, so that earlier ones mean other calls
+    for fact in _since_last_reply(state, agent):  # call ids are reused: earlier ones mean other calls
         match fact:
             case ApprovalDecided(approved=False, call_id=call_id) if fact.agent == agent:
                 refusals[call_id] = fact
@@ -142,7 +142,7 @@ def _since_last_reply(state: SessionState, agent: str) -> list[Fact]:
 
 
 def _report(name: str, ended: Delegation) -> str | None:
-    """What the one who asked would have got."""
+    """The result that the asking agent would have got."""
     if ended.status == "failed":
         return f"{name} failed: {ended.error}"
     last = ended.history[-1] if ended.history else None
@@ -157,7 +157,7 @@ def _running(state: SessionState) -> list[tuple[str, Delegation]]:
 
 
 def _waiting_delegations(state: SessionState, asking: str = "") -> Iterator[str]:
-    """Those with a question at the end of an unbroken chain of open calls."""
+    """Delegations with a question at the end of an unbroken chain of open calls."""
     calls = waiting_calls(state, asking)
     for name, each in _running(state):
         if _asked_by(name) == asking and each.call_id in calls and waiting_calls(state, name):
@@ -175,7 +175,7 @@ def _last_step(state: SessionState, agent: str) -> Sequence[ModelMessage]:
 
 
 def _last_entries(state: SessionState, agent: str) -> list[Entry]:
-    """From an agent's last reply on. A delegate's history begins with messages that are not its own."""
+    """The entries from an agent's last reply on. A delegate's history starts with messages that are not its own."""
     history = state.delegations[agent].history if agent else state.history
     found: list[Entry] = []
     for entry in reversed(history):

@@ -44,7 +44,7 @@ FINISHED = "The latest turn is finished, there is nothing to go on with: write w
 
 @command("continue")
 async def go_on(host: CommandHost, _: str) -> None:
-    from co_tui.session.state.last_turn import is_finished
+    from co_tui.session.state.session_state import is_finished
 
     is_known = host.session is not None or not host.sessions.session_id
     if is_known and not host.state.history:
@@ -74,14 +74,14 @@ async def undo(host: CommandHost, seq: str) -> None:
     if session is None:
         host.say(why_not_open(host))
         return
-    from co_tui.session.state.history_edits import NothingToUndo, what_was
+    from co_tui.session.state.history_edits import NothingToUndo, rewrite_name
 
     try:
         undone = await session.undo(int(seq) if seq.isdecimal() else None)
     except NothingToUndo as nothing:
         host.say(str(nothing))
     else:
-        host.say(f"The {what_was(undone)} is undone: the model sees {len(session.state.history)} messages again.")
+        host.say(f"The {rewrite_name(undone)} is undone: the model sees {len(session.state.history)} messages again.")
 
 
 @command("rewind")

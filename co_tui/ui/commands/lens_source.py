@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import Ref
-from co_tui.session.lens.last_viewed import LastLook, LastLooks
+from co_tui.session.lens.last_viewed import LastView, LastViewFile
 from co_tui.session.lens.request_rows import Lens
 from co_tui.session.lens.snapshot import LensSource, source_of
 from co_tui.session.lens.stored_lens import StoredRequests
@@ -27,15 +27,15 @@ class _Desk:
 
     def __init__(self, host: CommandHost, session_id: str, *, is_kept: bool) -> None:
         self._host = host
-        self._looks = LastLooks(host.settings.launch.paths.session(session_id) if is_kept else None)
-        self.last_look: LastLook = self._looks.read()
+        self._looks = LastViewFile(host.settings.launch.paths.session(session_id) if is_kept else None)
+        self.last_look: LastView = self._looks.read()
 
     @property
     def policies(self) -> Sequence[str]:
         return policy_names(self._host.settings.launch.paths)
 
     def remember_look(self, lens: Lens) -> None:
-        self._looks.write(lens.as_looked_at(now()))
+        self._looks.write(lens.as_viewed(now()))
 
     def _settings_under(self, policy: str) -> Settings:
         return self._host.settings.launch.reloaded(policy=policy).settings

@@ -9,7 +9,7 @@ from co_tui.session.state.context_report import context_report
 from co_tui.ui.commands.conversation_commands import clear, compact_now
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
-from co_tui.ui.formatting import told_cost
+from co_tui.ui.formatting import cost_text
 
 if TYPE_CHECKING:
     from co_tui.session.state.session_state import SessionState
@@ -55,7 +55,7 @@ async def context(host: CommandHost, arguments: str) -> None:
         f"conversation  {figures['conversation_tokens']:,}\n"
         f"messages      {figures['messages_count']}  ({roles})\n"
         f"characters    {figures['characters']:,}\n"
-        f"cost          {told_cost(figures['cost'], figures['summary_cost'], model=figures['model'])}"
+        f"cost          {cost_text(figures['cost'], figures['summary_cost'], model=figures['model'])}"
     )
 
 

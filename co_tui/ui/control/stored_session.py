@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from co_tui.events import Event, Message
 from co_tui.events.stored_messages import prompt_of
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.ui.keys.command_table import WayTo, way_to
 from co_tui.ui.transcript.block import Block

@@ -57,7 +57,7 @@ class StoredSessions:
     async def keep_first(self, session_id: str, pinned: bool) -> None:
         """In every list, or no longer."""
         if (session := self._open(session_id)) is not None:
-            await session.keep_first(pinned)
+            await session.pin_to_top(pinned)
         else:
             await asyncio.to_thread(pin, self._store, session_id, pinned=pinned)
 

@@ -15,10 +15,10 @@ from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.events import Ref
 from co_tui.inert import inert
 from co_tui.lab.outlook import PolicyOutlook, outlook
-from co_tui.session.history.whole_transcript import SaidBefore
-from co_tui.session.lens.last_viewed import LastLook
+from co_tui.session.history.whole_transcript import WholeTranscript
+from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import Kind, Lens, LensMessage
-from co_tui.session.lens.snapshot import LensSource, look
+from co_tui.session.lens.snapshot import LensSource, read_lens
 from co_tui.ui.background import guarded_callback, in_thread, run_in_background
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import tokens
@@ -64,7 +64,7 @@ class LensDesk(Protocol):
         """What the next request is made from, as if a policy governed."""
 
     @property
-    def last_look(self) -> LastLook:
+    def last_look(self) -> LastView:
         """When this session was looked at before."""
 
     def remember_look(self, lens: Lens) -> None:
@@ -171,11 +171,11 @@ class LensScreen(Dialog[Ref | None]):
 
     async def _look_through_all(self) -> None:
         try:
-            said_before: SaidBefore | None = None
+            whole_transcript: WholeTranscript | None = None
             while missing := [name for name in self._desk.policies if name not in self._outlooks]:
                 version, source = self._version, await self._desk.source(missing[0])
-                said_before = said_before or SaidBefore(source.parsed)
-                found = await in_thread(outlook, source, said_before)
+                whole_transcript = whole_transcript or WholeTranscript(source.parsed)
+                found = await in_thread(outlook, source, whole_transcript)
                 if version is self._version:  # else what was found is of before
                     self._outlooks[missing[0]] = found
                 if self._tab != "policies":
@@ -333,9 +333,9 @@ class LensScreen(Dialog[Ref | None]):
             self.answer(None)
 
 
-def _looked(source: LensSource, since: LastLook) -> tuple[Lens, int, str]:
+def _looked(source: LensSource, since: LastView) -> tuple[Lens, int, str]:
     """The lens with what takes a look at each of its messages: the tokens of the largest, and the kinds they are of."""
-    lens = look(source, since)
+    lens = read_lens(source, since)
     return lens, max((each.tokens for each in lens.messages), default=0), _told_kinds(lens)
 
 

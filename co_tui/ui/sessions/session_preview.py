@@ -9,7 +9,7 @@ from rich.text import Text
 from co_tui.inert import inert, one_line
 from co_tui.store.search.message_search import Hit
 from co_tui.store.stored_values import SaidText, SessionRow
-from co_tui.ui.formatting import counted, folder, tokens, told_cost
+from co_tui.ui.formatting import cost_text, counted, folder, tokens
 from co_tui.ui.sessions.session_finder import Previewed
 
 TITLE_CHARS = 120
@@ -49,7 +49,7 @@ def _place(row: SessionRow) -> str:
 def _figures(row: SessionRow) -> str:
     figures = [counted(row.messages, "message")]
     if row.tokens:
-        figures += [f"{tokens(row.tokens)} tokens", f"cost {told_cost(row.known_cost, model=row.model)}"]
+        figures += [f"{tokens(row.tokens)} tokens", f"cost {cost_text(row.known_cost, model=row.model)}"]
     return " · ".join([*figures, *([f"{row.compactions} ◆"] if row.compactions else [])])
 
 

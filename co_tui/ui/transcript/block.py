@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from co_tui.events.images import images_label
 from co_tui.inert import one_line
-from co_tui.session.tool_wording import GIST_CHARS, told_arguments, told_call
+from co_tui.session.tool_wording import GIST_CHARS, argument_lines, call_summary
 from co_tui.ui.images.block_image import MOST_DRAWN, BlockImage
 
 ATTACHED, MADE = "attached", "made"
@@ -100,7 +100,7 @@ class Block:
     def gist(self) -> str:
         """The block in one line, for when it is folded."""
         if self.kind == "tool":
-            return told_call(self.tool_name, self.text)
+            return call_summary(self.tool_name, self.text)
         return one_line(self.text, GIST_CHARS)
 
     @property
@@ -108,7 +108,7 @@ class Block:
         """All that was said, as it was written: for copying, and for reading at length."""
         if self.kind != "tool":
             return "\n".join(filter(None, (self.text, self.result, self.images_label)))
-        asked = told_arguments(self.text)
+        asked = argument_lines(self.text)
         return "\n\n".join(filter(None, (asked, self.result, self.images_label)))
 
     @property

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.strip import Strip
 
 from co_tui.events.symbols import COMPACTED_SYMBOL
-from co_tui.session.tool_wording import BETWEEN_STEPS, INTERRUPTED, diff_of, told_arguments
+from co_tui.session.tool_wording import BETWEEN_STEPS, INTERRUPTED, argument_lines, diff_of
 from co_tui.ui.text.text_rendering import Look, prose_width
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.diff_lines import coloured_diff, holds_diff
@@ -134,7 +134,7 @@ def _call(block: Block, look: Look, width: int) -> list[Strip]:
     """What was asked of a tool; a change of a file as the lines that went and came."""
     changed = diff_of(block.tool_name, block.text)
     if not changed:
-        told = told_arguments(block.text) if block.text.strip("{}") else ""
+        told = argument_lines(block.text) if block.text.strip("{}") else ""
         return _clipped(told, look, width, look.muted) if told else []
     shown = "\n".join(changed)[:MAX_RESULT_CHARS].split("\n")
     return [*look.plain(block.gist, width, look.muted), *coloured_diff(shown, look, width)]

@@ -30,11 +30,11 @@ from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import (
     INTERRUPTED,
     Stage,
+    last_output_line,
+    plan_lines,
+    plan_progress,
+    result_summary,
     stage_of,
-    told_output,
-    told_progress,
-    told_result,
-    told_steps,
 )
 from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.keys.command_table import WayTo, way_to
@@ -112,10 +112,10 @@ class BlockBuilder:
 
     def plan(self, steps: Sequence[Json]) -> Block:
         """The plan's progress: the line that this turn has already, or a new one."""
-        text = inert(told_progress(steps))
+        text = inert(plan_progress(steps))
         if self._plan is None:
             self._plan = self.part("plan", text)
-        self._plan.text, self._plan.result = text, inert(told_steps(steps))
+        self._plan.text, self._plan.result = text, inert(plan_lines(steps))
         return self._plan
 
     def note(self, text: str, kind: Kind = "note", seq: int = 0) -> Block:
@@ -210,7 +210,7 @@ class BlockBuilder:
         block = self._open_calls.get(call_id)
         if block is not None:
             block.result = inert(text)
-            block.status = told_output(text)
+            block.status = last_output_line(text)
         return block
 
     def result(self, call_id: str, text: str, stage: Stage = "finished") -> Block | None:
@@ -218,7 +218,7 @@ class BlockBuilder:
         block = self._open_calls.pop(call_id, None)
         if block is not None:
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
-            block.status = block.outcome or told_result(block.tool_name, block.text, block.result, stage)
+            block.status = block.outcome or result_summary(block.tool_name, block.text, block.result, stage)
         return block
 
     def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:

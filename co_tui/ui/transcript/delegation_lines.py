@@ -20,7 +20,7 @@ from co_tui.events import (
 from co_tui.events.stored_messages import pieces
 from co_tui.events.wording import money
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import told_call, told_output
+from co_tui.session.tool_wording import call_summary, last_output_line
 from co_tui.ui.formatting import counted, elapsed, tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.transcript.block import Block
@@ -84,7 +84,7 @@ class DelegationLines:
             if role == "tool_call":
                 followed.calls += 1
                 name = one_line(str(part.get("tool_name", "")), 40)
-                followed.add(f"▸ {name}  {told_call(name, text)}")
+                followed.add(f"▸ {name}  {call_summary(name, text)}")
             elif role == "tool_result":
                 lines = text.count("\n") + 1
                 followed.add(f"  ↳ {counted(lines, 'line') if lines > 1 else one_line(text, LINE_CHARS)}")
@@ -96,11 +96,11 @@ class DelegationLines:
         if fact.stage != "started":
             followed = self._followed.get(fact.agent)
             return followed.block if followed is not None else None
-        return self._shows(fact.agent, f"{fact.tool_name} {told_call(fact.tool_name, fact.text)}")
+        return self._shows(fact.agent, f"{fact.tool_name} {call_summary(fact.tool_name, fact.text)}")
 
     def says(self, fact: ToolOutput) -> Block | None:
         """What its command says, while that runs."""
-        return self._shows(fact.agent, told_output(fact.text))
+        return self._shows(fact.agent, last_output_line(fact.text))
 
     def measured(self, fact: UsageInfo) -> Block | None:
         """How full its own context is."""

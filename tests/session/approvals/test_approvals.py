@@ -8,7 +8,7 @@ from co_tui.events import ApprovalDecided, ApprovalRequested, SessionInterrupted
 from co_tui.session.approvals.asking import NOT_ANSWERED
 from co_tui.session.approvals.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, Tools, asking, environment_with, left, log_of, returns
 from tests.support.environments import facts

@@ -17,8 +17,8 @@ from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.runtime.runtime_switcher import WindowTooSmall
 from co_tui.session.session import Session
+from co_tui.session.state.derive import replay
 from co_tui.session.state.history_edits import NothingToUndo
-from co_tui.session.state.replay import replay
 from tests.context.request.test_pipeline import LOADED
 from tests.session.history.test_history_edits_property import check_whole, look, said_in, stored
 from tests.support.environments import ScriptedModel, environment_for

@@ -8,7 +8,7 @@ import pytest
 from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionComplete, Event, ModelChange, SessionError, UsageInfo
-from co_tui.session.compaction.strain import is_strained
+from co_tui.session.compaction.decisions import is_thrashing
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
 from tests.context.request.test_pipeline import LOADED
@@ -101,7 +101,7 @@ def test_two_that_end_too_close_to_their_mark_stop_the_next(facts: list, straine
     state = SessionState()
     for seq, fact in enumerate(facts, 1):
         state = apply(state, Event(session_id="s", seq=seq, timestamp="2026-01-01T00:00:00Z", fact=fact))
-    assert is_strained(state, "", 1_000) == strained
+    assert is_thrashing(state, "", 1_000) == strained
 
 
 def test_numbers_by_window_are_shares_of_what_instructions_and_tools_leave() -> None:

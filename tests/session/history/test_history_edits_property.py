@@ -28,9 +28,8 @@ from co_tui.events import (
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.state import history_edits
-from co_tui.session.state.derive import apply
+from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.history_edits import NothingToUndo
-from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for

@@ -12,10 +12,10 @@ from hypothesis.strategies import floats, integers, lists
 from co_tui.events import Truncation, UsageInfo
 from co_tui.paths import locate
 from co_tui.session.file_references import named_files
-from co_tui.session.history.request_scaffold import SentBeside
-from co_tui.session.lens.last_viewed import NEVER_LOOKED, LastLooks
-from co_tui.session.lens.request_rows import Fate, Kind, Lens, shared_out
-from co_tui.session.lens.snapshot import look, source_of, stored_source
+from co_tui.session.history.request_scaffold import ScaffoldFile
+from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastViewFile
+from co_tui.session.lens.request_rows import Fate, Kind, Lens, apportion
+from co_tui.session.lens.snapshot import read_lens, source_of, stored_source
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import Settings
@@ -98,7 +98,7 @@ async def test_resumed_under_another_policy_or_window_it_is_measured_anew(
     environment.settings = settings
     resumed = await Session.resume(environment, session.id)
     agrees(resumed, lens := lens_of(resumed))
-    measured = look(source_of(resumed.history, settings, is_own=False)).reading
+    measured = read_lens(source_of(resumed.history, settings, is_own=False)).reading
     assert lens.total_json()["limit_tokens"] == window and lens.reading.current_tokens == measured.current_tokens
     await said(resumed, "And now?")
     assert plain([each.message for each in lens.messages]) == plain(model.requests[-1])[:-1]
@@ -116,24 +116,24 @@ async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy
     before = session.state.usage
     done = await session.compact()
     agrees(session, lens_of(session))
-    foreseen, meter = session.state.usage, session.history.governor.meter.copied()
-    assert before is not None and foreseen is not None and done.success
-    assert (before.current_tokens, done.post_tokens) == (done.pre_tokens, foreseen.current_tokens)
-    seq, kept = session.state.seq, SentBeside(environment.paths.session(session.id)).read()
+    predicted_scaffold, meter = session.state.usage, session.history.governor.meter.copied()
+    assert before is not None and predicted_scaffold is not None and done.success
+    assert (before.current_tokens, done.post_tokens) == (done.pre_tokens, predicted_scaffold.current_tokens)
+    seq, kept = session.state.seq, ScaffoldFile(environment.paths.session(session.id)).read()
     assert kept is not None
     if policy != "inkeep":  # which has a tool that others have not
-        live = look(source_of(session.history, LOADED["off"], is_own=False))
-        stored = look(stored_source(session.state, LOADED["off"], is_own=False)._replace(scaffold=kept))
+        live = read_lens(source_of(session.history, LOADED["off"], is_own=False))
+        stored = read_lens(stored_source(session.state, LOADED["off"], is_own=False)._replace(scaffold=kept))
         assert stored.reading == live.reading, "another process makes the same of it"
     await said(session, "Thanks?")
     with environment.store.reading() as reading:
         sent = facts(list(reading.events(session.id, after=seq)), UsageInfo)[0]
-    assert sent.tool_definition_tokens == foreseen.tool_definition_tokens
-    assert tools or foreseen.tool_definition_tokens > before.tool_definition_tokens
+    assert sent.tool_definition_tokens == predicted_scaffold.tool_definition_tokens
+    assert tools or predicted_scaffold.tool_definition_tokens > before.tool_definition_tokens
     assert "recall" in session.history.scaffold.tool_names and "recall" in kept.tool_names
     prompt = meter.tokens(session.history.messages[-2])
     note = session.state.recollection.tokens if session.state.recollection else 0
-    assert sent.current_tokens == pytest.approx(foreseen.current_tokens + prompt + note, abs=3)
+    assert sent.current_tokens == pytest.approx(predicted_scaffold.current_tokens + prompt + note, abs=3)
     await session.close()
     environment.store.close()
 
@@ -201,15 +201,15 @@ async def test_what_goes_with_every_request_can_be_read_by_another_process(home:
     async with opened(home, Asked(), LOADED["balanced"]) as session:
         await said(session, "read it")
         folder = locate({"CO_TUI_HOME": str(home)}).session(session.id)
-        kept, sent = SentBeside(folder).read(), session.history.scaffold
+        kept, sent = ScaffoldFile(folder).read(), session.history.scaffold
         assert kept is not None and (kept.instructions, kept.tools_tokens) == (sent.instructions, sent.tools_tokens)
-        lens = look(stored_source(session.state, session.settings)._replace(scaffold=kept))
+        lens = read_lens(stored_source(session.state, session.settings)._replace(scaffold=kept))
         tools = next(each for each in lens.messages if each.kind is Kind.TOOLS)
         assert "read_large\nRead it all." in tools.text and lens.messages[0].text == sent.instructions
         (file,) = folder.glob("*.json")
         assert file.stat().st_mode & 0o077 == 0
         file.write_text('{"tools": 7}')
-        assert SentBeside(folder).read() is None and SentBeside(None).read() is None
+        assert ScaffoldFile(folder).read() is None and ScaffoldFile(None).read() is None
 
 
 async def test_what_the_next_compaction_summarises_is_what_it_then_replaces(home: Path) -> None:
@@ -259,12 +259,12 @@ async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Pat
 
 
 async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path) -> None:
-    looks = LastLooks(home)
+    looks = LastViewFile(home)
     async with opened(home, Asked(), LOADED["inkeep"]) as session:
 
         def seen() -> Lens:
-            lens = look(source_of(session.history, session.settings), looks.read())
-            looks.write(lens.as_looked_at("2026-01-01T10:00:00+00:00"))
+            lens = read_lens(source_of(session.history, session.settings), looks.read())
+            looks.write(lens.as_viewed("2026-01-01T10:00:00+00:00"))
             return lens
 
         await said(session, "Hello, what is in src/main.py? " * 30, "read it")
@@ -278,13 +278,13 @@ async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path
         assert {each.why for each in gone} == {"summarised"} and {each.turn for each in gone} <= {1, 2}
         assert gone[0].where == f"checkpoint 1, event {gone[0].ref[0]}" and gone[0].tokens > 100
         assert lens.total_json()["left_tokens"] == sum(each.tokens for each in lens.left) > 0
-        assert seen().left == [] and look(source_of(session.history, session.settings)).left == lens.left
+        assert seen().left == [] and read_lens(source_of(session.history, session.settings)).left == lens.left
         await session.undo()
         assert seen().left == []
         file = home / "last-look.json"
         assert file.stat().st_mode & 0o077 == 0
         file.write_text('{"seq": []}')
-        assert looks.read() == NEVER_LOOKED == LastLooks(None).read()
+        assert looks.read() == NEVER_VIEWED == LastViewFile(None).read()
 
 
 async def test_a_request_that_failed_is_the_next_one_and_nothing_is_changed_by_looking(
@@ -303,7 +303,7 @@ async def test_a_request_that_failed_is_the_next_one_and_nothing_is_changed_by_l
         estimate = [each for each in usages(talk) if each.input_tokens is None][-1]
         assert estimate.current_tokens == lens.reading.current_tokens, "what that request was told to be"
         for policy in POLICIES:
-            look(source_of(session.history, LOADED[policy], is_own=False))
+            read_lens(source_of(session.history, LOADED[policy], is_own=False))
         assert session.state.seq == seq and lens_of(session) == lens
     finally:
         await talk.close()
@@ -311,7 +311,7 @@ async def test_a_request_that_failed_is_the_next_one_and_nothing_is_changed_by_l
 
 @given(total=integers(0, 10**6), weights=lists(floats(0, 10**5), max_size=40))
 def test_shares_add_up(total: int, weights: list[float]) -> None:
-    shares = shared_out(total, weights)
+    shares = apportion(total, weights)
     assert sum(shares) == (total if weights else 0) and len(shares) == len(weights) and min(shares, default=0) >= 0
 
 
@@ -329,7 +329,7 @@ async def test_the_total_is_the_gauges_however_the_provider_counts(
         lens = lens_of(session)
         agrees(session, lens)
         source = source_of(session.history, session.settings, is_own=False)
-        computed = look(source).reading.current_tokens
+        computed = read_lens(source).reading.current_tokens
         assert computed == pytest.approx(lens.reading.current_tokens, abs=2), "worked out anew, it is the same"
         meter, before = session.history.governor.meter.copied(), len(usages(talk))
         recollected = session.state.recollection

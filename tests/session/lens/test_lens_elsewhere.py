@@ -13,10 +13,10 @@ from co_tui.events import UsageInfo
 from co_tui.session.compaction.compaction_files import Remembered
 from co_tui.session.environment import Environment
 from co_tui.session.lens.request_rows import Kind, Lens
-from co_tui.session.lens.snapshot import look
+from co_tui.session.lens.snapshot import read_lens
 from co_tui.session.lens.stored_lens import StoredRequests
 from co_tui.session.session import Session
-from co_tui.session.tools.own_tools import LEAST_LEFT_CHARS, MemoryUse, Offer
+from co_tui.session.tools.own_tools import MIN_REMOVED_CHARS, MemoryUse, Offer
 from co_tui.session.turns.turn import Outcome
 from tests.context.request.test_pipeline import LOADED
 from tests.support.environments import ScriptedModel, environment_for, facts
@@ -42,7 +42,7 @@ async def seen_elsewhere(session: Session, session_id: str = "") -> Lens:
     """The lens of a process that has the log and the files, but not the session."""
     environment: Environment = session._environment
     state = await environment.stored_state(session_id or session.id)
-    return look(StoredRequests(environment.paths, environment.store).source(state, environment.settings))
+    return read_lens(StoredRequests(environment.paths, environment.store).source(state, environment.settings))
 
 
 def same(one: Lens, other: Lens) -> bool:
@@ -135,11 +135,11 @@ async def test_the_compaction_of_a_short_talk_brings_no_tool_that_takes_what_it_
     async with talking(home, provider, environment=environment) as session:
         await talk(session, 3)
         done = await session.compact()
-        assert done.success and done.tokens_removed > 0 and session.state.left_chars < LEAST_LEFT_CHARS
+        assert done.success and done.tokens_removed > 0 and session.state.removed_chars < MIN_REMOVED_CHARS
         await talk(session, 1)
         assert "tools" not in provider.requests[-1]
         await talk(session, 20)
-        assert (await session.compact()).success and session.state.left_chars >= LEAST_LEFT_CHARS
+        assert (await session.compact()).success and session.state.removed_chars >= MIN_REMOVED_CHARS
         await talk(session, 1)
         names = {tool["function"]["name"] for tool in provider.requests[-1]["tools"]}
         assert names == {"recall", "search_memory", "request_compaction"}
@@ -156,11 +156,11 @@ async def test_what_frees_nothing_by_the_figures_that_are_shown_is_not_done(home
 
 
 ALL, TRIMMED = (MemoryUse(True, written) for written in (Remembered.COMPACTIONS, Remembered.TRIMMING))
-MUCH = LEAST_LEFT_CHARS
+MUCH = MIN_REMOVED_CHARS
 
 
 @pytest.mark.parametrize(
-    ("policy", "window", "left", "memory", "exists", "beside_others", "offered"),
+    ("policy", "window", "left", "memory", "exists", "with_other_tools", "offered"),
     [
         ("balanced", 60_000, 0, ALL, False, True, "recall search_memory request_compaction"),
         ("balanced", 60_000, 0, ALL, True, False, ""),
@@ -174,10 +174,10 @@ MUCH = LEAST_LEFT_CHARS
     ],
 )
 def test_what_is_offered_comes_from_the_beginning_or_where_much_is_freed(
-    policy: str, window: int, left: int, memory: MemoryUse, exists: bool, beside_others: bool, offered: str
+    policy: str, window: int, left: int, memory: MemoryUse, exists: bool, with_other_tools: bool, offered: str
 ) -> None:
     offer = Offer(policy_of(LOADED[policy]), window, left, memory, exists)
-    assert offer.names(beside_others=beside_others) == offered.split()
+    assert offer.names(with_other_tools=with_other_tools) == offered.split()
 
 
 async def test_instructions_are_shown_also_where_a_provider_says_that_they_cost_nothing(

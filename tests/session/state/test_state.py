@@ -24,8 +24,7 @@ from co_tui.events import (
     event_json,
     from_json,
 )
-from co_tui.session.state.derive import apply
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.session_state import SessionState
 from tests.support.events import durable_facts
 

@@ -10,7 +10,7 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.models.test import TestModel
 
 from co_tui.events import Clear, CompactionComplete, Fact, Json, Message
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.session.tools.recall import ANSWER_CHARS, HITS, Recall
 from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Store

@@ -16,8 +16,7 @@ from co_tui.events import Event, SessionResume
 from co_tui.session.approvals.questions import Approval, ApprovalQuestion
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
-from co_tui.session.state.derive import apply
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import apply, replay
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
 from tests.session.tools.test_agent_files import REVIEWER, Model, Person, asks, call, project

@@ -23,7 +23,7 @@ from co_tui.events import (
 )
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
-from co_tui.session.state.replay import replay
+from co_tui.session.state.derive import replay
 from co_tui.session.turns.turn import Outcome
 from co_tui.store.store_errors import SessionBusy
 from co_tui.ui.prompt.activity import Activity

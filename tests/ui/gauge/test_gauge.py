@@ -12,12 +12,11 @@ from co_tui.agent.models.prices import price_of, saved_by_cache
 from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import Event, UsageInfo
-from co_tui.session.event_wording import told_cost
+from co_tui.session.event_wording import cost_text
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
-from co_tui.session.state.derive import apply
+from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.pace import Fill
-from co_tui.session.state.replay import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.control.stored_session import StoredSession
@@ -215,9 +214,9 @@ def test_a_model_that_runs_here_has_no_unknown_price() -> None:
     here = ("embedded", "gguf:/models/a.gguf", "openai-chat:qwen3@http://127.0.0.1:11434/v1")
     proxy, cloud = "openai-chat:some@http://localhost:4000/v1", "openai-chat:glm:cloud@http://localhost:11434/v1"
     elsewhere = ("openai-chat:some", proxy, cloud, "openai-chat:some@http://192.168.0.7:8000/v1", "openai:gpt-6-sol")
-    assert {told_cost(None, model=model) for model in here} == {"nothing"}
-    assert {told_cost(None, model=model) for model in elsewhere} == {"unknown"}
-    assert told_cost(0.2, model="embedded") == "$0.20", "somebody else answered before"
+    assert {cost_text(None, model=model) for model in here} == {"nothing"}
+    assert {cost_text(None, model=model) for model in elsewhere} == {"unknown"}
+    assert cost_text(0.2, model="embedded") == "$0.20", "somebody else answered before"
 
 
 def test_the_browser_tells_it_as_the_gauge_does() -> None:

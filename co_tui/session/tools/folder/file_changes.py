@@ -1,4 +1,4 @@
-"""What a change of a file would do: the tool itself is tried on a workspace that keeps what is written to itself."""
+"""Preview a file change: run the tool itself on a workspace that writes nothing to disk."""
 
 import asyncio
 import difflib
@@ -11,18 +11,18 @@ from pydantic_ai_harness.filesystem import FileSystem
 
 MOST_DIFF_CHARS: Final = 20_000
 MOST_DIFF_LINES: Final = 4_000
-"""Of either text: comparing more takes longer than somebody who waits to be asked should wait."""
+"""For each text: comparing more would make the user wait for the question."""
 
 
 class FileChanges:
-    """Tells changes before they are made. A change that its tool would refuse is refused here, by the same words."""
+    """Previews changes as diffs. A change that its tool would refuse raises the same error here."""
 
     def __init__(self, files: FileSystem[Any], folder: Path) -> None:
         self._tools = files.get_toolset()
         self._folder = folder
 
     async def diff(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """The change as a unified diff. Raises what the tool raises for a change it does not make."""
+        """The change as a unified diff. Raises what the tool raises for an invalid change."""
         trial = _Trial(self._folder)
         path = str(arguments["path"])
         tools: Any = self._tools
@@ -35,11 +35,11 @@ class FileChanges:
             case "create_directory":
                 await tools.create_directory(path, workspace=trial)
                 return f"creates the folder {path}"
-        return await asyncio.to_thread(_told, trial.written, path)
+        return await asyncio.to_thread(_preview, trial.written, path)
 
 
 class _Trial(LocalWorkspaceBackend):
-    """Reads the folder as it is, and as it would be after what was written here; nothing reaches the disk."""
+    """Reads the folder, with what was written here on top; nothing reaches the disk."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -75,24 +75,24 @@ def _replacements(arguments: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
 
 
 def _of(replacement: Any, name: str) -> str:
-    """Arguments are the tool's own values, or what the log has of them."""
+    """Arguments are the tool's own objects, or their logged JSON."""
     return str(replacement[name] if isinstance(replacement, Mapping) else getattr(replacement, name))
 
 
-def _told(written: Mapping[str, bytes], path: str) -> str:
-    """The difference to what is on the disk, as much of it as somebody reads."""
-    told = []
+def _preview(written: Mapping[str, bytes], path: str) -> str:
+    """The difference to what is on disk, up to a readable length."""
+    diffs = []
     for file, content in written.items():
         present = Path(file)
         before = present.read_bytes() if present.is_file() else b""
         new = "new file" if not present.exists() else ""
-        told.append(_diff(_lines(before), _lines(content), path, new))
-    text = "\n".join(filter(None, told)) or f"No changes to {path}"
+        diffs.append(_diff(_lines(before), _lines(content), path, new))
+    text = "\n".join(filter(None, diffs)) or f"No changes to {path}"
     return text if len(text) <= MOST_DIFF_CHARS else f"{text[:MOST_DIFF_CHARS]}\n… the rest of the diff is left out"
 
 
 def new_file_diff(path: str, content: bytes) -> str:
-    """The diff of a file that is not there yet."""
+    """The diff of a file that does not exist yet."""
     return _diff([], _lines(content), path, "new file")
 
 

@@ -1,4 +1,4 @@
-"""After a command in the sandbox, nothing new under a protected name is left where it would take effect."""
+"""Move away what a sandboxed command created under a protected name, before it takes effect."""
 
 import asyncio
 import errno
@@ -17,18 +17,18 @@ _ONLY_FOLDERS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class SetAside(NamedTuple):
-    """One that a command created, replaced or removed, and where it is now."""
+    """A file that a command created, replaced or removed, and where it is now."""
 
     name: str
     """Its path in the folder."""
     kept: Path | None = None
-    """Where it was moved to; None when it is gone, or could not be moved."""
+    """Where it was moved to; None if it is gone or could not be moved."""
     restored: bool = False
-    """What was there before is there again."""
+    """Whether the earlier file was restored."""
 
 
 class CreatedProtected(NamedTuple):
-    """What a look after a command found; the seam for asking whether to keep it."""
+    """What a check after a command found."""
 
     folder: Path
     files: tuple[SetAside, ...]
@@ -48,7 +48,7 @@ class CreatedProtected(NamedTuple):
 
 
 class FolderGuard:
-    """Remembers what was there before commands ran in the sandbox, and moves away what they add to it."""
+    """Remembers what existed before sandboxed commands ran, and moves away what they add."""
 
     def __init__(self, folder: Path, aside: Path) -> None:
         """`aside` is a folder that commands cannot reach."""
@@ -58,15 +58,15 @@ class FolderGuard:
         self._accepted: set[str] = set()
         self._running = 0
         self._moved = 0
-        self._looking = asyncio.Lock()
+        self._checking = asyncio.Lock()
 
     @property
     def folder(self) -> Path:
         return self._files.folder
 
     async def begin(self, *, others_run: bool) -> tuple[Protected, CreatedProtected | None]:
-        """What a command that starts now must not change. With no other running, all that is there is the user's."""
-        async with self._looking:
+        """What a command that starts now must not change. If no other runs, everything there is the user's."""
+        async with self._checking:
             found = await asyncio.to_thread(self._files.find)
             created = None
             if others_run or self._running:
@@ -77,12 +77,12 @@ class FolderGuard:
             return found, created
 
     async def end(self) -> CreatedProtected | None:
-        """A command ended: look what it left."""
+        """A command ended: check what it left."""
         self._running -= 1
         return await self.check()
 
     async def check(self) -> CreatedProtected | None:
-        async with self._looking:
+        async with self._checking:
             found = await asyncio.to_thread(self._files.find)
             created = await asyncio.to_thread(self._move_new, found)
             self._known = (await asyncio.to_thread(self._files.find)).names if created else found.names
@@ -93,12 +93,12 @@ class FolderGuard:
         return protected_name(path, self.folder) is not None
 
     def accept(self, path: str) -> None:
-        """The user allowed this one: it is no command's doing."""
+        """The user allowed this path: it was not made by a command."""
         with suppress(ValueError):
             self._accepted.add(str(Path(os.path.realpath(self.folder / path)).relative_to(self.folder)))
 
     def _move_new(self, found: Protected) -> CreatedProtected | None:
-        """First the names themselves: a git folder elsewhere does nothing once no `.git` leads to it."""
+        """The protected names come first: a git folder elsewhere has no effect once no `.git` points to it."""
         moved = self._moved_of(found, [name for name in {*found.names, *self._known} if _is_name(name)])
         if moved:
             found = self._files.find()
@@ -121,17 +121,17 @@ class FolderGuard:
         return moved
 
     def _is_in_harmless(self, name: str) -> bool:
-        """Also for the parts of a new repository, which is judged as a whole."""
+        """Also for parts of a new repository, which is judged as a whole."""
         new = [each for each in (Path(name), *Path(name).parents) if str(each) != "." and str(each) not in self._known]
         return any(self._runs_nothing(str(each)) for each in new)
 
     def _was_changed(self, name: str, before: Present) -> bool:
-        """Whether a command can have changed it: a mount keeps it from that, unless it is a link or has two names."""
+        """Whether a command can have changed it: a mount prevents that, unless it is a link or has two names."""
         if before.content is None:
             return before.link != ""
         with suppress(OSError):
             return (self.folder / name).read_bytes() != before.content
-        return False  # removed, which the mount does not allow
+        return False  # removed, which the mount prevents
 
     def _is_accepted(self, name: str) -> bool:
         return any(Path(each).is_relative_to(name) or Path(name).is_relative_to(each) for each in self._accepted)
@@ -162,8 +162,8 @@ class FolderGuard:
             pass
         return SetAside(name, kept)
 
-    def _move(self, name: str, folder: int, place: Path) -> Path:
-        """Out of the folder in one step; within it where the other place is on another disk."""
+    def _move(self, name: str, folder: int, parent: Path) -> Path:
+        """Move it out of the folder atomically; rename it within if `aside` is on another disk."""
         while True:
             self._moved += 1
             kept = ensure_dir(self._aside / str(self._moved)) / name
@@ -175,9 +175,9 @@ class FolderGuard:
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-        beside = f"{name}.set-aside-{os.getpid()}-{self._moved}"
-        os.rename(name, beside, src_dir_fd=folder, dst_dir_fd=folder)
-        return place / beside
+        renamed = f"{name}.set-aside-{os.getpid()}-{self._moved}"
+        os.rename(name, renamed, src_dir_fd=folder, dst_dir_fd=folder)
+        return parent / renamed
 
 
 def _is_name(name: str) -> bool:
@@ -186,7 +186,7 @@ def _is_name(name: str) -> bool:
 
 @contextmanager
 def _opened_folder(root: Path, inside: Path) -> Iterator[int]:
-    """A handle on a folder, reached through no link: a command that still runs may exchange one for the other."""
+    """A handle on a folder, reached without following links: a running command may replace a folder by one."""
     handle = os.open(root, _ONLY_FOLDERS)
     try:
         for part in inside.parts:

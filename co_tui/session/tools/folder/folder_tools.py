@@ -1,4 +1,4 @@
-"""The harness's file tools, of which listing and searching run no program and follow no link out of the folder."""
+"""The harness's file tools; listing and searching start no program and follow no link out of the folder."""
 
 import asyncio
 import fnmatch
@@ -32,15 +32,15 @@ ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
 
 
 def _retryable(method: ToolMethod) -> ToolMethod:
-    """Give the model the errors that it can correct, in the harness's words."""
+    """Return correctable errors to the model, with the harness's wording."""
     return cast(ToolMethod, _recoverable(cast(Any, method)))
 
 
 class FolderFiles(FileSystem[Any]):
-    """The harness's file tools, as the model knows them, with the toolset below."""
+    """The harness's file tools, with the toolset below."""
 
     hides: Callable[[Path], bool] | None = None
-    """Whether a file is left out of searches; None when none is."""
+    """Whether a file is left out of searches; None to leave out none."""
 
     def _file_system_toolset(self) -> FileSystemToolset[Any]:
         if self._toolset is None:
@@ -147,7 +147,7 @@ class FolderToolset(FileSystemToolset[Any]):
         anywhere = "**" in parts
 
         def matches(path: str) -> bool:
-            # The last part tells most of them apart.
+            # The last part rules out most paths quickly.
             *_, name = names = path.split("/")
             return (parts[-1] == "**" or fnmatch.fnmatchcase(name, parts[-1])) and glob_match(parts, names)
 
@@ -194,7 +194,7 @@ class FolderToolset(FileSystemToolset[Any]):
         *,
         expected_hash: str | None = None,
     ) -> str:
-        """Missing folders are made. Where they would be is checked as for the file: inside, and through no link out."""
+        """Creates missing folders, with the same checks as for the file: inside, and through no link out."""
         resolved = await self._safe_resolve(scope, path, write=True)
         parent = posixpath.dirname(resolved)
         if await self._stat(scope, parent) is None and await self._nearest_existing_is_dir(scope, resolved):
@@ -209,7 +209,7 @@ class FolderToolset(FileSystemToolset[Any]):
 
 
 async def in_thread(work: Callable[[Callable[[], bool]], T]) -> T:
-    """Run work in a thread; it is given a function that says whether somebody still waits for it."""
+    """Run work in a thread; it gets a function that returns whether the caller still waits."""
     given_up = threading.Event()
     try:
         return await asyncio.to_thread(work, lambda: not given_up.is_set())
@@ -218,13 +218,13 @@ async def in_thread(work: Callable[[Callable[[], bool]], T]) -> T:
 
 
 def names_hidden(pattern: str | None) -> bool:
-    """Whether a glob names a hidden file or folder: only then are they looked at."""
+    """Whether a glob names a hidden file or folder: only then are they searched."""
     parts = re.split(r"[/{,]", pattern or "")
     return any(part.startswith(".") and part not in (".", "..") for part in parts)
 
 
 def globs(pattern: str) -> Callable[[str], bool]:
-    """Whether a path matches a glob, whose `*` also spans `/`, with `**` and `{a,b}` as ripgrep has them."""
+    """A matcher for a glob whose `*` also spans `/`, with `**` and `{a,b}` as in ripgrep."""
     given = pattern.removeprefix("!").removeprefix("./").removeprefix("/")
     forms = {form for each in _expanded(given) for form in (each, each.replace("**/", ""))}
     return lambda path: any(fnmatch.fnmatchcase(path, form) for form in forms) != pattern.startswith("!")
@@ -250,7 +250,7 @@ def _listed(folder: str, root: Path) -> list[tuple[str, str]]:
 
 
 def _kind(entry: os.DirEntry[str], root: Path) -> str | None:
-    """What is shown after a name; None for a link to nothing."""
+    """The text after a name; None for a broken link."""
     try:
         if entry.is_symlink() and not is_inside(entry.path, root):
             return "  (link that leads out of the folder)"
@@ -263,7 +263,7 @@ def _kind(entry: os.DirEntry[str], root: Path) -> str | None:
 
 
 def _shown(prefix: str, name: str) -> str:
-    """A path in one line of text, whatever characters it has."""
+    """A path as one line of text, whatever characters it has."""
     path = name if prefix == "." else f"{prefix}/{name}"
     return path_text(Path(path)).replace("\n", "\\n")
 

@@ -1,4 +1,4 @@
-"""What a project says to its agents: instruction files and skills, read with care before anything of it is trusted."""
+"""Instruction files and skills of a project, read safely before the project is trusted."""
 
 import asyncio
 import os
@@ -18,17 +18,17 @@ from pydantic_ai_harness.skills import SkillCatalog, Skills
 from co_tui.paths import is_inside, read_small_bytes
 
 LARGEST_TEXT_BYTES: Final = 64_000
-"""A larger file goes with no request; the model can read it like any other."""
+"""A larger file is not added to requests; the model can read it like any other."""
 
 
 class ProjectTexts(LocalWorkspaceBackend):
-    """A folder in which only small ordinary files exist, and no link that leads out of the project.
+    """A view of a folder with only small regular files, and no link that leads out of the project.
 
-    Anything else seems not to be there, so that a pipe, a device or a file that cannot be read fails no turn.
+    Anything else appears not to exist, so that a pipe, a device or an unreadable file fails no turn.
     """
 
     def __init__(self, folder: Path, project: Path, *, own: Path | None = None) -> None:
-        """`own` is a folder of the user, whose links may lead anywhere."""
+        """`own` is a folder of the user's, whose links may lead anywhere."""
         super().__init__(folder)
         self._project = Path(os.path.realpath(project))
         self._own = own
@@ -75,8 +75,8 @@ class ProjectTexts(LocalWorkspaceBackend):
 
 
 class ProjectInstructions(RepoContext[Any]):
-    """Instruction files as they are now, in every request. As changes to earlier ones they would be put into messages
-    that are in the log already, and not be sent."""
+    """The current instruction files, in every request. Sent as changes, they would be put into messages that are
+    already logged, and be lost."""
 
     def __init__(self, folder: Path, project: Path, filenames: Sequence[str]) -> None:
         super().__init__(filenames=filenames, home_dir=project)
@@ -93,8 +93,8 @@ class ProjectInstructions(RepoContext[Any]):
 
 
 class ProjectSkills(Skills[Any]):
-    """Skills of a project and of the user. One that cannot be read is left out; a warning would be printed over the
-    screen."""
+    """Skills of a project and of the user. Unreadable ones are left out without a warning, which would be printed over
+    the screen."""
 
     def __init__(self, folder: Path, project: Path, folders: Sequence[str], user_skills: Path) -> None:
         super().__init__([*folders, user_skills], missing_directories="skip", duplicate_names="keep_first")

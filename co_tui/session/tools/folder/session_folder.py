@@ -1,4 +1,4 @@
-"""The folder in which a session's tools work, and where its commands run."""
+"""The folder in which a session's tools and commands work."""
 
 import asyncio
 import os
@@ -30,14 +30,14 @@ from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.protected_files import Protected, mounts
 from co_tui.agent.permissions.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, unusable_sandbox_text
 from co_tui.agent.permissions.verdict import VERDICT
-from co_tui.session.run_to_completion import to_the_end
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 
 COMMAND_ENVIRONMENT: Final = {
     "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
 }  # fmt: skip
-"""Nobody is there to page through anything, or to type a password; and git, asked to read, writes nothing."""
+"""No pager, no password prompt; and git commands that only read write nothing."""
 
 
 _PROTECTED: ContextVar[Protected | None] = ContextVar("what the command that starts must not change", default=None)
@@ -45,7 +45,7 @@ _ALLOWED: ContextVar[bool] = ContextVar("whether the user allowed this change of
 
 
 class SessionFolder(LocalWorkspace[Any]):
-    """The folder of this session, whatever folder an earlier reply of the conversation was given in."""
+    """This session's folder, even if an earlier reply was given in another."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class SessionFolder(LocalWorkspace[Any]):
         is_sandboxed: Callable[[], bool] = lambda: True,
         read_only: bool = False,
     ) -> None:
-        """`is_sandboxed` says whether the sandbox is used now."""
+        """`is_sandboxed` returns whether the sandbox is used now."""
         super().__init__(sandbox.folder, read_only=read_only, env=COMMAND_ENVIRONMENT)
         self._sandbox = sandbox
         self._commands = commands
@@ -72,7 +72,7 @@ class SessionFolder(LocalWorkspace[Any]):
 
 
 class _Followed(LocalWorkspaceBackend):
-    """Each command is followed while it runs."""
+    """Announces the output of each command while it runs."""
 
     def __init__(self, folder: str | Path, commands: RunningCommands) -> None:
         super().__init__(folder, env={**COMMAND_ENVIRONMENT, **commands.environment})
@@ -89,7 +89,7 @@ class _Followed(LocalWorkspaceBackend):
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
     ) -> CommandResult:
-        env = _looking(env, self.path, self._folder)
+        env = _guarded(env, self.path, self._folder)
         return await super().run(command, shell=shell, env=env, timeout=timeout)
 
     async def _wait_and_collect_output(
@@ -104,8 +104,8 @@ class _Followed(LocalWorkspaceBackend):
 
 
 class _Sandboxed(BubblewrapWorkspace):
-    """While the sandbox is used, commands run and files are changed in it or not at all. What lies in the folder is
-    read past it, which is quicker; what a command may have put a link to is not."""
+    """While the sandbox is used, commands run and files are changed only in it. Files in the folder are read directly,
+    which is faster, unless a link leads out of it."""
 
     def __init__(
         self, here: Workspace, path: str, sandbox: Sandbox, commands: RunningCommands, is_used: Callable[[], bool]
@@ -128,7 +128,7 @@ class _Sandboxed(BubblewrapWorkspace):
     ) -> CommandResult:
         if VERDICT.get().outside_sandbox or not self._is_used():
             return await self.wrapped.run(command, shell=shell, env=env, timeout=timeout)
-        env = _looking(env, self._path, self._guard.folder)
+        env = _guarded(env, self._path, self._guard.folder)
         try:
             async with self._protected() as created:
                 result = await super().run(command, shell=shell, env=env, timeout=timeout)
@@ -138,34 +138,34 @@ class _Sandboxed(BubblewrapWorkspace):
         except WorkspaceUnavailableError as error:
             if not await self.wrapped.exists("."):
                 raise  # the folder itself is gone
-            # Not the end of the turn: the model, and who reads along, are told.
+            # The turn continues: the model and the user get the error.
             raise WorkspaceError(unusable_sandbox_text(self._kind, str(error))) from error
 
     @asynccontextmanager
     async def _protected(self) -> AsyncIterator[list[CreatedProtected]]:
-        """While this holds, a command cannot change what is there under protected names, nor leave more of it.
+        """While open, a command cannot change files under protected names, nor leave new ones.
 
-        Gives what it tried to leave, which was moved away; when the command is cancelled, that is only reported.
+        Yields a list of what was moved away afterwards; if the command is cancelled, that is only reported.
         """
         left: list[CreatedProtected] = []
         if _ALLOWED.get():
             yield left
             return
-        found, before = await self._guard.begin(others_run=self._commands.some_run_on)
+        found, before = await self._guard.begin(others_run=self._commands.has_running)
         token = _PROTECTED.set(found)
         try:
             yield left
         except BaseException:
-            await to_the_end(self._ended(before, reports=True))
+            await run_to_completion(self._ended(before, reports=True))
             raise
         else:
-            created = await to_the_end(self._ended(before, reports=False))
+            created = await run_to_completion(self._ended(before, reports=False))
             left += [created] if created is not None else []
         finally:
             _PROTECTED.reset(token)
 
     async def _ended(self, before: CreatedProtected | None, *, reports: bool) -> CreatedProtected | None:
-        """What a command left; `before` is what another left that still runs."""
+        """What a command left; `before` is what another, still running, had left."""
         if not ENDS_WITH_CALL.get():
             self._commands.watch()
         await self._commands.found(before)
@@ -207,8 +207,8 @@ class _Sandboxed(BubblewrapWorkspace):
 
     @contextmanager
     def _allowing(self, path: str) -> Iterator[None]:
-        """A file tool asks before it changes a protected name: what it was allowed is done. Any other change is made
-        with those protected, in case a command has put a link to one of them there."""
+        """A file tool asks before it changes a protected name, so an allowed change is made. Other changes are made
+        with those names protected, in case a command put a link to one of them there."""
         if not self._guard.is_protected(path):
             yield
             return
@@ -239,19 +239,20 @@ class _Sandboxed(BubblewrapWorkspace):
         return await self.wrapped.realpath(path)
 
 
-def _looking(env: Mapping[str, str] | None, path: str, folder: Path) -> Mapping[str, str] | None:
-    """The environment of a command; one that was found to only read is kept from running what the folder names."""
+def _guarded(env: Mapping[str, str] | None, path: str, folder: Path) -> Mapping[str, str] | None:
+    """The environment of a command; one judged read-only is prevented from running programs that the folder
+    configures."""
     return guarded_environment({"PATH": path, **(env or {})}, folder) if VERDICT.get().only_reads else env
 
 
 def _read_inside(path: str, folder: str) -> bytes | None:
-    """The content of a file that lies in the folder; None for one elsewhere, whatever the path says meanwhile."""
-    with suppress(OSError), open(path, "rb", opener=_without_waiting) as file:
-        real = Path(f"/proc/self/fd/{file.fileno()}").readlink()  # of what was opened, not of what stands there now
+    """The content of a file in the folder; None for one elsewhere, even if the path changes meanwhile."""
+    with suppress(OSError), open(path, "rb", opener=_open_nonblocking) as file:
+        real = Path(f"/proc/self/fd/{file.fileno()}").readlink()  # of the opened file, not of what is there now
         if real.is_relative_to(folder) and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file.read()
     return None
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # a pipe has no writer
+def _open_nonblocking(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe may have no writer

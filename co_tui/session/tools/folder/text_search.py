@@ -13,7 +13,7 @@ from co_tui.record import Record
 
 LONGEST_S: Final = 20.0
 SLOW_MATCH_S: Final = 2.0
-"""For one line."""
+"""Time limit for one line."""
 LARGEST_FILE_BYTES: Final = 10_000_000
 LONGEST_PATTERN_CHARS: Final = 2_000
 LINE_CHARS: Final = 1_000
@@ -41,9 +41,9 @@ class Found(Record):
 
     lines: tuple[str, ...] = ()
     is_full: bool = False
-    """There are more matches."""
+    """Whether there are more matches."""
     is_late: bool = False
-    """The time was over."""
+    """Whether the time limit was reached."""
     skipped: tuple[str, ...] = ()
     """Files that are too large or cannot be read."""
 
@@ -56,13 +56,14 @@ class TextSearch:
         self._compiled = _compiled(pattern)
         self._wanted = wanted
         self._until = time.monotonic() + LONGEST_S
-        # Matching a whole text first tells most files apart. Only for expressions that match a line in it as alone.
+        # Matching a whole text first rules out most files. Only for expressions that match the same in a text and a
+        # line.
         self._whole = _compiled(pattern, in_text=True) if is_simple(pattern) else None
 
     def run(
         self, files: Sequence[str], folder: Path, most_lines: int, *, inside: Path, shown: Callable[[str], str] = str
     ) -> Found:
-        """Search files, named relative to a folder, if they are inside of another. `shown` names a file in a line."""
+        """Search files, named relative to a folder, that are inside of another. `shown` formats a file's name."""
         lines: list[str] = []
         skipped: list[str] = []
         chars = 0
@@ -113,7 +114,7 @@ class TextSearch:
             return True
 
     def _with_matches(self, files: Sequence[str], folder: Path) -> Sequence[str]:
-        """Without the files in which ripgrep, where it is installed, finds nothing. What it reads is never shown."""
+        """The files without those in which ripgrep, if installed, finds nothing. Its output is never shown."""
         program = find_ripgrep(folder) if self._whole is not None and len(files) > _FEW_FILES else None
         if program is None:
             return files
@@ -148,12 +149,12 @@ class TextSearch:
 
 
 def is_simple(pattern: str) -> bool:
-    """Whether an expression finds the same lines alone and in a text, here and with ripgrep."""
+    """Whether an expression finds the same lines alone and in a text, in Python and in ripgrep."""
     return bool(_SIMPLE.fullmatch(pattern.removeprefix("(?i)"))) and not _POSSESSIVE.search(pattern)
 
 
 def find_ripgrep(folder: Path) -> str | None:
-    """Ripgrep as it is installed; never a program of the folder."""
+    """The installed ripgrep; never a program in the folder."""
     found = shutil.which("rg")
     return found if found and Path(found).is_absolute() and not is_inside(found, folder) else None
 
