@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from co_tui.events import Event, Json, Message, SessionFork, SessionRename, SessionResume, SessionStart, UsageInfo
@@ -151,3 +152,19 @@ class _Teller:
 def _attached(message: Json, file: Json) -> tuple[StoredImage, ...]:
     image = attached_image(message, file)
     return (image,) if image is not None else ()
+
+
+def clock(timestamp: str) -> str:
+    """The local time of day."""
+    return _local(timestamp, "%H:%M")
+
+
+def day_and_time(timestamp: str) -> str:
+    return _local(timestamp, "%Y-%m-%d %H:%M")
+
+
+def _local(timestamp: str, time_format: str) -> str:
+    try:
+        return datetime.fromisoformat(timestamp).astimezone().strftime(time_format)
+    except (ValueError, OverflowError):
+        return ""

@@ -24,9 +24,8 @@ from co_tui.events import (
 )
 from co_tui.events.event import decode
 from co_tui.events.stored_messages import prompt_of, title_of
-from co_tui.exchange.importers.content_blocks import readable
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import read_time, readable
 from co_tui.exchange.importers.imported import ImportedSession, stable_id, written
 
 NAME: Final = "co-tui"

@@ -8,9 +8,8 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.image_blocks import images_in
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import count, objects, readable, said_in, text
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import count, objects, read_time, readable, said_in, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 
 NAME: Final = "gemini-cli"

@@ -11,9 +11,8 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.events.storable import storable
 from co_tui.exchange.image_blocks import image_from
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import count, readable, text
 from co_tui.exchange.importers.database import Database, Row
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import count, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.inert import one_line
 

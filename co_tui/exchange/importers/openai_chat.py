@@ -14,9 +14,8 @@ from pydantic_ai.messages import (
 
 from co_tui.events.content import content_text, without_files
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import objects, readable, text
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import objects, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.openai_format import to_message
 

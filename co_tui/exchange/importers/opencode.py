@@ -10,9 +10,8 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.image_blocks import image_of, images_in
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import count, objects, readable, text
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value, unknown
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import count, objects, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.inert import one_line
 

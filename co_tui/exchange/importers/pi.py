@@ -6,9 +6,8 @@ from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, Tool
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import blocks_of, count, readable, returned_in, said_in, text
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import blocks_of, count, read_time, readable, returned_in, said_in, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 
 NAME: Final = "pi"

@@ -1,10 +1,14 @@
 """Opening the database, for reading and for writing."""
 
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from typing import TypeAlias
 
 from co_tui.paths import ensure_file
-from co_tui.store.sqlite import reading_functions
+from co_tui.store.search.session_words import holds
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import StoreError
@@ -14,7 +18,12 @@ CHANGE_TIMEOUT_S = 120.0
 """A change waits longer than a question: another process may copy a large session in one transaction, which takes as
 long as it takes, and an append that gives up fails its turn."""
 LARGEST_LOG_BYTES = 16_000_000
-"""What the write-ahead log may keep of the disk once its content is in the database."""
+"""Size the write-ahead log is truncated to once its content is in the database."""
+
+SessionFilter: TypeAlias = Callable[[str], bool]
+
+_filters: dict[int, SessionFilter] = {}
+_numbers = count(1)
 
 
 def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connection:
@@ -88,7 +97,7 @@ def _opened(path: Path, *, immutable: bool = False) -> tuple[sqlite3.Connection,
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
-        reading_functions.register(connection)
+        _register_functions(connection)
         return connection, checked_version(connection, path)
     except BaseException:
         connection.close()
@@ -126,3 +135,20 @@ def checked_version(connection: sqlite3.Connection, path: Path) -> int:
             f"{SCHEMA_VERSION}). Upgrade co-tui, or set CO_TUI_HOME to another folder."
         )
     return version
+
+
+def _register_functions(connection: sqlite3.Connection) -> None:
+    """Add the functions that queries call, once per connection: several queries may run on it at a time."""
+    connection.create_function("holds", 2, holds, deterministic=True)
+    connection.create_function("passes", 2, lambda number, session_id: _filters[number](session_id))
+
+
+@contextmanager
+def session_filter(passes: SessionFilter) -> Iterator[int]:
+    """The number by which a running query refers to the filter."""
+    number = next(_numbers)
+    _filters[number] = passes
+    try:
+        yield number
+    finally:
+        del _filters[number]

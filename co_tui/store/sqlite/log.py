@@ -12,7 +12,7 @@ from co_tui.store.search.searchable_text import searchable
 from co_tui.store.search.session_filter import filter_text
 from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite.message_index import free_id, last_id
-from co_tui.store.sqlite.rows import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
+from co_tui.store.sqlite.schema import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
 from co_tui.store.store_errors import SessionNotFound
 from co_tui.store.stored_values import BroughtIn
 from co_tui.store.timestamps import now

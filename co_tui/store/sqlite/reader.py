@@ -13,7 +13,7 @@ from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
 from co_tui.store.sqlite import session_list
 from co_tui.store.sqlite.connect import connect_for_reading
-from co_tui.store.sqlite.rows import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
+from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import FoundMessages, Health, Preview, SaidText, SessionRow, only_one

@@ -9,8 +9,8 @@ from co_tui.store.search.case_folding import folded
 from co_tui.store.search.message_search import Candidate, Search, SearchPage, told
 from co_tui.store.search.search_words import GRAM_CHARS, SearchWords, short_words
 from co_tui.store.search.searchable_text import SAID
-from co_tui.store.sqlite.reading_functions import session_filter
-from co_tui.store.sqlite.rows import ALL_SEQS
+from co_tui.store.sqlite.connect import session_filter
+from co_tui.store.sqlite.schema import ALL_SEQS
 from co_tui.store.sqlite.session_list import browse, rows_of
 from co_tui.store.stored_values import SessionRow
 
