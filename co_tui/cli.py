@@ -19,8 +19,8 @@ from co_tui.headless.output import (
     OutputLost,
     discard,
     finish,
+    os_error_sentence,
     say,
-    told_os_error,
 )
 from co_tui.inert import one_line
 from co_tui.paths import Paths, locate, present_folder
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     except OutputLost as lost:
         return _lost(lost)
     except OSError as error:
-        return _failed(told_os_error(error))
+        return _failed(os_error_sentence(error))
     except KeyboardInterrupt:
         discard(sys.stdout)
         say("Interrupted.")
@@ -114,7 +114,7 @@ def _store(paths: Paths, *, private: bool) -> "Store":
     """What keeps the sessions; of private ones nothing ever reaches the disk."""
     if not private:
         store = SqliteStore(paths)
-        store.bring_up_to_date(say)
+        store.migrate(say)
         return store
     from co_tui.store.in_memory.store import InMemoryStore
 

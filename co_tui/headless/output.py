@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from co_tui.events.event import dump
-from co_tui.headless.stopping import asked
+from co_tui.headless.stopping import stop_requested
 from co_tui.inert import inert, inert_json, one_line
 from co_tui.paths import Paths, path_text
 from co_tui.settings import Loaded
@@ -72,13 +72,13 @@ def _lost_if_failing() -> Iterator[None]:
 def say(text: str) -> None:
     """A line for the person at the keyboard. Whether it arrives changes nothing."""
     try:
-        if not asked() or _takes_more(sys.stderr):
-            print(spoken(text), end="", file=sys.stderr, flush=True)
+        if not stop_requested() or _takes_more(sys.stderr):
+            print(message_line(text), end="", file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
 
 
-def spoken(text: str) -> str:
+def message_line(text: str) -> str:
     return f"co-tui: {inert(text)}\n"
 
 
@@ -107,7 +107,7 @@ def discard(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-def told_os_error(error: OSError) -> str:
+def os_error_sentence(error: OSError) -> str:
     """What happened to which file, in a sentence."""
     where = (
         one_line(path_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from co_tui.events import Event
 from co_tui.events.event import encode
-from co_tui.headless.output import OutputLost, json_line, spoken
+from co_tui.headless.output import OutputLost, json_line, message_line
 from co_tui.session.recorder import Listener
 
 
@@ -32,19 +32,19 @@ def as_json(event: Event) -> Sequence[PrintedPiece]:
     return [PrintedPiece(f"{json_line(encode(event))}\n")] if event.seq is not None else ()
 
 
-def word(text: str) -> PrintedPiece:
-    return PrintedPiece(spoken(text), data=False)
+def note(text: str) -> PrintedPiece:
+    return PrintedPiece(message_line(text), data=False)
 
 
 async def print_events(listener: Listener, show: Show, output_lost: Callable[[], None]) -> OutputLost | None:
     """Print until the session closes; returns why the output was lost, if it was. `output_lost` hears of it at once."""
-    pen = _Pen()
+    output = _OutputThread()
     lost: OutputLost | None = None
     async for event in listener:
         for piece in show(event):
             if lost is None or not piece.data:
                 try:
-                    await pen.write(piece)
+                    await output.write(piece)
                 except OSError as error:
                     if piece.data:
                         lost = OutputLost(error)
@@ -52,7 +52,7 @@ async def print_events(listener: Listener, show: Show, output_lost: Callable[[],
     return lost
 
 
-class _Pen:
+class _OutputThread:
     """Writes in a thread that nobody waits for when the process ends.
 
     It writes to the file itself: the stream's own buffer has a lock, which a thread that is stuck would never return.

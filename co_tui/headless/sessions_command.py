@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, put_json, say, table
 from co_tui.session.clean_up import policy_that_says_so
 from co_tui.session.event_wording import told_clean_up, told_cost
-from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
+from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash, pin, planned_clean_up, restore_from_trash
 from co_tui.store.port import Reading
 from co_tui.store.stored_values import SessionRow
 
@@ -57,7 +57,7 @@ def _match(reading: Reading, session_id: str, search: str) -> dict[str, object]:
     if not hits:
         return {}
     hit = hits[0]
-    snippet = {"text": hit.snippet.text, "places": hit.snippet.places}
+    snippet = {"text": hit.snippet.text, "places": hit.snippet.spans}
     return {"match": {"seq": hit.seq, "role": hit.role, "tool": hit.tool, **snippet}}
 
 
@@ -71,7 +71,9 @@ def _cells(row: SessionRow) -> tuple[str, ...]:
 def _prune(context: CommandContext, *, dry_run: bool, as_json: bool) -> int:
     """Put what was not used for `retention_days` into the trash, and delete what was there too long; or tell which."""
     days = context.loaded.settings.retention_days
-    what = due(context.store, retention_days=days, policy=policy_that_says_so(context.loaded), now=datetime.now(UTC))
+    what = planned_clean_up(
+        context.store, retention_days=days, policy=policy_that_says_so(context.loaded), now=datetime.now(UTC)
+    )
     done = what if dry_run else clean_up(context.store, what)
     _list_cleaned_up(done, as_json=as_json)
     if not days:
@@ -86,7 +88,7 @@ def _restore(context: CommandContext, name: str) -> int:
     if not row.trashed:
         say(f"Session {row.id} is not in the trash.")
         return DONE
-    take_out_of_trash(context.store, row.id)
+    restore_from_trash(context.store, row.id)
     return _done(row, "out of the trash")
 
 
@@ -95,7 +97,7 @@ def _delete(context: CommandContext, name: str) -> int:
     if row.trashed:
         say(f"Session {row.id} is in the trash already.")
         return DONE
-    put_into_trash(context.store, row.id)
+    move_to_trash(context.store, row.id)
     return _done(row, f"in the trash; `co-tui sessions --restore {row.id}` brings it back")
 
 

@@ -46,7 +46,7 @@ def load_state(context: CommandContext, name: str) -> SessionState:
     """A stored session's state; a reply that a crash cut short is brought into the log first."""
     with context.store.reading() as reading:
         row = reading.session(name)
-        if reading.half_reply(row.id):
+        if reading.partial_reply(row.id):
             _recover(context, row.id)
         return replay(reading.events(row.id))
 

@@ -25,12 +25,12 @@ def pin(store: Store, session_id: str, *, pinned: bool = True) -> None:
     _log(store, session_id, SessionPinned(pinned=pinned))
 
 
-def put_into_trash(store: Store, session_id: str) -> None:
+def move_to_trash(store: Store, session_id: str) -> None:
     """Raises `SessionBusy`."""
     _log(store, session_id, SessionTrashed())
 
 
-def take_out_of_trash(store: Store, session_id: str) -> None:
+def restore_from_trash(store: Store, session_id: str) -> None:
     """Raises `SessionBusy`."""
     _log(store, session_id, SessionTrashed(trashed=False))
 
@@ -50,7 +50,7 @@ class CleanUp(NamedTuple):
         return bool(self.trashed or self.deleted)
 
 
-def due(store: Store, *, retention_days: int, policy: str = "", now: datetime) -> CleanUp:
+def planned_clean_up(store: Store, *, retention_days: int, policy: str = "", now: datetime) -> CleanUp:
     """What a clean-up would do now: never anything to a session that is pinned or open.
 
     `retention_days` of 0 keeps sessions for ever; with `policy`, only sessions under it are cleaned up.

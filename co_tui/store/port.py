@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
-    from co_tui.store.stored_values import BroughtIn, FoundMessages, Health, Preview, SessionRow
+    from co_tui.store.stored_values import FoundMessages, Health, ImportOutcome, Preview, SessionRow
 
 
 class Closable(Protocol):
@@ -55,13 +55,13 @@ class Reading(Closable, Protocol):
         limit: int = 50,
         page: "NextPage | None" = None,
         session_id: str = "",
-        once_a_session: bool = False,
+        once_per_session: bool = False,
         in_trash: bool = False,
     ) -> "SearchPage":
         """Messages that hold all words of what was typed (see `search_words`), also those compacted away.
 
         The newest first; or by relevance, of the newest thousand. The page tells where to go on. With
-        `once_a_session` only the first of each session is told, with `session_id` only those of that session,
+        `once_per_session` only the first of each session is told, with `session_id` only those of that session,
         wherever it is.
         """
         ...
@@ -104,11 +104,11 @@ class Reading(Closable, Protocol):
         ...
 
     def messages_with(
-        self, session_id: str, words: "Sequence[str]", *, but_of_tool: str | None = None
+        self, session_id: str, words: "Sequence[str]", *, except_tool: str | None = None
     ) -> "FoundMessages":
         """The messages of a session that hold the most of these words, newest first; what is committed is found.
 
-        Each of the words is in small letters, and may be several that stand together (see `words.place_of`). It has
+        Each of the words is in small letters, and may be several that stand together (see `words.find_phrase`). It has
         to stand in one part of the message, or in the name of that part's tool. Parts of one tool can be left out.
         """
         ...
@@ -121,7 +121,7 @@ class Reading(Closable, Protocol):
         """The user's latest prompts of all sessions, or of a folder's, that hold a text; oldest first, each once."""
         ...
 
-    def half_reply(self, session_id: str) -> "Sequence[str]":
+    def partial_reply(self, session_id: str) -> "Sequence[str]":
         """What was saved of a reply that is not an event yet, in order."""
         ...
 
@@ -154,7 +154,7 @@ class Writing(Protocol):
         """Begin `target` with all that `source` holds up to a seq, under the same seqs and times, then the fork."""
         ...
 
-    def bring_in(self, events: "Sequence[Event]", *, keeps_age: bool = False) -> "Future[BroughtIn]":
+    def import_log(self, events: "Sequence[Event]", *, keeps_age: bool = False) -> "Future[ImportOutcome]":
         """Log a whole session that happened elsewhere, under its own times.
 
         It counts as unused from now on; one that `keeps_age`, from when something was last said in it.
@@ -200,7 +200,7 @@ class Store(Closable, Protocol):
     """Everything that is kept of sessions. Whatever cannot be used raises `StoreError` with a sentence."""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it is kept, for people."""
         ...
 

@@ -49,7 +49,7 @@ class SessionCounters:
 
     def count(self, event: Event) -> None:
         self.last_seq = event.seq or self.last_seq
-        self._file(event)
+        self._update_listing(event)
         match fact := event.fact:
             case SessionStart() | SessionResume() | SessionFork():
                 self.model, self.policy = fact.model or self.model, fact.policy or self.policy
@@ -57,7 +57,7 @@ class SessionCounters:
                 self.branch = fact.branch or self.branch
             case SessionRename():
                 self.title = fact.title
-                self._pay_beside(fact.cost)
+                self._add_extra_cost(fact.cost)
             case Message():
                 self.messages += 1
                 self.turns = max(self.turns, fact.turn)
@@ -71,9 +71,9 @@ class SessionCounters:
                 self.usage = dump(payload_of(event))
             case CompactionComplete():
                 self.compactions += fact.success
-                self._pay_beside(fact.cost)
+                self._add_extra_cost(fact.cost)
             case BoardChanged():
-                self._pay_beside(fact.cost)
+                self._add_extra_cost(fact.cost)
             case ModelChange():
                 self.model = fact.to
             case PolicyChange():
@@ -81,11 +81,11 @@ class SessionCounters:
             case _:
                 pass
 
-    def _pay_beside(self, cost: float | None) -> None:
+    def _add_extra_cost(self, cost: float | None) -> None:
         self.cost += cost or 0.0
         self.summary_cost += cost or 0.0
 
-    def _file(self, event: Event) -> None:
+    def _update_listing(self, event: Event) -> None:
         """Where it stands among others. Only what is said and done in a session makes it newer."""
         match fact := event.fact:
             case SessionPinned():

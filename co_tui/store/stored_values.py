@@ -49,7 +49,7 @@ class SessionRow(NamedTuple):
         return {**self._asdict(), "cost": self.known_cost}
 
 
-class SaidText(NamedTuple):
+class PreviewLine(NamedTuple):
     """What somebody said, as far as a preview shows it."""
 
     seq: int
@@ -61,7 +61,7 @@ class Preview(NamedTuple):
     """How a session began, and what was said in it last."""
 
     first_prompt: str = ""
-    last: tuple[SaidText, ...] = ()
+    last: tuple[PreviewLine, ...] = ()
     """Of the user and the model, oldest first."""
 
 
@@ -74,7 +74,7 @@ class FoundMessages(NamedTuple):
     """Newest first."""
 
 
-class BroughtIn(Enum):
+class ImportOutcome(Enum):
     """What came of a session from elsewhere."""
 
     NEW = "new"
@@ -95,7 +95,7 @@ class Health(NamedTuple):
     """Whether other users of this machine can read it."""
 
 
-def with_most_words(seqs_of_words: Iterable[Iterable[int]]) -> FoundMessages:
+def messages_with_most_words(seqs_of_words: Iterable[Iterable[int]]) -> FoundMessages:
     """From the messages that hold the first word, the second, and so on."""
     held = Counter(seq for seqs in seqs_of_words for seq in set(seqs))
     most = max(held.values(), default=0)

@@ -89,7 +89,7 @@ def test_a_database_of_the_first_schema_is_completed(home: Path) -> None:
     with store_in(home) as store:
         store.writing().append("new", [SessionStart(), parts("a heron")]).result()
         with store.reading() as reading:
-            asked = {word: reading.messages_with("old", [word], but_of_tool="recall").seqs for word in WANTED}
+            asked = {word: reading.messages_with("old", [word], except_tool="recall").seqs for word in WANTED}
             assert asked == WANTED
             assert reading.prompts(9) == ["The first prompt", "The second prompt", "a heron"]
             assert [row.id for row in reading.sessions(search="heron")] == ["new", "old"]

@@ -33,7 +33,7 @@ def exported(events: Iterable[Event], form: str, keys: Iterable[str] = ()) -> It
     return EXPORTERS[form](without_keys(events, keys, and_lookalikes=form != "jsonl"))
 
 
-def form_of(name: str) -> str:
+def format_of(name: str) -> str:
     """The format that a file's name asks for; Markdown when it does not say."""
     endings = {suffix: form for form, suffix in SUFFIXES.items()} | {".htm": "html", ".json": "jsonl"}
     return next((form for ending, form in endings.items() if name.lower().endswith(ending)), "markdown")

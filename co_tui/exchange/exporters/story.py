@@ -71,27 +71,27 @@ class Story:
 
 
 def story_of(events: Iterable[Event]) -> Story:
-    return _Teller().told(events)
+    return _StoryBuilder().build(events)
 
 
-class _Teller:
+class _StoryBuilder:
     def __init__(self) -> None:
         self._story = Story()
         self._open: dict[tuple[str, str], list[ToolUse]] = {}
 
-    def told(self, events: Iterable[Event]) -> Story:
+    def build(self, events: Iterable[Event]) -> Story:
         story = self._story
         for event in events:
             story.session_id = event.session_id
             story.began = story.began or event.timestamp
             story.ended = event.timestamp
-            self._tell(event)
+            self._add_event(event)
         return story
 
-    def _tell(self, event: Event) -> None:
+    def _add_event(self, event: Event) -> None:
         story, fact = self._story, event.fact
         if isinstance(fact, Message):
-            self._say(event, fact)
+            self._add_message(event, fact)
             return
         if isinstance(fact, UsageInfo):
             if not fact.agent:
@@ -108,7 +108,7 @@ class _Teller:
                 story.compactions += 1
                 story.compacted_after.append(len(story.measured))
 
-    def _say(self, event: Event, fact: Message) -> None:
+    def _add_message(self, event: Event, fact: Message) -> None:
         story, message = self._story, fact.message
         story.messages += 1
         if not story.title and not fact.agent:
@@ -117,13 +117,13 @@ class _Teller:
         story.model = story.model or (model if isinstance(model, str) else "")
         for role, text, part in pieces(message):
             if role == "tool_call":
-                self._call(event, fact, text, part)
+                self._add_call(event, fact, text, part)
             elif role == "tool_result":
-                self._return(event, fact, text, part)
+                self._add_result(event, fact, text, part)
             elif text.strip():
-                self._speak(event, fact, role, text, part)
+                self._add_speech(event, fact, role, text, part)
 
-    def _speak(self, event: Event, fact: Message, role: Role, text: str, part: Any) -> None:
+    def _add_speech(self, event: Event, fact: Message, role: Role, text: str, part: Any) -> None:
         named = command_in(fact.message) if role == "command" else attached_name(part) if role == "attached" else ""
         speaker = f"{SPEAKERS[role]} {named}".strip()
         images = _attached(fact.message, part) if role == "attached" else images_in(part)
@@ -131,12 +131,12 @@ class _Teller:
             Speech(role, speaker, text, event.timestamp, event.seq or 0, fact.agent, fact.interrupted, images)
         )
 
-    def _call(self, event: Event, fact: Message, arguments: str, part: Any) -> None:
+    def _add_call(self, event: Event, fact: Message, arguments: str, part: Any) -> None:
         use = ToolUse(str(part.get("tool_name") or "tool"), arguments, event.timestamp, event.seq or 0, fact.agent)
         self._story.entries.append(use)
         self._open.setdefault((fact.agent, str(part.get("tool_call_id"))), []).append(use)
 
-    def _return(self, event: Event, fact: Message, text: str, part: Any) -> None:
+    def _add_result(self, event: Event, fact: Message, text: str, part: Any) -> None:
         """Ids are reused: the result belongs to the latest call of its id that is still open."""
         failed = part.get("part_kind") == "retry-prompt" or part.get("outcome", "success") != "success"
         waiting = self._open.get((fact.agent, str(part.get("tool_call_id"))))

@@ -15,10 +15,10 @@ from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
     blocks_of,
     count,
+    prompt_content,
     read_time,
     readable,
-    returned_in,
-    said_in,
+    result_content,
     text,
     text_of_blocks,
 )
@@ -59,7 +59,7 @@ def load(document: Document) -> list[ImportedSession]:
         _place(builder, row)
     _compact(builder, compaction, "")
     builder.title = _title(rows)
-    return [] if builder.empty else [builder.built(stable_id(NAME, *_identity(rows, document, only_agents)))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, *_identity(rows, document, only_agents)))]
 
 
 def _rows(document: Document) -> list[Record]:
@@ -116,7 +116,7 @@ def _say(builder: SessionBuilder, row: Record) -> None:
     results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
     if results:
         builder.results(results, time)
-    said = said_in([block for block in blocks if block.get("type") != "tool_result"])
+    said = prompt_content([block for block in blocks if block.get("type") != "tool_result"])
     if not row.get("isMeta"):  # what the program told the model in the user's name
         if not results:
             builder.follow(text(row.get("parentUuid")), time)
@@ -124,7 +124,7 @@ def _say(builder: SessionBuilder, row: Record) -> None:
 
 
 def _result(block: Record) -> Result:
-    told = returned_in(block.get("content"))
+    told = result_content(block.get("content"))
     failed = block.get("is_error") is True
     return Result(text(block.get("tool_use_id")), told.text, failed=failed, images=told.images)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from co_tui.exchange.importers.imported import ImportRefused
 
-MOST_VALUE_BYTES: Final = 64_000_000
+MAX_VALUE_BYTES: Final = 64_000_000
 BUSY_TIMEOUT_S: Final = 5.0
 
 Row = dict[str, Any]
@@ -35,7 +35,7 @@ class Database:
         self._connection.row_factory = sqlite3.Row
         self._connection.text_factory = lambda text: text.decode(errors="replace")
         with contextlib.suppress(sqlite3.Error):
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
         self._connection.execute("PRAGMA trusted_schema=OFF")
         self._columns: dict[str, frozenset[str]] = {}
 

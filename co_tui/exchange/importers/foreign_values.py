@@ -41,14 +41,14 @@ def blocks_of(content: Any) -> Iterator[Record]:
             yield each
 
 
-def said_in(content: Any) -> Content:
+def prompt_content(content: Any) -> Content:
     """Of a prompt."""
     blocks = list(blocks_of(content))
     images = images_in(blocks)
     return Content(text_of_blocks([each for each in blocks if image_of(each) is None] if images else blocks), images)
 
 
-def returned_in(value: Any) -> Content:
+def result_content(value: Any) -> Content:
     """Of a result."""
     images = images_in(objects(value))
     rest = [each for each in value if image_of(each) is None] if images else value

@@ -49,7 +49,7 @@ def _session(database: Database, rows: list[Row], names: dict[Any, Row]) -> Iter
             system = instructions
         _exchange(builder, database, row, time)
     if not builder.empty:
-        yield builder.built(stable_id(NAME, str(rows[0]["conversation_id"] or rows[0].get("id"))))
+        yield builder.build(stable_id(NAME, str(rows[0]["conversation_id"] or rows[0].get("id"))))
 
 
 def _exchange(builder: SessionBuilder, database: Database, row: Row, time: datetime | None) -> None:

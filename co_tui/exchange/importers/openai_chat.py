@@ -69,7 +69,7 @@ def _session(document: Document, about: Record, messages: list[Record], skipped:
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             builder.skipped += 1
     identity = (str(about.get("id", "")), readable(messages))
-    return [] if builder.empty else [builder.built(stable_id(NAME, *identity))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, *identity))]
 
 
 def _say(builder: SessionBuilder, chat: Record, model: str) -> None:

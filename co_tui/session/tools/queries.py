@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from co_tui.store.search.session_words import place_of
+from co_tui.store.search.session_words import find_phrase
 
 EXCERPT_CHARS: Final = 600
 BEFORE_CHARS: Final = 200
@@ -22,7 +22,7 @@ def words_of(query: str) -> list[str]:
 def excerpt(text: str, words: Sequence[str]) -> str:
     """The text around the first of the words in it."""
     lower = text.lower()
-    first = min((place for each in words if (place := place_of(each, lower)) >= 0), default=0)
+    first = min((place for each in words if (place := find_phrase(each, lower)) >= 0), default=0)
     start = max(0, min(first - BEFORE_CHARS, len(text) - EXCERPT_CHARS))
     end = start + EXCERPT_CHARS
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")

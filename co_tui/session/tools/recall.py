@@ -16,7 +16,7 @@ from co_tui.session.state.top_level import only_words
 from co_tui.session.tools.queries import excerpt, words_of
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.store.port import Store
-from co_tui.store.search.session_words import place_of
+from co_tui.store.search.session_words import find_phrase
 
 HITS = 8
 """Messages a page."""
@@ -81,7 +81,7 @@ class Recall:
 
     def _search(self, words: list[str], page: int) -> _Page:
         with self._store.reading() as reading:
-            found = reading.messages_with(self._session_id, words, but_of_tool=Recall.recall.__name__)
+            found = reading.messages_with(self._session_id, words, except_tool=Recall.recall.__name__)
             seqs = found.seqs[(page - 1) * HITS : page * HITS]
             events = [event for seq in seqs for event in reading.events(self._session_id, seq - 1, seq)]
         return _Page(found.words, len(found.seqs), events)
@@ -89,7 +89,7 @@ class Recall:
     def _search_as(self, agent: str, words: list[str], page: int) -> _Page:
         """What a delegate may find: what was said to and by the main agent, and all of its own; no other's results."""
         with self._store.reading() as reading:
-            found = reading.messages_with(self._session_id, words, but_of_tool=Recall.recall.__name__)
+            found = reading.messages_with(self._session_id, words, except_tool=Recall.recall.__name__)
             events = (event for seq in found.seqs for event in reading.events(self._session_id, seq - 1, seq))
             seen = (_as_seen_by(agent, event, words, found.words) for event in events)
             visible = list(islice((event for event in seen if event is not None), MOST_SEEN))
@@ -109,7 +109,7 @@ def _as_seen_by(agent: str, event: Event, words: list[str], least: int) -> Event
 
 
 def _count(text: str, words: Iterable[str]) -> int:
-    return sum(place_of(each, text) >= 0 for each in words)
+    return sum(find_phrase(each, text) >= 0 for each in words)
 
 
 def _pieces(message: Json) -> list[_Piece]:

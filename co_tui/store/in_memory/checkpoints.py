@@ -31,8 +31,8 @@ class InMemoryCheckpoints(Checkpoints):
     def list(self) -> Sequence[Checkpoint]:
         return sorted(each for name, each in self._kept.items() if name in self._standing)
 
-    def align(self, standing: Collection[str], workspace: Mapping[str, str]) -> None:
-        self._standing = set(standing) & set(self._kept)
+    def align(self, names: Collection[str], workspace: Mapping[str, str]) -> None:
+        self._standing = set(names) & set(self._kept)
 
     def copy_to(self, folder: Path, names: Collection[str]) -> "InMemoryCheckpoints":
         self._shelf.setdefault(folder, {}).update({name: self._kept[name] for name in names if name in self._kept})

@@ -20,7 +20,7 @@ class KeptSession:
     """When it came from elsewhere; empty when it began here."""
     counters: SessionCounters = field(default_factory=SessionCounters)
     events: list[Event] = field(default_factory=list)
-    half_reply: list[str] = field(default_factory=list)
+    partial_reply: list[str] = field(default_factory=list)
 
     def add(self, event: Event) -> None:
         self.events.append(event)

@@ -6,12 +6,20 @@ from typing import Self
 from co_tui.events import Event, UsageInfo
 from co_tui.store.in_memory.kept_session import KeptSession
 from co_tui.store.search.case_folding import folded
-from co_tui.store.search.message_search import Candidate, FoundCount, NextPage, Search, SearchPage, counted, told
+from co_tui.store.search.message_search import Candidate, FoundCount, NextPage, Search, SearchPage, counted, hits_of
 from co_tui.store.search.search_words import SearchWords
 from co_tui.store.search.searchable_text import SAID
 from co_tui.store.search.session_filter import filter_text, filter_words
 from co_tui.store.search.session_words import holds
-from co_tui.store.stored_values import FoundMessages, Health, Preview, SaidText, SessionRow, only_one, with_most_words
+from co_tui.store.stored_values import (
+    FoundMessages,
+    Health,
+    Preview,
+    PreviewLine,
+    SessionRow,
+    messages_with_most_words,
+    only_one,
+)
 
 
 class InMemoryReader:
@@ -58,16 +66,16 @@ class InMemoryReader:
         limit: int = 50,
         page: NextPage | None = None,
         session_id: str = "",
-        once_a_session: bool = False,
+        once_per_session: bool = False,
         in_trash: bool = False,
     ) -> SearchPage:
-        asked = Search(SearchWords(typed), by_relevance, limit, page, once_a_session)
+        asked = Search(SearchWords(typed), by_relevance, limit, page, once_per_session)
         before = asked.before
         found = self._candidates(session_id, in_trash=in_trash)
-        chosen, more = asked.chosen((each for each in found if before is None or each.place < before), asked.seen())
+        chosen, more = asked.chosen((each for each in found if before is None or each.id < before), asked.seen())
         rows = {each.session_id: self._sessions[each.session_id].row for each in chosen}
         times = {(each.session_id, each.seq): self._events(each.session_id)[each.seq - 1].timestamp for each in chosen}
-        return SearchPage(told(asked, chosen, rows, times), more)
+        return SearchPage(hits_of(asked, chosen, rows, times), more)
 
     def count_found(self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False) -> FoundCount:
         return counted(SearchWords(typed), self._candidates(session_id, in_trash=in_trash), most)
@@ -75,7 +83,7 @@ class InMemoryReader:
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
         session = self._sessions.get(session_id)
         texts = [
-            SaidText(event.seq or 0, part.role, part.text[:chars])
+            PreviewLine(event.seq or 0, part.role, part.text[:chars])
             for event, part in (session.texts() if session else ())
             if part.role in ("user", "assistant")
         ]
@@ -121,14 +129,14 @@ class InMemoryReader:
         events = self._events(session_id)[: before - 1 if before is not None else None]
         return events[max(0, len(events) - count) :]
 
-    def messages_with(self, session_id: str, words: Sequence[str], *, but_of_tool: str | None = None) -> FoundMessages:
+    def messages_with(self, session_id: str, words: Sequence[str], *, except_tool: str | None = None) -> FoundMessages:
         session = self._sessions.get(session_id)
         texts = [
             (event.seq or 0, part.tool, part.text)
             for event, part in (session.texts() if session else ())
-            if part.tool != but_of_tool
+            if part.tool != except_tool
         ]
-        return with_most_words(
+        return messages_with_most_words(
             [seq for seq, tool, text in texts if holds(text, word) or holds(tool, word)] for word in words
         )
 
@@ -149,8 +157,8 @@ class InMemoryReader:
         ]
         return list(dict.fromkeys(text for *_, text in sorted(said, reverse=True)[:limit]))[::-1]
 
-    def half_reply(self, session_id: str) -> list[str]:
-        return self._sessions[session_id].half_reply if session_id in self._sessions else []
+    def partial_reply(self, session_id: str) -> list[str]:
+        return self._sessions[session_id].partial_reply if session_id in self._sessions else []
 
     def health(self) -> Health:
         sessions = list(self._sessions.values())

@@ -12,7 +12,7 @@ from co_tui.store.store_errors import SessionBusy
 class InMemoryStore:
     """Every change is done when it is asked for, so its future is resolved already."""
 
-    place = "memory"
+    location = "memory"
 
     def __init__(self) -> None:
         self._sessions: dict[str, KeptSession] = {}

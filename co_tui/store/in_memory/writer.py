@@ -6,11 +6,11 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from co_tui.events import Event, Fact, SessionFork, SessionTrashed, is_durable
-from co_tui.store.first_event import check_beginning
-from co_tui.store.half_reply import recovered
+from co_tui.store.first_event import check_first_event
 from co_tui.store.in_memory.kept_session import KeptSession
+from co_tui.store.recovered_reply import recovered
 from co_tui.store.store_errors import SessionNotFound, StoreError
-from co_tui.store.stored_values import BroughtIn
+from co_tui.store.stored_values import ImportOutcome
 from co_tui.store.timestamps import now
 
 T = TypeVar("T")
@@ -30,16 +30,16 @@ class InMemoryWriter:
     def save_reply(self, session_id: str, number: int, body: str) -> Future[None]:
         def save() -> None:
             session = self._known(session_id)
-            session.half_reply = [*session.half_reply, body] if number else [body]
+            session.partial_reply = [*session.partial_reply, body] if number else [body]
 
         return self._done(save)
 
     def recover(self, session_id: str) -> Future[tuple[Event, ...]]:
         def recover() -> tuple[Event, ...]:
             session = self._sessions.get(session_id)
-            facts = recovered(session.half_reply) if session else ()
+            facts = recovered(session.partial_reply) if session else ()
             if session:
-                session.half_reply = []
+                session.partial_reply = []
             return self._append(session_id, facts) if facts else ()
 
         return self._done(recover)
@@ -56,11 +56,11 @@ class InMemoryWriter:
 
         return self._done(fork)
 
-    def bring_in(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[BroughtIn]:
-        def bring_in() -> BroughtIn:
+    def import_log(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[ImportOutcome]:
+        def import_log() -> ImportOutcome:
             session_id = events[0].session_id
             session = self._sessions.get(session_id)
-            came_of_it = BroughtIn.NEW
+            outcome = ImportOutcome.NEW
             if session is None:
                 session = self._sessions[session_id] = KeptSession(
                     session_id, events[0].timestamp, "" if keeps_age else now()
@@ -68,12 +68,12 @@ class InMemoryWriter:
                 for event in events:
                     session.add(event)
             else:
-                came_of_it = BroughtIn.RESTORED if session.counters.trashed else BroughtIn.KNOWN
+                outcome = ImportOutcome.RESTORED if session.counters.trashed else ImportOutcome.KNOWN
             if session.counters.trashed:
                 self._append(session_id, [SessionTrashed(trashed=False)])
-            return came_of_it
+            return outcome
 
-        return self._done(bring_in)
+        return self._done(import_log)
 
     def delete(self, session_id: str) -> Future[None]:
         def delete() -> None:
@@ -89,14 +89,14 @@ class InMemoryWriter:
             if not is_durable(fact):
                 raise ValueError(f"{fact.TYPE} is announced, never logged")
         if session_id not in self._sessions:
-            check_beginning(session_id, facts)
+            check_first_event(session_id, facts)
         session = self._sessions.setdefault(session_id, KeptSession(session_id))
         timestamp = now()
         first = len(session.events) + 1
         for seq, fact in enumerate(facts, first):
             session.add(Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact))
         if ends_draft:
-            session.half_reply = []
+            session.partial_reply = []
         return tuple(session.events[first - 1 :])
 
     def _known(self, session_id: str) -> KeptSession:

@@ -60,11 +60,11 @@ class Checkpoints:
         path = self._folder / file_name(number, title)
         try:
             write_atomically(path, _text(title, body, facts))
-            self._drop_left_overs(number, path)
+            self._remove_leftovers(number, path)
             self._write_workspace(workspace)
             write_atomically(self._index, _index_text(self.list()))
         except OSError as error:
-            self._forget(path)
+            self._remove(path)
             raise CheckpointFailed(f"The checkpoint {path} was not kept: {_reason(error)}.") from error
         return Checkpoint(number, title, path)
 
@@ -82,7 +82,7 @@ class Checkpoints:
             self._titles[path, written] = _title(path)
         return self._titles[path, written]
 
-    def align(self, standing: Collection[str], workspace: Mapping[str, str]) -> None:
+    def align(self, names: Collection[str], workspace: Mapping[str, str]) -> None:
         """Let exactly the files of these names stand; raises `CheckpointFailed`.
 
         The others are put aside, from where they come back when they stand again.
@@ -90,13 +90,13 @@ class Checkpoints:
         if not self._folder.is_dir():
             return
         there = {file.path.name for file in self._found().values()}
-        if there == set(standing) and self._index.exists():
+        if there == set(names) and self._index.exists():
             return
         try:
-            for name in there.difference(standing):
+            for name in there.difference(names):
                 ensure_dir(self._undone)
                 (self._folder / name).replace(self._undone / name)
-            for name in set(standing) - there:
+            for name in set(names) - there:
                 if (self._undone / name).exists():
                     (self._undone / name).replace(self._folder / name)
             self._write_workspace(workspace)
@@ -116,7 +116,7 @@ class Checkpoints:
             raise CheckpointFailed(f"The checkpoints were not copied to {folder}: {error}.") from error
         return copy
 
-    def _drop_left_overs(self, number: int, path: Path) -> None:
+    def _remove_leftovers(self, number: int, path: Path) -> None:
         """A crash before the event was logged leaves a file whose number is given out again."""
         for pattern in (f"{number:03d}-*.md", f".{number:03d}-*.md.*"):
             for other in self._folder.glob(pattern):
@@ -132,7 +132,7 @@ class Checkpoints:
             before = ""
         write_atomically(self._workspace, _merged(before, values))
 
-    def _forget(self, path: Path) -> None:
+    def _remove(self, path: Path) -> None:
         """What is not in the index must not be listed either."""
         try:
             path.unlink(missing_ok=True)

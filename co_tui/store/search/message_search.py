@@ -8,14 +8,14 @@ from co_tui.events.stored_messages import Role
 from co_tui.store.search.search_words import SearchWords, Snippet
 from co_tui.store.stored_values import SessionRow
 
-MOST_COMPARED = 1_000
+MAX_RANKED = 1_000
 """By relevance, so many of the newest matches are compared: what is said every day cannot all be weighed."""
 
 
 class Candidate(NamedTuple):
     """One text of a message that may hold the words."""
 
-    place: int
+    id: int
     """The newer, the higher."""
     session_id: str
     seq: int
@@ -32,7 +32,7 @@ class NextPage(NamedTuple):
 
     before: int
     """Only what stands at a lower place."""
-    told: int = 0
+    shown: int = 0
     """By relevance, so many were told already."""
     seen: frozenset[str] = frozenset()
     """Sessions that were told already, when each is told once."""
@@ -72,7 +72,7 @@ class Search(NamedTuple):
     by_relevance: bool = False
     limit: int = 50
     page: NextPage | None = None
-    once_a_session: bool = False
+    once_per_session: bool = False
 
     @property
     def before(self) -> int | None:
@@ -91,18 +91,18 @@ class Search(NamedTuple):
         found = list(islice(hits, self.limit))
         if len(found) < self.limit:
             return found, None
-        return found, NextPage(before=found[-1].place, seen=frozenset(seen))
+        return found, NextPage(before=found[-1].id, seen=frozenset(seen))
 
     def _most_relevant(self, hits: Iterator[Candidate]) -> tuple[list[Candidate], NextPage | None]:
-        words, told = self.words, self.page.told if self.page else 0
-        best = sorted(islice(hits, MOST_COMPARED), key=lambda hit: words.relevance(hit.text, hit.role), reverse=True)
-        if self.once_a_session:
+        words, shown = self.words, self.page.shown if self.page else 0
+        best = sorted(islice(hits, MAX_RANKED), key=lambda hit: words.relevance(hit.text, hit.role), reverse=True)
+        if self.once_per_session:
             best = list({hit.session_id: hit for hit in reversed(best)}.values())[::-1]
-        more = NextPage(before=0, told=told + self.limit) if len(best) > told + self.limit else None
-        return best[told : told + self.limit], more
+        more = NextPage(before=0, shown=shown + self.limit) if len(best) > shown + self.limit else None
+        return best[shown : shown + self.limit], more
 
     def _hits(self, candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
-        once = self.once_a_session and not self.by_relevance
+        once = self.once_per_session and not self.by_relevance
         for candidate in candidates:
             if not (once and candidate.session_id in seen) and candidate.holds(self.words):
                 if once:
@@ -121,7 +121,7 @@ def counted(words: SearchWords, candidates: Iterable[Candidate], most: int) -> F
     return FoundCount(len(found), len({session_id for session_id, _ in found}))
 
 
-def told(
+def hits_of(
     search: Search,
     chosen: Iterable[Candidate],
     rows: Mapping[str, SessionRow],

@@ -17,12 +17,12 @@ from co_tui.store.search.case_folding import FoldedText, folded
 
 GRAM_CHARS = 3
 """From how many characters on a word is found anywhere."""
-MOST_WORDS = 64
+MAX_WORDS = 64
 SNIPPET_CHARS = 200
 CHARS_BEFORE_MATCH = 60
-MOST_CHARS_LOOKED_AT = 1_000_000
-"""Of one text, to mark the places in it."""
-_MOST_COUNTED = 8
+MAX_SEARCHED_CHARS = 1_000_000
+"""Of one text, to mark the spans in it."""
+_MAX_COUNTED = 8
 _USUAL_CHARS = 400
 _WEIGHTS: dict[Role, float] = {"user": 2.0, "assistant": 1.5}
 
@@ -52,7 +52,7 @@ class Snippet(NamedTuple):
     """A piece of a text on one line, without anything that steers a terminal, and what to mark in it."""
 
     text: str
-    places: tuple[tuple[int, int], ...]
+    spans: tuple[tuple[int, int], ...]
     """From which character to before which, in order; they do not overlap."""
     is_cut_before: bool = False
     is_cut_after: bool = False
@@ -65,7 +65,7 @@ class SearchWords:
         plain = folded(storable_text(typed).replace("\0", " "))
         typed_words = list(dict.fromkeys(plain.split()))
         words = [word for word in typed_words if len(word) >= GRAM_CHARS or short_words(word)]
-        self.words = tuple((words or typed_words)[:MOST_WORDS])
+        self.words = tuple((words or typed_words)[:MAX_WORDS])
         self.long = tuple(word for word in self.words if len(word) >= GRAM_CHARS)
         """Those that are found anywhere."""
 
@@ -81,11 +81,11 @@ class SearchWords:
             and all(pattern.search(text) for pattern in self._short_patterns)
         )
 
-    def places(self, text: str) -> tuple[tuple[int, int], ...]:
+    def spans(self, text: str) -> tuple[tuple[int, int], ...]:
         """Where any of the words stands in the text, in order; what touches is one place."""
         if not self.words:
             return ()
-        both = FoldedText(text[:MOST_CHARS_LOOKED_AT])
+        both = FoldedText(text[:MAX_SEARCHED_CHARS])
         found = sorted(both.original(*match.span()) for each in self._patterns for match in each.finditer(both.folded))
         merged: list[tuple[int, int]] = []
         for start, end in found:
@@ -97,18 +97,18 @@ class SearchWords:
 
     def snippet(self, text: str, chars: int = SNIPPET_CHARS) -> Snippet:
         """The text around the first of the words, with all of them marked."""
-        places = self.places(text)
-        start = max(0, (places[0][0] if places else 0) - CHARS_BEFORE_MATCH)
+        spans = self.spans(text)
+        start = max(0, (spans[0][0] if spans else 0) - CHARS_BEFORE_MATCH)
         start = max(0, min(start, len(text) - chars))
         end = min(len(text), start + chars)
         shown = inert(re.sub(r"\s", " ", text[start:end]))
-        inside = tuple((max(a, start) - start, min(b, end) - start) for a, b in places if a < end and b > start)
+        inside = tuple((max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start)
         return Snippet(shown, inside, is_cut_before=start > 0, is_cut_after=end < len(text))
 
     def relevance(self, text: str, role: Role) -> float:
         """How much a text is about the words: how often they come, as whole words, in how short a text, by whom."""
         plain = folded(text)
-        often = sum(min(_MOST_COUNTED, plain.count(word)) for word in self.words)
+        often = sum(min(_MAX_COUNTED, plain.count(word)) for word in self.words)
         alone = sum(bool(pattern.search(plain)) for pattern in self._whole_word_patterns)
         return (often + 3 * alone) * _WEIGHTS.get(role, 1.0) / (1 + len(plain) / _USUAL_CHARS)
 

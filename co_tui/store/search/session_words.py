@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 
-def place_of(words: str, lowered: str) -> int:
+def find_phrase(words: str, lowered: str) -> int:
     """Where the words first stand in a text in small letters, also inside a longer word; -1 when nowhere.
 
     Several words stand together, with any white space between them.
@@ -16,7 +16,7 @@ def place_of(words: str, lowered: str) -> int:
 
 
 def holds(text: str, words: str) -> bool:
-    return place_of(words, text.lower()) >= 0
+    return find_phrase(words, text.lower()) >= 0
 
 
 @lru_cache(maxsize=100)

@@ -67,7 +67,7 @@ def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connec
     try:
         connection, version = _opened(path)
     except StoreError as error:
-        if not _cannot_write_beside(error, path):
+        if not _is_read_only_disk(error, path):
             raise
         connection, version = _opened(path, immutable=True)
     if version == 0:  # another process is creating it at this very moment
@@ -75,12 +75,12 @@ def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connec
         return None
     if version < SCHEMA_VERSION:
         connection.close()
-        _bring_up_to_date(path, version, locks)
+        _migrate(path, version, locks)
         connection, version = _opened(path)
     return connection
 
 
-def _bring_up_to_date(path: Path, version: int, locks: Path | None) -> None:
+def _migrate(path: Path, version: int, locks: Path | None) -> None:
     try:
         connect_for_writing(path, locks).close()
     except StoreError as error:
@@ -104,7 +104,7 @@ def _opened(path: Path, *, immutable: bool = False) -> tuple[sqlite3.Connection,
         raise
 
 
-def _cannot_write_beside(error: StoreError, path: Path) -> bool:
+def _is_read_only_disk(error: StoreError, path: Path) -> bool:
     """Whether reading failed because SQLite may not make its own files there, as on a read-only disk.
 
     Then nobody writes there, and the database can be taken as it lies. What is still in a write-ahead log would be

@@ -11,7 +11,7 @@ from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import SessionBusy
 
-LOOKED_AT_S = 1.0
+PROBE_RETRY_S = 1.0
 """So long is tried again to take a session that nobody has, but that others look at."""
 
 
@@ -24,13 +24,13 @@ class SessionLockFile:
 
     def acquire(self) -> None:
         """Take the lock now. Raises `SessionBusy` when another process holds it."""
-        until = time.monotonic() + LOOKED_AT_S
+        until = time.monotonic() + PROBE_RETRY_S
         while self._handle is None:
             handle = self._opened()
             if not _is_free(handle, shared=False):
-                self._refuse_unless_looked_at(handle, until)
+                self._refuse_unless_probed(handle, until)
             elif _names_same_file(self._path, handle):
-                self._sign(handle)
+                self._write_owner(handle)
             else:  # released and unlinked between our open and our lock
                 handle.close()
 
@@ -40,12 +40,12 @@ class SessionLockFile:
         except OSError as error:
             raise explained(error, self._path) from error
 
-    def _refuse_unless_looked_at(self, handle: IO[str], until: float) -> None:
+    def _refuse_unless_probed(self, handle: IO[str], until: float) -> None:
         """Nobody has the session who only looks whether somebody has it: that is over in a moment."""
         with handle:
-            is_looked_at = _is_free(handle, shared=True)
+            is_probed = _is_free(handle, shared=True)
             owner = handle.read().strip()
-        if not is_looked_at or time.monotonic() > until:
+        if not is_probed or time.monotonic() > until:
             raise SessionBusy(
                 f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
                 "Close it there first, or start a new session.",
@@ -53,7 +53,7 @@ class SessionLockFile:
             )
         time.sleep(0.001)
 
-    def _sign(self, handle: IO[str]) -> None:
+    def _write_owner(self, handle: IO[str]) -> None:
         self._handle = handle
         try:
             handle.truncate(0)

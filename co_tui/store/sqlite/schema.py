@@ -21,7 +21,7 @@ _USER_VERSION = slice(60, 64)
 _HEADER_BYTES = 100
 
 
-def bytes_to_write_anew(path: Path) -> int:
+def bytes_to_rewrite(path: Path) -> int:
     """The size of a database that takes long to be brought up to date; 0 for all else."""
     try:
         with open(path, "rb") as file:

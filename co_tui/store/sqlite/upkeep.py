@@ -20,7 +20,7 @@ INDEXES = ("message_grams", "message_short_words")
 def steps() -> tuple[Step, ...]:
     """In the order in which they help each other."""
     merging = tuple(_merging(index) for index in INDEXES)
-    return (*merging, _give_room_back, _look_at_statistics, _take_log_over)
+    return (*merging, _free_pages, _update_statistics, _checkpoint_log)
 
 
 def performed(step: Step, connection: sqlite3.Connection) -> bool:
@@ -42,7 +42,7 @@ def _merging(index: str) -> Step:
     return merge
 
 
-def _give_room_back(connection: sqlite3.Connection) -> bool:
+def _free_pages(connection: sqlite3.Connection) -> bool:
     free = int(connection.execute("PRAGMA freelist_count").fetchone()[0])
     if free:
         # Each row that is fetched frees a page.
@@ -50,13 +50,13 @@ def _give_room_back(connection: sqlite3.Connection) -> bool:
     return free > FREED_PAGES and int(connection.execute("PRAGMA freelist_count").fetchone()[0]) < free
 
 
-def _look_at_statistics(connection: sqlite3.Connection) -> bool:
+def _update_statistics(connection: sqlite3.Connection) -> bool:
     connection.execute("PRAGMA analysis_limit=200")
     connection.execute("PRAGMA optimize").fetchall()
     return False
 
 
-def _take_log_over(connection: sqlite3.Connection) -> bool:
+def _checkpoint_log(connection: sqlite3.Connection) -> bool:
     """What is in the write-ahead log goes into the file, as far as nobody reads it."""
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return False

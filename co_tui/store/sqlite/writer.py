@@ -14,7 +14,7 @@ from co_tui.store.sqlite import log
 from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import StoreError
-from co_tui.store.stored_values import BroughtIn
+from co_tui.store.stored_values import ImportOutcome
 
 T = TypeVar("T")
 MAX_BATCH = 256
@@ -72,8 +72,8 @@ class Writer:
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
         return self._submit(lambda connection: log.fork(connection, source, target, upto, fact))
 
-    def bring_in(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[BroughtIn]:
-        return self._submit(lambda connection: log.bring_in(connection, events, keeps_age=keeps_age))
+    def import_log(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[ImportOutcome]:
+        return self._submit(lambda connection: log.import_log(connection, events, keeps_age=keeps_age))
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(lambda connection: log.delete(connection, session_id))
