@@ -116,6 +116,6 @@ def _store(paths: Paths, *, private: bool) -> "Store":
         store = SqliteStore(paths)
         store.migrate(say)
         return store
-    from co_tui.store.in_memory.store import InMemoryStore
+    from co_tui.store.sqlite.in_memory import InMemoryStore
 
     return InMemoryStore()

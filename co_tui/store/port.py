@@ -130,21 +130,25 @@ class Reading(Closable, Protocol):
         ...
 
 
-class Writing(Protocol):
-    """All changes, in the order they are asked for. A future is resolved once its change is durable."""
+class LogWriting(Protocol):
+    """Writes to session logs. A future resolves once its change is durable."""
 
     def append(
         self, session_id: str, facts: "Iterable[Fact]", *, ends_draft: bool = False
     ) -> "Future[tuple[Event, ...]]":
-        """Log facts; with `ends_draft` the half reply they complete is dropped in the same step.
+        """Log facts; `ends_draft` drops the partial reply they complete in the same step.
 
-        Raises `SessionNotFound` when they change or go on with a session that is not there.
+        Raises `SessionNotFound` when they change or resume a session that does not exist.
         """
         ...
 
     def save_reply(self, session_id: str, number: int, body: str) -> "Future[None]":
-        """Keep some more of the reply that is being written; number 0 begins a new one."""
+        """Save the next piece of the reply that is being written; number 0 begins a new one."""
         ...
+
+
+class Writing(LogWriting, Protocol):
+    """All changes, in the order they are requested."""
 
     def recover(self, session_id: str) -> "Future[tuple[Event, ...]]":
         """Log the reply that a crash cut short, as far as it came. The caller has claimed the session."""

@@ -21,9 +21,9 @@ from co_tui.events import (
 from co_tui.events.event import dump
 from co_tui.events.partial_reply import DraftPiece
 from co_tui.paths import locate
-from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Reading, Store
 from co_tui.store.prompt_drafts import new_session_draft
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import SessionBusy, SessionNotFound, StoreError
 from co_tui.store.stored_values import ImportOutcome

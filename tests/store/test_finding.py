@@ -20,9 +20,9 @@ from co_tui.events import (
     SessionStart,
     SessionTrashed,
 )
-from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Reading, Store
 from co_tui.store.search.message_search import Hit
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.stored_values import ImportOutcome, Preview, PreviewLine
 from tests.store.test_contract import STORES, said, told
 from tests.support.stores import store_in

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from co_tui.events import Fact, Message, SessionStart
-from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Store
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.migrations import steps
 from co_tui.store.stored_values import FoundMessages
 from tests.support.stores import store_in

@@ -57,6 +57,21 @@ def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connec
     return connection
 
 
+def connect_in_memory() -> sqlite3.Connection:
+    """A new database of the present schema that never reaches the disk, for reading and writing."""
+    from co_tui.store.sqlite import message_index
+    from co_tui.store.sqlite.migrations import create_schema
+
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    # Large sorts would otherwise spill into temporary files.
+    connection.execute("PRAGMA temp_store=MEMORY")
+    message_index.register(connection)
+    _register_functions(connection)
+    create_schema(connection)
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
 def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connection | None:
     """A read-only connection; None while there is no database yet."""
     try:

@@ -223,12 +223,17 @@ def migrate(connection: sqlite3.Connection, path: Path, locks: Path | None = Non
     with file_lock(path.with_name(f"{path.name}.migrate")):
         if locks is not None:
             _refuse_while_open(connection, locks)
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file
-        # Stays with the file. Switching ignores the busy timeout, hence inside the lock.
-        connection.execute("PRAGMA journal_mode=WAL")
-        steps.apply(Database(connection))
-        _enable_incremental_vacuum(connection)
-        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        create_schema(connection)
+
+
+def create_schema(connection: sqlite3.Connection) -> None:
+    """Apply the steps that the database lacks. The caller keeps other processes out."""
+    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file
+    # Stays with the file. Switching ignores the busy timeout, hence the caller's lock.
+    connection.execute("PRAGMA journal_mode=WAL")
+    steps.apply(Database(connection))
+    _enable_incremental_vacuum(connection)
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
 
 def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:

@@ -20,6 +20,7 @@ from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLi
 
 if TYPE_CHECKING:
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
+    from co_tui.store.sqlite.in_memory import SharedConnection
 
 T = TypeVar("T")
 
@@ -30,14 +31,18 @@ _EVENT = "session_id, seq, type, timestamp, version, payload"
 class Reader:
     """A read-only view of the database; without a database, an empty one. Who asks meanwhile waits for the answer."""
 
-    def __init__(self, path: Path, locks: Path | None = None) -> None:
-        """Raises `StoreError` for a database that is damaged or of a newer version."""
+    def __init__(self, path: Path, locks: Path | None = None, shared: "SharedConnection | None" = None) -> None:
+        """Raises `StoreError` for a database that is damaged or of a newer version.
+
+        `shared` is the connection to a database in memory, which outlives the reader.
+        """
         self._path = path
+        self._shared = shared
         self._locks = locks
         self._connection: sqlite3.Connection | None = None
         self._closed = False
         # Two threads in one connection whose queries call back would wait for each other for ever.
-        self._lock = threading.Lock()
+        self._lock = shared.lock if shared is not None else threading.Lock()
         self._connected()
 
     def close(self) -> None:
@@ -202,15 +207,17 @@ class Reader:
     def health(self) -> Health:
         """A look at the whole file; takes longer the larger it is."""
         if self._connected() is None:
-            return Health(exists=self._path.exists())
+            return Health(exists=self._shared is not None or self._path.exists())
         verdict = self._rows("PRAGMA integrity_check(1)", ())[0][0]
+        pages, page_bytes = self._rows("PRAGMA page_count", ())[0][0], self._rows("PRAGMA page_size", ())[0][0]
+        status = self._path.stat() if self._shared is None else None
         return Health(
             exists=True,
-            size_bytes=self._path.stat().st_size,
+            size_bytes=status.st_size if status else pages * page_bytes,
             sessions=self._rows("SELECT count(*) FROM sessions", ())[0][0],
             events=self._rows("SELECT count(*) FROM events", ())[0][0],
             verdict=verdict,
-            open_to_others=os.name == "posix" and bool(self._path.stat().st_mode & 0o077),
+            open_to_others=os.name == "posix" and status is not None and bool(status.st_mode & 0o077),
         )
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
@@ -231,6 +238,8 @@ class Reader:
         """The connection; None while there is no database yet."""
         if self._closed:
             raise StoreError(f"The database {self._path} is closed already.")
+        if self._shared is not None:
+            return self._shared.current()
         if self._connection is None:
             self._connection = connect_for_reading(self._path, self._locks)
         return self._connection

@@ -12,10 +12,10 @@ from pydantic_ai.models.test import TestModel
 from co_tui.events import Clear, CompactionComplete, Fact, Json, Message
 from co_tui.session.state.replay import replay
 from co_tui.session.tools.recall import ANSWER_CHARS, HITS, Recall
-from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Store
 from co_tui.store.search.session_words import holds
 from co_tui.store.sqlite import connect
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from tests.support.stores import store_in
 
 
