@@ -1,4 +1,4 @@
-"""What a session's row tells, counted from its facts."""
+"""The counters of a session's row, updated from its facts."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from co_tui.events.stored_messages import prompt_of, title_of
 
 @dataclass(slots=True)
 class SessionCounters:
-    """A session's row while facts are being counted into it."""
+    """A session's row, updated with each fact."""
 
     title: str = ""
     model: str = ""
@@ -41,9 +41,9 @@ class SessionCounters:
     updated: str = ""
     pinned: bool = False
     trashed: str = ""
-    """When it was put into the trash; empty while it is not there."""
+    """When it was trashed; empty when it is not."""
     summary_cost: float = 0.0
-    """The part of the cost that was paid beside the turns."""
+    """The part of the cost outside of turns."""
     usage: str | None = None
     """The newest measurement, as JSON."""
 
@@ -86,7 +86,7 @@ class SessionCounters:
         self.summary_cost += cost or 0.0
 
     def _update_listing(self, event: Event) -> None:
-        """Where it stands among others. Only what is said and done in a session makes it newer."""
+        """Update pin, trash and time; only activity in the session makes it newer."""
         match fact := event.fact:
             case SessionPinned():
                 self.pinned = fact.pinned
@@ -96,7 +96,7 @@ class SessionCounters:
             case SessionTrashed(trashed=True):
                 self.trashed = event.timestamp
                 return
-            case SessionTrashed() | SessionResume():  # who goes on with it wants it back
+            case SessionTrashed() | SessionResume():  # resuming restores it
                 self.trashed = ""
             case SessionFork():
                 self.pinned, self.trashed = False, ""
