@@ -21,7 +21,7 @@ from co_tui.session.session import Session
 from co_tui.store.store_errors import StoreError
 
 GRACE_S = 1.0
-"""So long, after being asked to stop, the model may still take to open and the reader to take what was printed."""
+"""After a stop request, how long the model may still take to open and the reader to read the output."""
 
 
 class SessionOpening(NamedTuple):
@@ -31,7 +31,7 @@ class SessionOpening(NamedTuple):
     environ: Mapping[str, str]
     cwd: Path
     session_id: str
-    """Go on with this one; empty starts a new session."""
+    """The session to continue; empty starts a new one."""
     model: str
     questions: Questions = Unattended()
     """Who answers what the session asks."""
@@ -90,7 +90,7 @@ async def _run_work(session: Session, listener: Listener, work: Work, show: Show
 
 
 class _Stop:
-    """The wish to stop, first politely: the session ends in order. The second time, what runs is cut off."""
+    """Stop requests: the first ends the session in order, the second cancels what runs."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
@@ -104,7 +104,7 @@ class _Stop:
         return self._requested.is_set()
 
     async def wait_with_grace(self, task: "asyncio.Task[Any]") -> bool:
-        """Wait for a task. When we are asked to stop it has a moment to finish, and is given up then: False."""
+        """Wait for a task; after a stop request it has `GRACE_S` to finish, else it is cancelled: False."""
         stopped = asyncio.create_task(self._requested.wait())
         try:
             await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -133,7 +133,7 @@ class _Stop:
 
 
 def _usual_model(opening: SessionOpening) -> str:
-    """Who answers in a session that names nobody, as an imported one."""
+    """The model for a session that names none, such as an imported one."""
     loaded = opening.context.loaded
     settings = loaded.settings
     return choose(settings.model, loaded.origins["model"].source, opening.environ, settings.base_url).model
@@ -141,7 +141,7 @@ def _usual_model(opening: SessionOpening) -> str:
 
 @asynccontextmanager
 async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
-    """Closing the session is the caller's."""
+    """The caller closes the session."""
     context = opening.context
     settings = context.loaded.settings
     config = config_for(settings, opening.environ, context.paths.models)

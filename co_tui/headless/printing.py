@@ -1,4 +1,4 @@
-"""Printing while a session runs: a reader that sleeps holds up neither the conversation nor a signal to stop."""
+"""Printing while a session runs; a blocked reader delays neither the conversation nor a stop signal."""
 
 import asyncio
 import contextlib
@@ -17,14 +17,14 @@ from co_tui.session.recorder import Listener
 
 
 class PrintedPiece(NamedTuple):
-    """Something to write: data, or words for people."""
+    """Something to print: data, or a message for people."""
 
     text: str
     data: bool = True
 
 
 Show = Callable[[Event], Sequence[PrintedPiece]]
-"""What is to be seen of an event."""
+"""What to print for an event."""
 
 
 def as_json(event: Event) -> Sequence[PrintedPiece]:
@@ -53,7 +53,7 @@ async def print_events(listener: Listener, show: Show, output_lost: Callable[[],
 
 
 class _OutputThread:
-    """Writes in a thread that nobody waits for when the process ends.
+    """Writes in a daemon thread, which does not delay the end of the process.
 
     It writes to the file itself: the stream's own buffer has a lock, which a thread that is stuck would never return.
     """
@@ -82,7 +82,7 @@ class _OutputThread:
                 _write_all(file, piece.text.encode(encoding, "replace"))
             except OSError as failure:
                 error = failure
-            with contextlib.suppress(RuntimeError):  # nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(_settle, written, error)
 
 
@@ -90,7 +90,7 @@ def _write_all(file: int, text: bytes) -> None:
     while text:
         try:
             text = text[os.write(file, text) :]
-        except BlockingIOError:  # whoever gave us the file does not want to wait in it; we do
+        except BlockingIOError:  # the file is non-blocking; wait here instead
             select.select([], [file], [])
 
 

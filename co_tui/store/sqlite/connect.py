@@ -15,8 +15,8 @@ from co_tui.store.store_errors import StoreError
 
 BUSY_TIMEOUT_S = 15.0
 CHANGE_TIMEOUT_S = 120.0
-"""A change waits longer than a question: another process may copy a large session in one transaction, which takes as
-long as it takes, and an append that gives up fails its turn."""
+"""A change waits longer than a question: another process may copy a large session in one transaction, and an
+append that gives up fails its turn."""
 LARGEST_LOG_BYTES = 16_000_000
 """Size the write-ahead log is truncated to once its content is in the database."""
 
@@ -34,7 +34,7 @@ def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connec
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
-        # Imported here: whoever only reads needs nothing of how texts are indexed.
+        # Imported here: reading needs nothing of the index.
         from co_tui.store.sqlite import message_index
 
         message_index.register(connection)
@@ -122,8 +122,8 @@ def _opened(path: Path, *, immutable: bool = False) -> tuple[sqlite3.Connection,
 def _is_read_only_disk(error: StoreError, path: Path) -> bool:
     """Whether reading failed because SQLite may not make its own files there, as on a read-only disk.
 
-    Then nobody writes there, and the database can be taken as it lies. What is still in a write-ahead log would be
-    missing: that is said instead of shown.
+    Then no process writes there, and the file can be read as it is. Content of a write-ahead log would be missing:
+    that raises `StoreError`.
     """
     cause = error.__cause__
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):

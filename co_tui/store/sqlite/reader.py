@@ -29,7 +29,7 @@ _EVENT = "session_id, seq, type, timestamp, version, payload"
 
 
 class Reader:
-    """A read-only view of the database; without a database, an empty one. Who asks meanwhile waits for the answer."""
+    """A read-only view of the database; empty without a database. Concurrent queries wait for each other."""
 
     def __init__(self, path: Path, locks: Path | None = None, shared: "SharedConnection | None" = None) -> None:
         """Raises `StoreError` for a database that is damaged or of a newer version.
@@ -41,7 +41,7 @@ class Reader:
         self._locks = locks
         self._connection: sqlite3.Connection | None = None
         self._closed = False
-        # Two threads in one connection whose queries call back would wait for each other for ever.
+        # Two threads in one connection whose queries call back would deadlock.
         self._lock = shared.lock if shared is not None else threading.Lock()
         self._connected()
 
@@ -121,7 +121,7 @@ class Reader:
         )
 
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
-        """How a session began, and what was said in it last; read from its texts, without its events."""
+        """The beginning and end of a session, from its texts, without its events."""
         of_session = "FROM message_texts WHERE session_id = ? AND role"
         first = self._rows(
             f"SELECT substr(text, 1, ?) {of_session} = 'user' ORDER BY seq, id LIMIT 1", (chars, session_id)
@@ -205,7 +205,7 @@ class Reader:
         return [body for (body,) in self._rows(REPLY_ROWS, (session_id, *REPLY_SLOTS))]
 
     def health(self) -> Health:
-        """A look at the whole file; takes longer the larger it is."""
+        """A check of the whole file; slow for a large one."""
         if self._connected() is None:
             return Health(exists=self._shared is not None or self._path.exists())
         verdict = self._rows("PRAGMA integrity_check(1)", ())[0][0]
@@ -224,7 +224,7 @@ class Reader:
         return self._ask(lambda connection: connection.execute(sql, values).fetchall(), [])
 
     def _ask(self, question: Callable[[sqlite3.Connection], T], without: T) -> T:
-        """The answer; that without a database while there is none."""
+        """Run a query; returns `without` while there is no database."""
         with self._lock:
             connection = self._connected()
             if connection is None:

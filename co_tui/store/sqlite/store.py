@@ -20,7 +20,7 @@ SLOW_MIGRATION_BYTES = 30_000_000
 
 
 class SqliteStore:
-    """Several processes may have one on the same folders; sessions are shared out by locks."""
+    """Several processes may use the same folders; locks assign each session to one."""
 
     def __init__(self, paths: Paths) -> None:
         """Nothing is opened or created before it is needed."""
@@ -36,9 +36,9 @@ class SqliteStore:
         return str(self._database)
 
     def migrate(self, report: Callable[[str], None]) -> None:
-        """Do now, and tell of it, what an older and large database would be waited for later, without a word.
+        """Migrate a large, older database now and report it, rather than silently delay the first query.
 
-        For a new process only: it looks at the file beside SQLite.
+        Only in a new process: it reads the file without SQLite.
         """
         size = bytes_to_rewrite(self._database)
         if size >= SLOW_MIGRATION_BYTES:
@@ -81,7 +81,7 @@ class SqliteStore:
         return claimed_sessions(self._locks)
 
     def close(self) -> None:
-        """Finish what was to be written. What is asked to be written after this fails."""
+        """Finish pending writes; later ones fail."""
         with self._opening:
             if self._writer is not None:
                 self._writer.close()

@@ -35,9 +35,9 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """Every change to the database goes through here, in the order it was asked for.
+    """Makes every change to the database, in the order requested.
 
-    What waits is committed together; a future is resolved only after its commit, so an acknowledged
+    Waiting changes are committed together; a future is resolved only after its commit, so an acknowledged
     append survives the death of the process.
     """
 
@@ -87,7 +87,7 @@ class Writer:
         return self._submit(lambda connection: log.delete(connection, session_id))
 
     def upkeep_steps(self) -> Iterator[Future[bool]]:
-        """Care for the database, a step at a time; each is asked for when the one before it is done."""
+        """Maintain the database, one step at a time; each starts when the previous is done."""
         from co_tui.store.sqlite.upkeep import performed, steps
 
         for step in steps():
@@ -98,7 +98,7 @@ class Writer:
                 is_more = done.result()
 
     def close(self) -> None:
-        """Finish what was asked for, then close the connection."""
+        """Finish pending changes, then close the connection."""
         with self._gate:
             if self._closed:
                 return
@@ -135,7 +135,7 @@ class Writer:
             self._connection.close()
 
     def _commit(self, batch: list[_Job[Any]]) -> None:
-        # Nobody waits any more for a job that was cancelled before its turn; one that begins is finished.
+        # Skip jobs cancelled before their turn; a started job is finished.
         batch = [job for job in batch if job.done.set_running_or_notify_cancel()]
         try:
             with self._exclusive:
