@@ -1,4 +1,4 @@
-"""Images inside the contents of other programs: those with their bytes as images, those with an address as words."""
+"""Images inside the contents of other programs: those with their bytes as images, those with an address as text."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ def image_from(data: Any) -> BinaryContent | None:
 
 
 def address_of(block: Any) -> str:
-    """Where an image lies in the web; empty for all else."""
+    """The web address of an image; empty for all else."""
     candidates = (
         (candidate for candidate in _candidates(block) if isinstance(candidate, str)) if isinstance(block, dict) else ()
     )

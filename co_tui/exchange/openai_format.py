@@ -33,7 +33,7 @@ _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 """Recorded messages carry no time, and a replay must give the same every time."""
 MAX_LINE_BYTES = 256_000_000
 MAX_TOKENS = 1_000_000_000
-"""A usage beyond this was not counted by anybody."""
+"""A larger usage is an error."""
 
 
 class BadInput(Exception):
@@ -94,7 +94,7 @@ def _expected(kind: type[T], value: Any, name: str) -> T:
 
 
 def to_message(chat: dict[str, Any]) -> ModelMessage:
-    """One chat message. Raises ValueError for a role nobody knows."""
+    """One chat message. Raises ValueError for an unknown role."""
     role = _expected(dict, chat, "a message")["role"]
     text = _text(chat.get("content"))
     images = images_in(content) if isinstance(content := chat.get("content"), list) else ()
@@ -173,7 +173,7 @@ def _chats(message: ModelMessage) -> Iterator[dict[str, Any]]:
 
 
 def _prompt(part: UserPromptPart) -> str | list[dict[str, Any]]:
-    """Its text; with images, each beside it."""
+    """Its text; with images, a list of blocks."""
     items = [] if isinstance(part.content, str) else part.content
     images = [each for each in items if isinstance(each, BinaryContent) and each.is_image]
     if not images:

@@ -1,4 +1,4 @@
-"""A picture of how the context filled: one point a request, with a mark where it was made smaller."""
+"""A picture of how the context filled: one point a request, with a marker at each compaction."""
 
 from collections.abc import Sequence
 from html import escape

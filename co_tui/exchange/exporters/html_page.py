@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""Should something of what was said ever be taken for HTML, the browser still runs and fetches nothing."""
+"""Even if a message were taken for HTML, the browser would run and fetch nothing."""
 GIST_CHARS: Final = 100
 MAX_MARKDOWN_CHARS: Final = 200_000
 """Longer texts are shown as plain text."""

@@ -36,7 +36,7 @@ class Speech:
 
 @dataclass(slots=True)
 class ToolUse:
-    """A call; its result is None while nobody has answered it."""
+    """A call; its result is None until it is answered."""
 
     tool: str
     arguments: str
@@ -67,7 +67,7 @@ class Story:
     measured: list[UsageInfo] = field(default_factory=list)
     """How full the context of the main agent was, in order."""
     compacted_after: list[int] = field(default_factory=list)
-    """After how many measurements it was made smaller."""
+    """The number of measurements before each compaction."""
 
 
 def story_of(events: Iterable[Event]) -> Story:

@@ -1,6 +1,6 @@
-"""Sessions that other programs wrote. `load` tells the program by what the file holds.
+"""Sessions that other programs wrote. `load` recognises the program by the content.
 
-Each program has a module with `recognises` and `load`; what they share is in `builder`, `reading` and `blocks`.
+Each program has a module with `recognises` and `load`; they share `builder`, `foreign_files` and `foreign_values`.
 """
 
 from pathlib import Path
@@ -84,7 +84,7 @@ def _not_empty(sessions: list[ImportedSession], path: Path, importer: Any) -> li
 
 
 def _other_program(records: list[Record]) -> str:
-    """Programs whose sessions are known by sight and not read."""
+    """The name of a program whose sessions are recognised but not supported."""
     first = records[0]
     if first.get("type") == "session.start" and isinstance(first.get("data"), dict):
         return "Copilot CLI"

@@ -1,4 +1,4 @@
-"""Sessions of Claude Code: one row a line, each a message, a part of one, or a note beside the conversation.
+"""Sessions of Claude Code: one row a line, each a message, a part of one, or a note about the conversation.
 
 Also its web export, which is one object with the same rows as `loglines`.
 """
@@ -28,7 +28,7 @@ NAME: Final = "claude-code"
 _SYNTHETIC: Final = "<synthetic>"
 """In place of a model's name, for what the program itself said."""
 _TITLES: Final = (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary"))
-"""Where titles stand, the strongest first."""
+"""Where titles are, the strongest first."""
 
 
 def recognises(document: Document) -> bool:

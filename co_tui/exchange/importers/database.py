@@ -1,4 +1,4 @@
-"""SQLite databases of other programs, read as they lie."""
+"""Read-only access to SQLite databases of other programs."""
 
 import contextlib
 import sqlite3
@@ -17,13 +17,13 @@ Row = dict[str, Any]
 
 
 class Database:
-    """A read-only look; nothing is written beside it when nobody else has it open."""
+    """A read-only view; writes no files next to it unless another process has it open."""
 
     def __init__(self, path: Path) -> None:
         """Raises `ImportRefused`."""
         self._path = path
         self.modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        # Where somebody has left changes in a log beside it, they belong to it.
+        # Changes in a write-ahead log next to it belong to it.
         log = path.with_name(f"{path.name}-wal")
         mode = "ro" if log.exists() and log.stat().st_size else "ro&immutable=1"
         try:
@@ -40,7 +40,7 @@ class Database:
         self._columns: dict[str, frozenset[str]] = {}
 
     def columns(self, table: str) -> frozenset[str]:
-        """Of a table; none when there is no such table. Views are not looked at: they are programs."""
+        """Of a table; none when there is no such table. Views are ignored: they run code."""
         if table not in self._columns:
             is_table = list(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", table))
             found = self.rows("SELECT name FROM pragma_table_info(?)", table) if is_table else ()

@@ -83,9 +83,9 @@ class Checkpoints:
         return self._titles[path, written]
 
     def align(self, names: Collection[str], workspace: Mapping[str, str]) -> None:
-        """Let exactly the files of these names stand; raises `CheckpointFailed`.
+        """Keep exactly the files of these names in place; raises `CheckpointFailed`.
 
-        The others are put aside, from where they come back when they stand again.
+        The others are moved aside and come back when they are named again.
         """
         if not self._folder.is_dir():
             return

@@ -17,7 +17,7 @@ DAY_CHARS: Final = 1_000_000
 FILE_BYTES: Final = 8_000_000
 """Of a file that is read: people may have written into it, too."""
 MAX_DAYS: Final = 1_000
-"""So many of the newest days are read."""
+"""Only the newest days are read."""
 NOT_UTF8: Final = "some of it is not UTF-8 and would be lost; save it as UTF-8, or move it away."
 _DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].md"
 
@@ -83,13 +83,13 @@ class DailyMemory:
         self._change(entry.day, with_it)
 
     def entries(self) -> Iterator[MemoryEntry]:
-        """All there are, newest first. What cannot be read is passed by."""
+        """All entries, newest first; unreadable files are skipped."""
         for file in sorted(self._folder.glob(_DAY), reverse=True)[:MAX_DAYS]:
             for section in reversed(self._sections(file)):
                 yield section.entry
 
     def search(self, words: Sequence[str]) -> FoundEntries:
-        """The entries that hold the most of these words, which are in small letters (see `words.find_phrase`)."""
+        """The entries that hold the most of these words, which are in lower case (see `find_phrase`)."""
         found: dict[int, list[MemoryEntry]] = {}
         for entry in self.entries():
             held = count_words(entry, words)
@@ -122,7 +122,7 @@ class DailyMemory:
 
     @contextmanager
     def _locked(self, file: Path) -> Iterator[None]:
-        """While no other process writes; what fails meanwhile is told."""
+        """Hold the lock; failures raise `MemoryFailed`."""
         try:
             with file_lock(self._folder / ".lock"):
                 yield
@@ -131,7 +131,7 @@ class DailyMemory:
 
 
 def count_words(entry: MemoryEntry, words: Sequence[str]) -> int:
-    """How many of the words, in small letters, stand in an entry."""
+    """How many of the lower-case words occur in an entry."""
     lowered = f"{entry.day} {entry.heading}\n{entry.text}".lower()
     return sum(find_phrase(word, lowered) >= 0 for word in words)
 
