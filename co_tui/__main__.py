@@ -12,7 +12,7 @@ def main() -> int:
     shield_process()
     from co_tui.headless import stopping
 
-    stopping.heed_signals()
+    stopping.handle_signals()
     try:
         _reopen_closed_streams()
         if sys.argv[1:] == ["--version"] and _print_version():

@@ -19,8 +19,8 @@ from co_tui.headless.output import (
     OutputLost,
     discard,
     finish,
+    os_error_sentence,
     say,
-    told_os_error,
 )
 from co_tui.inert import one_line
 from co_tui.paths import Paths, current_folder, locate
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     except OutputLost as lost:
         return _lost(lost)
     except OSError as error:
-        return _failed(told_os_error(error))
+        return _failed(os_error_sentence(error))
     except KeyboardInterrupt:
         discard(sys.stdout)
         say("Interrupted.")
@@ -114,8 +114,8 @@ def _store(paths: Paths, *, private: bool) -> "Store":
     """Open the store; a private one never writes to the disk."""
     if not private:
         store = SqliteStore(paths)
-        store.bring_up_to_date(say)
+        store.migrate(say)
         return store
-    from co_tui.store.in_memory.store import InMemoryStore
+    from co_tui.store.sqlite.in_memory import InMemoryStore
 
     return InMemoryStore()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
-from co_tui.headless.stopping import leave_signals_to_the_app
+from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.settings import DEBUG_VARIABLE, load
@@ -108,7 +108,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
     from co_tui.ui.start import start
 
     _silence_libraries(environ)
-    leave_signals_to_the_app()
+    restore_signals()
     return start(
         Launch(
             paths=context.paths,

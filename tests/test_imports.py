@@ -51,7 +51,7 @@ def loaded_by(module: str) -> set[str]:
         "co_tui.events",
         "co_tui.events.stored_messages",
         "co_tui.store.port",
-        "co_tui.store.in_memory.store",
+        "co_tui.store.sqlite.in_memory",
         "co_tui.store.sqlite.store",
         "co_tui.store.sqlite.reader",
         "co_tui.store.sqlite.writer",

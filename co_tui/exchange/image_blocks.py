@@ -1,4 +1,4 @@
-"""Images inside the contents of other programs: those with their bytes as images, those with an address as words."""
+"""Images inside the contents of other programs: those with their bytes as images, those with an address as text."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ _ALPHABET: Final = str.maketrans("-_", "+/")
 
 def image_of(block: Any) -> BinaryContent | None:
     """The image that a block holds; None for all else, and for one that is damaged or too large."""
-    encoded = next(filter(None, map(_encoded, _places(block))), "") if isinstance(block, dict) else ""
+    encoded = next(filter(None, map(_encoded, _candidates(block))), "") if isinstance(block, dict) else ""
     return image_from(_decoded(encoded)) if encoded else None
 
 
@@ -28,12 +28,14 @@ def image_from(data: Any) -> BinaryContent | None:
 
 
 def address_of(block: Any) -> str:
-    """Where an image lies in the web; empty for all else."""
-    places = (place for place in _places(block) if isinstance(place, str)) if isinstance(block, dict) else ()
-    return next((place for place in places if place.lower().startswith(_WEB)), "")
+    """The web address of an image; empty for all else."""
+    candidates = (
+        (candidate for candidate in _candidates(block) if isinstance(candidate, str)) if isinstance(block, dict) else ()
+    )
+    return next((candidate for candidate in candidates if candidate.lower().startswith(_WEB)), "")
 
 
-def _places(block: dict[str, Any]) -> Iterator[Any]:
+def _candidates(block: dict[str, Any]) -> Iterator[Any]:
     """Where programs put an image into a block, as an address or with its bytes."""
     source = block.get("source")  # Claude Code
     for holder in (source, block.get("inlineData"), block.get("inline_data"), block.get("image_url")):  # Gemini, OpenAI
@@ -46,12 +48,12 @@ def _places(block: dict[str, Any]) -> Iterator[Any]:
         yield block.get("result")
 
 
-def _encoded(place: Any) -> str:
+def _encoded(candidate: Any) -> str:
     """What is encoded there; empty for an address."""
-    if not isinstance(place, str) or len(place) > MOST_IMAGE_BYTES * 4 // 3 + 300:
+    if not isinstance(candidate, str) or len(candidate) > MOST_IMAGE_BYTES * 4 // 3 + 300:
         return ""
-    head = _DATA_URL.match(place)
-    return place[head.end() :] if head else "" if ":" in place[:20] else place
+    head = _DATA_URL.match(candidate)
+    return candidate[head.end() :] if head else "" if ":" in candidate[:20] else candidate
 
 
 def _decoded(encoded: str) -> bytes:

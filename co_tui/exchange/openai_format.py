@@ -31,9 +31,9 @@ T = TypeVar("T")
 _KINDS: dict[type, str] = {dict: "an object", list: "a list"}
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 """Recorded messages carry no time, and a replay must give the same every time."""
-MOST_LINE_BYTES = 256_000_000
-MOST_TOKENS = 1_000_000_000
-"""A usage beyond this was not counted by anybody."""
+MAX_LINE_BYTES = 256_000_000
+MAX_TOKENS = 1_000_000_000
+"""A larger usage is an error."""
 
 
 class BadInput(Exception):
@@ -52,7 +52,7 @@ def load(path: Path) -> Iterator[Conversation]:
     try:
         with open(path, "rb") as stream:
             for number in itertools.count(1):
-                line = stream.readline(MOST_LINE_BYTES + 1)
+                line = stream.readline(MAX_LINE_BYTES + 1)
                 if not line:
                     return
                 if line.strip():
@@ -62,8 +62,8 @@ def load(path: Path) -> Iterator[Conversation]:
 
 
 def _conversation(line: bytes, where: str, number: int) -> Conversation:
-    if len(line) > MOST_LINE_BYTES:
-        raise BadInput(f"{where} is longer than {MOST_LINE_BYTES:,} bytes.")
+    if len(line) > MAX_LINE_BYTES:
+        raise BadInput(f"{where} is longer than {MAX_LINE_BYTES:,} bytes.")
     try:
         read = json.loads(line.decode(), parse_constant=_number, parse_float=_number)
         record = _expected(dict, storable(read) if b"\\ud" in line.lower() else read, "it")
@@ -94,7 +94,7 @@ def _expected(kind: type[T], value: Any, name: str) -> T:
 
 
 def to_message(chat: dict[str, Any]) -> ModelMessage:
-    """One chat message. Raises ValueError for a role nobody knows."""
+    """One chat message. Raises ValueError for an unknown role."""
     role = _expected(dict, chat, "a message")["role"]
     text = _text(chat.get("content"))
     images = images_in(content) if isinstance(content := chat.get("content"), list) else ()
@@ -141,8 +141,8 @@ def _response(chat: dict[str, Any], text: str) -> ModelResponse:
 def _tokens(usage: dict[str, Any], key: str) -> int:
     """What a provider reported. Raises ValueError for what is no count of tokens."""
     tokens = usage.get(key) or 0
-    if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not 0 <= tokens <= MOST_TOKENS:
-        raise ValueError(f"{key} is {one_line(json.dumps(tokens), 40)}, not a number from 0 to {MOST_TOKENS:,}")
+    if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not 0 <= tokens <= MAX_TOKENS:
+        raise ValueError(f"{key} is {one_line(json.dumps(tokens), 40)}, not a number from 0 to {MAX_TOKENS:,}")
     return int(tokens)
 
 
@@ -173,7 +173,7 @@ def _chats(message: ModelMessage) -> Iterator[dict[str, Any]]:
 
 
 def _prompt(part: UserPromptPart) -> str | list[dict[str, Any]]:
-    """Its text; with images, each beside it."""
+    """Its text; with images, a list of blocks."""
     items = [] if isinstance(part.content, str) else part.content
     images = [each for each in items if isinstance(each, BinaryContent) and each.is_image]
     if not images:

@@ -1,1 +1,1 @@
-"""The commands that need no screen: data to standard output, words for people to standard error."""
+"""The commands that need no screen: data to standard output, messages for people to standard error."""

@@ -16,7 +16,7 @@ from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.headless.output import DONE, FAILED, CommandContext, put, say, table, told_os_error
+from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, say, table
 from co_tui.inert import one_line
 from co_tui.paths import Paths
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
@@ -131,7 +131,7 @@ def _keys(environ: Mapping[str, str]) -> list[str]:
 
 
 def _database(context: CommandContext, troubles: list[str]) -> str:
-    place = context.store.place
+    place = context.store.location
     try:
         with context.store.reading() as reading:
             health = reading.health()
@@ -158,7 +158,7 @@ def _not_writable(paths: Paths) -> list[str]:
                 file.write(bytes(ENOUGH_BYTES))
         except OSError as error:
             error.filename = str(place)
-            told = f"{told_os_error(error)} No session can be kept there; CO_TUI_HOME names another folder."
+            told = f"{os_error_sentence(error)} No session can be kept there; CO_TUI_HOME names another folder."
             troubles.setdefault(place, told)
     return list(troubles.values())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from co_tui.agent.redact import keys_in
-from co_tui.exchange.exporters import exported, form_of
+from co_tui.exchange.exporters import exported, format_of
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.headless.show_command import load_state
 from co_tui.paths import path_text, write_atomically
@@ -18,7 +18,7 @@ def export(
 ) -> int:
     """Write it to a file, or to standard output; the file's name tells the format when nothing else does."""
     session_id = load_state(context, name).session_id
-    form = form or (form_of(file.name) if file is not None else "markdown")
+    form = form or (format_of(file.name) if file is not None else "markdown")
     with context.store.reading() as reading:
         text = "".join(exported(reading.events(session_id), form, keys_in(environ)))
     if file is None:

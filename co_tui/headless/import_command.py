@@ -14,10 +14,10 @@ from co_tui.exchange.importers.opencode import is_storage
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
-from co_tui.store.stored_values import BroughtIn
+from co_tui.store.stored_values import ImportOutcome
 
 PROGRESS_EVERY_S = 1.0
-MOST_REFUSALS_TOLD = 20
+MAX_REFUSALS_SHOWN = 20
 """Of files that nobody named; the rest are counted."""
 TITLE_CHARS = 72
 
@@ -51,11 +51,11 @@ def import_sessions(
     if not found:
         say(f"There are no sessions of {program} here." if program else "There is no file to import in there.")
         return FAILED
-    tally, told = _Tally(), time.monotonic()
+    tally, reported = _Tally(), time.monotonic()
     for number, (file, is_named) in enumerate(found, 1):
         _import(context, file, is_named, tally, as_json=as_json)
-        if len(found) > 1 and time.monotonic() - told >= PROGRESS_EVERY_S:
-            told = time.monotonic()
+        if len(found) > 1 and time.monotonic() - reported >= PROGRESS_EVERY_S:
+            reported = time.monotonic()
             say(f"{number:,} of {len(found):,} files, {tally.imported:,} sessions imported")
     if len(found) > 1:
         say(_summary(tally))
@@ -79,8 +79,8 @@ def _import(context: CommandContext, file: Path, is_named: bool, tally: _Tally, 
         return
     for session in sessions:
         # A session of ours that moves here is as old as it is; what others kept comes in new.
-        came_of_it = context.store.writing().bring_in(session.log, keeps_age=session.source == CO_TUI).result()
-        is_new, is_restored = came_of_it is BroughtIn.NEW, came_of_it is BroughtIn.RESTORED
+        outcome = context.store.writing().import_log(session.log, keeps_age=session.source == CO_TUI).result()
+        is_new, is_restored = outcome is ImportOutcome.NEW, outcome is ImportOutcome.RESTORED
         restored = {"restored": True} if is_restored else {}
         tally.imported += is_new
         tally.known += not is_new
@@ -96,7 +96,7 @@ def _refuse(file: Path, why: str, is_named: bool, tally: _Tally, *, as_json: boo
     tally.refused_by_name += is_named
     if as_json:
         put_json({"file": path_text(file), "refused": why})
-    if is_named or tally.refused <= MOST_REFUSALS_TOLD:
+    if is_named or tally.refused <= MAX_REFUSALS_SHOWN:
         say(why)
 
 

@@ -109,7 +109,7 @@ async def _tallies(
     try:
         return [await _run(name, loaded, replays, summaries) for name, loaded in policies]
     finally:
-        say(summaries.in_words())
+        say(summaries.report())
         await summaries.close()
 
 
@@ -144,15 +144,15 @@ def _row(tally: Tally) -> tuple[str, ...]:
 async def _run(name: str, loaded: Loaded, replays: _Replays, summaries: SummaryWriter | None = None) -> Tally:
     tally, policy = Tally(name), policy_of(loaded.settings)
     recordings, window = replays.recordings, replays.window
-    told = time.monotonic()
+    reported = time.monotonic()
     for number, conversation in enumerate(recordings, 1):
         tally.conversations += 1
         async for request in replay(conversation, policy, window, ratio=replays.ratio, summaries=summaries):
             tally.add(request)
             if replays.dump is not None:
                 _write(replays.dump, name, number, conversation.id, request, window)
-        if sys.stderr.isatty() and time.monotonic() - told > PROGRESS_EVERY_S:
-            told = time.monotonic()
+        if sys.stderr.isatty() and time.monotonic() - reported > PROGRESS_EVERY_S:
+            reported = time.monotonic()
             say(f"{name}: {number} of {len(recordings)} conversations, {tally.requests:,} requests")
     return tally
 

@@ -30,7 +30,7 @@ class CountedSummaries:
         self._cost += request.bill.cost or 0.0
         return summary
 
-    def in_words(self) -> str:
+    def report(self) -> str:
         """What came of it, in a sentence."""
         why = f" (last: {self._note})" if self._note else ""
         offline = f", {self._offline} by the offline summariser{why}" if self._offline else ""

@@ -12,7 +12,7 @@ from co_tui.agent.models.open_model import ModelHandle, config_for, open_model
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import Show, print_events
-from co_tui.headless.stopping import reacting
+from co_tui.headless.stopping import on_stop
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.compaction import telemetry
 from co_tui.session.environment import Environment
@@ -21,7 +21,7 @@ from co_tui.session.session import Session
 from co_tui.store.store_errors import StoreError
 
 GRACE_S = 1.0
-"""So long, after being asked to stop, the model may still take to open and the reader to take what was printed."""
+"""After a stop request, how long the model may still take to open and the reader to read the output."""
 
 
 class SessionOpening(NamedTuple):
@@ -31,7 +31,7 @@ class SessionOpening(NamedTuple):
     environ: Mapping[str, str]
     cwd: Path
     session_id: str
-    """Go on with this one; empty starts a new session."""
+    """The session to continue; empty starts a new one."""
     model: str
     questions: Questions = Unattended()
     """Who answers what the session asks."""
@@ -58,10 +58,10 @@ def in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> 
 
 async def _in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> int:
     stop = _Stop()
-    with reacting(stop.signalled):
+    with on_stop(stop.signalled):
         try:
             async with _opened(opening, stop) as (session, listener):
-                return await _worked(session, listener, work, show, reason, stop)
+                return await _run_work(session, listener, work, show, reason, stop)
         except asyncio.CancelledError:
             if not stop.asked:
                 raise
@@ -69,7 +69,7 @@ async def _in_session(opening: SessionOpening, work: Work, show: Show, reason: s
             return INTERRUPTED
 
 
-async def _worked(session: Session, listener: Listener, work: Work, show: Show, reason: str, stop: "_Stop") -> int:
+async def _run_work(session: Session, listener: Listener, work: Work, show: Show, reason: str, stop: "_Stop") -> int:
     stop.session = session
     printing = asyncio.create_task(print_events(listener, show, session.stop))
     code = DONE
@@ -78,7 +78,7 @@ async def _worked(session: Session, listener: Listener, work: Work, show: Show, 
             code = await work(session)
     finally:
         await session.close("interrupted" if stop.asked else reason)
-        read = await stop.spares(printing)
+        read = await stop.wait_with_grace(printing)
     if stop.asked:
         given_up = "" if read else " Nobody read the output; the rest of it was given up."
         kept = f"what came is kept in session {session.id}" if session.is_kept else "the session was private"
@@ -90,22 +90,22 @@ async def _worked(session: Session, listener: Listener, work: Work, show: Show, 
 
 
 class _Stop:
-    """The wish to stop, first politely: the session ends in order. The second time, what runs is cut off."""
+    """Stop requests: the first ends the session in order, the second cancels what runs."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        self._wish = asyncio.Event()
+        self._requested = asyncio.Event()
         self._times = 0
 
     @property
     def asked(self) -> bool:
-        return self._wish.is_set()
+        return self._requested.is_set()
 
-    async def spares(self, task: "asyncio.Task[Any]") -> bool:
-        """Wait for a task. When we are asked to stop it has a moment to finish, and is given up then: False."""
-        stopped = asyncio.create_task(self._wish.wait())
+    async def wait_with_grace(self, task: "asyncio.Task[Any]") -> bool:
+        """Wait for a task; after a stop request it has `GRACE_S` to finish, else it is cancelled: False."""
+        stopped = asyncio.create_task(self._requested.wait())
         try:
             await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
@@ -123,7 +123,7 @@ class _Stop:
         self._loop.call_soon_threadsafe(self._end if self._times == 1 else self._cut_off)
 
     def _end(self) -> None:
-        self._wish.set()
+        self._requested.set()
         if self.session is not None:
             self.session.stop()
 
@@ -133,7 +133,7 @@ class _Stop:
 
 
 def _usual_model(opening: SessionOpening) -> str:
-    """Who answers in a session that names nobody, as an imported one."""
+    """The model for a session that names none, such as an imported one."""
     loaded = opening.context.loaded
     settings = loaded.settings
     return choose(settings.model, loaded.origins["model"].source, opening.environ, settings.base_url).model
@@ -141,7 +141,7 @@ def _usual_model(opening: SessionOpening) -> str:
 
 @asynccontextmanager
 async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
-    """Closing the session is the caller's."""
+    """The caller closes the session."""
     context = opening.context
     settings = context.loaded.settings
     config = config_for(settings, opening.environ, context.paths.models)
@@ -174,7 +174,7 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
             begun = Session.start(environment, opening.model, listener)
         # One that is nearly there when we are asked to stop still opens, so that it can end in order.
         session = asyncio.create_task(begun)
-        await stop.spares(session)
+        await stop.wait_with_grace(session)
         yield await session, listener
     finally:
         await servers.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from co_tui.events.event import dump
-from co_tui.headless.stopping import asked
+from co_tui.headless.stopping import stop_requested
 from co_tui.inert import inert, inert_json, one_line
 from co_tui.paths import Paths, path_text
 from co_tui.settings import Loaded
@@ -22,13 +22,13 @@ DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 class CommandContext(NamedTuple):
-    """What a command stands on: folders, settings, and what is kept."""
+    """What every command needs: folders, settings and the store."""
 
     paths: Paths
     loaded: Loaded
     store: "Store"
     private: bool = False
-    """Whether what is said is kept nowhere."""
+    """Whether sessions leave nothing on disk."""
 
 
 class OutputLost(Exception):
@@ -56,7 +56,7 @@ def json_line(value: Any) -> str:
 
 
 def finish() -> None:
-    """See to it that everything that was put has arrived. Raises `OutputLost`."""
+    """Flush standard output. Raises `OutputLost`."""
     with _lost_if_failing():
         sys.stdout.flush()
 
@@ -70,20 +70,20 @@ def _lost_if_failing() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """A line for the person at the keyboard. Whether it arrives changes nothing."""
+    """A line for the person at the keyboard. Failures to print it are ignored."""
     try:
-        if not asked() or _takes_more(sys.stderr):
-            print(spoken(text), end="", file=sys.stderr, flush=True)
+        if not stop_requested() or _takes_more(sys.stderr):
+            print(message_line(text), end="", file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
 
 
-def spoken(text: str) -> str:
+def message_line(text: str) -> str:
     return f"co-tui: {inert(text)}\n"
 
 
 def _takes_more(stream: TextIO) -> bool:
-    """Whether a line can be written without waiting: who asked us to stop is not kept by a reader that sleeps."""
+    """Whether a line can be written without waiting: a stop request must not wait for a blocked reader."""
     if os.name != "posix":
         return True
     return bool(select.select([], [stream.fileno()], [], 0)[1])
@@ -100,14 +100,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def discard(stream: TextIO) -> None:
-    """Let what is left in the stream go nowhere: the interpreter's last flush must neither wait nor complain."""
+    """Discard the rest of the stream: the interpreter's last flush must neither block nor fail."""
     with contextlib.suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
-def told_os_error(error: OSError) -> str:
+def os_error_sentence(error: OSError) -> str:
     """What happened to which file, in a sentence."""
     where = (
         one_line(path_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""

@@ -1,4 +1,4 @@
-"""Printing while a session runs: a reader that sleeps holds up neither the conversation nor a signal to stop."""
+"""Printing while a session runs; a blocked reader delays neither the conversation nor a stop signal."""
 
 import asyncio
 import contextlib
@@ -12,19 +12,19 @@ from typing import NamedTuple
 
 from co_tui.events import Event
 from co_tui.events.event import encode
-from co_tui.headless.output import OutputLost, json_line, spoken
+from co_tui.headless.output import OutputLost, json_line, message_line
 from co_tui.session.recorder import Listener
 
 
 class PrintedPiece(NamedTuple):
-    """Something to write: data, or words for people."""
+    """Something to print: data, or a message for people."""
 
     text: str
     data: bool = True
 
 
 Show = Callable[[Event], Sequence[PrintedPiece]]
-"""What is to be seen of an event."""
+"""What to print for an event."""
 
 
 def as_json(event: Event) -> Sequence[PrintedPiece]:
@@ -32,19 +32,19 @@ def as_json(event: Event) -> Sequence[PrintedPiece]:
     return [PrintedPiece(f"{json_line(encode(event))}\n")] if event.seq is not None else ()
 
 
-def word(text: str) -> PrintedPiece:
-    return PrintedPiece(spoken(text), data=False)
+def note(text: str) -> PrintedPiece:
+    return PrintedPiece(message_line(text), data=False)
 
 
 async def print_events(listener: Listener, show: Show, output_lost: Callable[[], None]) -> OutputLost | None:
     """Print until the session closes; returns why the output was lost, if it was. `output_lost` hears of it at once."""
-    pen = _Pen()
+    output = _OutputThread()
     lost: OutputLost | None = None
     async for event in listener:
         for piece in show(event):
             if lost is None or not piece.data:
                 try:
-                    await pen.write(piece)
+                    await output.write(piece)
                 except OSError as error:
                     if piece.data:
                         lost = OutputLost(error)
@@ -52,8 +52,8 @@ async def print_events(listener: Listener, show: Show, output_lost: Callable[[],
     return lost
 
 
-class _Pen:
-    """Writes in a thread that nobody waits for when the process ends.
+class _OutputThread:
+    """Writes in a daemon thread, which does not delay the end of the process.
 
     It writes to the file itself: the stream's own buffer has a lock, which a thread that is stuck would never return.
     """
@@ -82,7 +82,7 @@ class _Pen:
                 _write_all(file, piece.text.encode(encoding, "replace"))
             except OSError as failure:
                 error = failure
-            with contextlib.suppress(RuntimeError):  # nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(_settle, written, error)
 
 
@@ -90,7 +90,7 @@ def _write_all(file: int, text: bytes) -> None:
     while text:
         try:
             text = text[os.write(file, text) :]
-        except BlockingIOError:  # whoever gave us the file does not want to wait in it; we do
+        except BlockingIOError:  # the file is non-blocking; wait here instead
             select.select([], [file], [])
 
 

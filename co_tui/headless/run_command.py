@@ -20,7 +20,7 @@ from co_tui.events import (
 )
 from co_tui.headless.open_session import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
-from co_tui.headless.printing import PrintedPiece, as_json, word
+from co_tui.headless.printing import PrintedPiece, as_json, note
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import NOBODY_THERE, Unattended
 from co_tui.session.attachments import AttachmentRefused
@@ -109,7 +109,7 @@ class ProsePrinter:
                 pass  # the plan itself is told
             case ToolActivity() as ended:
                 yield from self._end_line()
-                yield word(self._told(ended))
+                yield note(self._told(ended))
             case ApprovalRequested(tool=tool, arguments=arguments) as asked if tool == PRESENT_PLAN:
                 yield from self._end_line()
                 yield PrintedPiece(inert(_plan(arguments)))
@@ -117,19 +117,19 @@ class ProsePrinter:
                 self._asked[asked.agent, asked.call_id] = asked
             case ApprovalDecided(approved=False) as decided:
                 yield from self._end_line()
-                yield word(self._denied(decided))
+                yield note(self._denied(decided))
             case PlanChanged(steps=steps):
                 yield from self._end_line()
-                yield word(f"plan {one_line(plan_progress(steps), GIST_CHARS)}")
+                yield note(f"plan {one_line(plan_progress(steps), GIST_CHARS)}")
             case SessionError(kind="repeated_call", what=what, agent=""):
                 yield from self._end_line()
-                yield word(f"{what} {CONTINUES}")
+                yield note(f"{what} {CONTINUES}")
             case SessionError(what=what, outcome=outcome, agent=agent):
                 yield from self._end_line()
-                yield word(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
+                yield note(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
             case CompactionComplete() as done:
                 yield from self._end_line()
-                yield word(done.outcome_sentence())
+                yield note(done.outcome_sentence())
             case StreamReset() | Message() | SessionInterrupted():
                 yield from self._end_line()
             case _:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, finish, put, say
-from co_tui.headless.stopping import reacting
+from co_tui.headless.stopping import on_stop
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -75,7 +75,7 @@ async def _until_asked_to_stop() -> None:
     def ask() -> None:
         loop.call_soon_threadsafe(stop.set)
 
-    with reacting(ask):
+    with on_stop(ask):
         await stop.wait()
     say("Stopping; every session is kept.")
 

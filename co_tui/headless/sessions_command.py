@@ -1,8 +1,14 @@
-"""`co-tui sessions`: which of the things it does is asked for."""
+"""`co-tui sessions`: list, search, pin, trash, restore and prune stored sessions."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from co_tui.headless.output import WRONG_USAGE, CommandContext, say
+from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, put_json, say, table
+from co_tui.session.clean_up import retention_policy
+from co_tui.session.event_wording import clean_up_text, cost_text
+from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash, pin, planned_clean_up, restore_from_trash
+from co_tui.store.port import Reading
+from co_tui.store.stored_values import SessionRow
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -10,21 +16,117 @@ if TYPE_CHECKING:
 
 
 def sessions_command(context: CommandContext, options: "Namespace | SimpleNamespace") -> int:
-    from co_tui.headless import prune_command
-
     if options.dry_run and not options.prune:
         say("--dry-run goes with --prune.")
         return WRONG_USAGE
     if options.prune:
-        return prune_command.prune(context, dry_run=options.dry_run, as_json=options.json)
+        return _prune(context, dry_run=options.dry_run, as_json=options.json)
     if options.restore is not None:
-        return prune_command.restore(context, options.restore)
+        return _restore(context, options.restore)
     if options.delete is not None:
-        return prune_command.delete(context, options.delete)
+        return _delete(context, options.delete)
     if options.pin is not None:
-        return prune_command.set_pinned(context, options.pin, pinned=True)
+        return _set_pinned(context, options.pin, pinned=True)
     if options.unpin is not None:
-        return prune_command.set_pinned(context, options.unpin, pinned=False)
-    from co_tui.headless.show_command import sessions
+        return _set_pinned(context, options.unpin, pinned=False)
+    return _list_sessions(
+        context, search=options.search, limit=options.limit, as_json=options.json, in_trash=options.trash
+    )
 
-    return sessions(context, search=options.search, limit=options.limit, as_json=options.json, in_trash=options.trash)
+
+def _list_sessions(context: CommandContext, *, search: str, limit: int, as_json: bool, in_trash: bool = False) -> int:
+    """List the newest sessions."""
+    with context.store.reading() as reading:
+        rows = reading.sessions(limit=limit, search=search, in_trash=in_trash)
+        if as_json:
+            for row in rows:
+                put_json({**row.as_json(), **(_match(reading, row.id, search) if search else {})})
+            return DONE
+    if rows:
+        put(table(("ID", "UPDATED", "MESSAGES", "CONTEXT", "COST", "TITLE"), map(_cells, rows)))
+    elif search:
+        say(f"No session{' in the trash' if in_trash else ''} holds {search!r}.")
+    else:
+        say("The trash is empty." if in_trash else "No sessions yet. `co-tui run -p …` starts one.")
+    return DONE
+
+
+def _match(reading: Reading, session_id: str, search: str) -> dict[str, object]:
+    """The newest message of a session that holds the words; nothing when only its title does."""
+    hits = reading.search(search, session_id=session_id, limit=1).hits
+    if not hits:
+        return {}
+    hit = hits[0]
+    snippet = {"text": hit.snippet.text, "places": hit.snippet.spans}
+    return {"match": {"seq": hit.seq, "role": hit.role, "tool": hit.tool, **snippet}}
+
+
+def _cells(row: SessionRow) -> tuple[str, ...]:
+    updated = datetime.fromisoformat(row.updated).astimezone()
+    share = f"{row.share:.0%}" if row.share is not None else "–"
+    cost = cost_text(row.known_cost, model=row.model) if row.tokens else "–"
+    return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, row.title or "(no prompt yet)"
+
+
+def _prune(context: CommandContext, *, dry_run: bool, as_json: bool) -> int:
+    """Put what was not used for `retention_days` into the trash, and delete what was there too long; or tell which."""
+    days = context.loaded.settings.retention_days
+    what = planned_clean_up(
+        context.store, retention_days=days, policy=retention_policy(context.loaded), now=datetime.now(UTC)
+    )
+    done = what if dry_run else clean_up(context.store, what)
+    _list_cleaned_up(done, as_json=as_json)
+    if not days:
+        say("retention_days is 0: no session is too old. `co-tui config retention_days 30` puts those into the trash "
+            "that were not used for 30 days.")  # fmt: skip
+    say(clean_up_text(done, days, dry_run=dry_run) or "Nothing to clean up.")
+    return DONE
+
+
+def _restore(context: CommandContext, name: str) -> int:
+    row = _named(context, name)
+    if not row.trashed:
+        say(f"Session {row.id} is not in the trash.")
+        return DONE
+    restore_from_trash(context.store, row.id)
+    return _done(row, "out of the trash")
+
+
+def _delete(context: CommandContext, name: str) -> int:
+    row = _named(context, name)
+    if row.trashed:
+        say(f"Session {row.id} is in the trash already.")
+        return DONE
+    move_to_trash(context.store, row.id)
+    return _done(row, f"in the trash; `co-tui sessions --restore {row.id}` brings it back")
+
+
+def _set_pinned(context: CommandContext, name: str, *, pinned: bool) -> int:
+    row = _named(context, name)
+    if row.pinned != pinned:
+        pin(context.store, row.id, pinned=pinned)
+    return _done(row, "pinned" if pinned else "no longer pinned")
+
+
+def _named(context: CommandContext, name: str) -> SessionRow:
+    with context.store.reading() as reading:
+        return reading.session(name)
+
+
+def _done(row: SessionRow, what: str) -> int:
+    say(f"{row.title or row.id}: {what}.")
+    return DONE
+
+
+def _list_cleaned_up(done: CleanUp, *, as_json: bool) -> None:
+    listed = [("trash", row) for row in done.trashed] + [("delete", row) for row in done.deleted]
+    if as_json:
+        for action, row in listed:
+            put_json({"action": action, **row.as_json()})
+    elif listed:
+        cells = ((action, row.id, f"{_day(row.updated)}", row.title or "(no prompt yet)") for action, row in listed)
+        put(table(("ACTION", "ID", "LAST USED", "TITLE"), cells))
+
+
+def _day(timestamp: str) -> str:
+    return f"{datetime.fromisoformat(timestamp).astimezone():%Y-%m-%d}"

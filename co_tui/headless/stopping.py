@@ -1,4 +1,4 @@
-"""Being asked to stop: Ctrl+C, a hang-up, or a signal to end, at any moment of a command's life."""
+"""Stop requests: Ctrl+C, a hang-up or a termination signal, at any moment of a command."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -8,51 +8,51 @@ from types import FrameType
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-class _Asked:
-    """How often we were asked, and who ends what runs; without anybody, `KeyboardInterrupt` does."""
+class _StopRequests:
+    """How many signals came, and what they call; without a callback they raise `KeyboardInterrupt`."""
 
-    times = 0
-    react: Callable[[], None] | None = None
-
-
-def asked() -> bool:
-    return _Asked.times > 0
+    count = 0
+    callback: Callable[[], None] | None = None
 
 
-def heed_signals() -> None:
-    """From now on all of them mean the same, and none ends the process by itself."""
+def stop_requested() -> bool:
+    return _StopRequests.count > 0
+
+
+def handle_signals() -> None:
+    """Treat all of these signals the same from now on; none ends the process by itself."""
     for number in _SIGNALS:
-        # Who started us with `nohup` wants us to outlive the terminal.
+        # `nohup` ignores SIGHUP so that the command outlives its terminal.
         if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGINT:
             signal.signal(number, _on_signal)
 
 
-def leave_signals_to_the_app() -> None:
-    """Hand them back as Python has them: the full screen has its own way to end."""
+def restore_signals() -> None:
+    """Restore Python's own handlers: the full-screen app installs its own."""
     for number in _SIGNALS:
         if signal.getsignal(number) is _on_signal:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def ignore_signals() -> None:
-    """What was to be done is done: the last milliseconds of the process are not worth a traceback."""
+    """Ignore signals once the work is done: a late one must not print a traceback."""
     for number in _SIGNALS:
         if signal.getsignal(number) is _on_signal:
             signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
-def reacting(react: Callable[[], None]) -> Iterator[None]:
-    """Let `react` end what runs. It is called in the main thread, between any two instructions."""
-    _Asked.react = react
+def on_stop(callback: Callable[[], None]) -> Iterator[None]:
+    """Call `callback` for every stop signal, in the main thread, between any two instructions."""
+    _StopRequests.callback = callback
     try:
         yield
     finally:
-        _Asked.react = None
+        _StopRequests.callback = None
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
-    _Asked.times += 1
-    if _Asked.react is None:
+    _StopRequests.count += 1
+    if _StopRequests.callback is None:
         raise KeyboardInterrupt
-    _Asked.react()
+    _StopRequests.callback()

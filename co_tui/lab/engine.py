@@ -3,8 +3,8 @@
 Decisions, summaries and rewrites are those of a session; only the summariser answers at once.
 """
 
-from collections.abc import Callable, Sequence
-from threading import Lock
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -30,8 +30,6 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.state.history_edits import cleared
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.in_memory.store import InMemoryStore
-from co_tui.store.in_memory.writer import InMemoryWriter
 from co_tui.store.timestamps import now
 
 T = TypeVar("T")
@@ -54,17 +52,30 @@ class Sent(NamedTuple):
     """How many of them the request had to wait for."""
 
 
-class _WriterFrom(InMemoryWriter):
-    """Numbers events from `seq` on without storing them."""
+class _EventLog:
+    """The events from `seq` on without storing them."""
 
     def __init__(self, seq: int) -> None:
-        super().__init__({}, Lock())
+        self.events: list[Event] = []
         self._seq = seq
 
-    def _append(self, session_id: str, facts: Sequence[Fact], ends_draft: bool = False) -> tuple[Event, ...]:
-        first, self._seq = self._seq + 1, self._seq + len(facts)
-        numbered = enumerate(facts, first)
-        return tuple(Event(session_id=session_id, seq=seq, timestamp=now(), fact=fact) for seq, fact in numbered)
+    def append(self, session_id: str, facts: Iterable[Fact], *, ends_draft: bool = False) -> Future[tuple[Event, ...]]:
+        events = tuple(
+            Event(session_id=session_id, seq=seq, timestamp=now(), fact=fact)
+            for seq, fact in enumerate(facts, self._seq + 1)
+        )
+        self._seq += len(events)
+        self.events += events
+        return _resolved(events)
+
+    def save_reply(self, session_id: str, number: int, body: str) -> Future[None]:
+        return _resolved(None)
+
+
+def _resolved(result: T) -> Future[T]:
+    done: Future[T] = Future()
+    done.set_result(result)
+    return done
 
 
 class ReplayEngine:
@@ -84,15 +95,16 @@ class ReplayEngine:
     ) -> None:
         """With `initial_state`, and its messages `parsed`, continue from there without logging the earlier messages.
         `whole_transcript` may be shared by all engines that continue from there."""
-        self._store = InMemoryStore()
-        writer = _WriterFrom(initial_state.seq) if initial_state is not None else self._store.writing()
-        self._recorder = Recorder(SESSION_ID, writer, initial_state or SessionState())
+        state = initial_state or SessionState()
+        self._log = _EventLog(state.seq)
+        self._recorder = Recorder(SESSION_ID, self._log, state)
         self._parsed = parsed or ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
         self.history = GovernedHistory(
             self._recorder,
             self._parsed,
-            governor, RequestTarget(SESSION_ID),
+            governor,
+            RequestTarget(SESSION_ID),
             run_in_thread=_at_once,
             whole_transcript=whole_transcript,
         )
@@ -127,9 +139,8 @@ class ReplayEngine:
         return self._sent(prepared)
 
     def logged(self) -> Sequence[Event]:
-        """The events a session would have logged."""
-        with self._store.reading() as reading:
-            return list(reading.events(SESSION_ID))
+        """The events since the beginning of logged."""
+        return tuple(self._log.events)
 
     async def pin(self, messages: Sequence[ModelMessage]) -> None:
         """Pin these message objects, if they are in the history."""

@@ -26,8 +26,7 @@ from co_tui.session.runtime.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
-from co_tui.store.in_memory.checkpoints import InMemoryCheckpoints, Shelf
-from co_tui.store.notes.checkpoints import Checkpoints
+from co_tui.store.notes.checkpoints import Checkpoints, InMemoryCheckpoints, Shelf
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.port import Store
 

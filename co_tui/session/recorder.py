@@ -9,7 +9,7 @@ from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.port import Writing
+from co_tui.store.port import LogWriting
 from co_tui.store.store_errors import StoreError
 from co_tui.store.timestamps import now
 
@@ -38,7 +38,7 @@ class Listener(AsyncIterator[Event]):
 class Recorder:
     """Logs facts, applies them to the state, and publishes them in log order."""
 
-    def __init__(self, session_id: str, writer: Writing, state: SessionState) -> None:
+    def __init__(self, session_id: str, writer: LogWriting, state: SessionState) -> None:
         self.session_id = session_id
         self.state = state
         self.writer = writer

@@ -12,7 +12,7 @@ if os.name == "nt":  # pragma: no cover
     import msvcrt
 
     def lock(handle: IO[str], *, wait: bool, shared: bool = False) -> None:
-        # There is no shared one here. The lock sits beyond the text, which other processes read to learn who holds it.
+        # No shared locks here. The lock is beyond the text, which other processes read to find the owner.
         handle.seek(1 << 20)
         # Types are checked for the system they are checked on, where this module has nothing.
         msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
@@ -27,7 +27,7 @@ else:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, waiting for whoever has it."""
+    """Hold an exclusive lock on `path`, waiting until it is free."""
     with open(ensure_file(path), "r+", encoding="utf-8") as handle:
         lock(handle, wait=True)
         yield

@@ -1,14 +1,14 @@
-"""What a session's log cannot begin with."""
+"""Which events cannot begin a log."""
 
 from collections.abc import Sequence
 
 from co_tui.events import BoardChanged, Fact, SessionPinned, SessionRename, SessionResume, SessionTrashed
 from co_tui.store.store_errors import SessionNotFound
 
-_OF_WHAT_IS_THERE = (SessionResume, SessionRename, SessionPinned, SessionTrashed, BoardChanged)
+_NEEDS_SESSION = (SessionResume, SessionRename, SessionPinned, SessionTrashed, BoardChanged)
 
 
-def check_beginning(session_id: str, facts: Sequence[Fact]) -> None:
-    """Raises `SessionNotFound` for a change to a session that is not there: one that was deleted stays deleted."""
-    if facts and isinstance(facts[0], _OF_WHAT_IS_THERE):
+def check_first_event(session_id: str, facts: Sequence[Fact]) -> None:
+    """Raise `SessionNotFound` for a change to a missing session: a deleted one stays deleted."""
+    if facts and isinstance(facts[0], _NEEDS_SESSION):
         raise SessionNotFound(f"There is no session {session_id} any more.")

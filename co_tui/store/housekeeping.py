@@ -1,6 +1,6 @@
-"""Pins, the trash, and what is cleaned up: changes to sessions that nobody has open.
+"""Pins, the trash, and what is cleaned up: changes to sessions that are not open.
 
-A session in the trash can be taken out of it for `TRASH_DAYS`; then it is deleted for good.
+A session in the trash can be restored for `TRASH_DAYS`; then it is deleted.
 """
 
 from contextlib import ExitStack
@@ -15,22 +15,22 @@ from co_tui.store.timestamps import written
 
 TRASH_DAYS = 30
 RETENTION = "retention"
-"""Why a session is in the trash that nobody put there."""
+"""Reason recorded for sessions that retention moved to the trash."""
 AT_ONCE = 100
-"""So many sessions are changed together, so that not every one of thousands waits for the disk."""
+"""Sessions changed per batch, so that thousands do not each wait for the disk."""
 
 
 def pin(store: Store, session_id: str, *, pinned: bool = True) -> None:
-    """Let it stand first and never be cleaned up, or no longer. Raises `SessionBusy`."""
+    """Pin or unpin a session: pinned ones are listed first and never cleaned up. Raises `SessionBusy`."""
     _log(store, session_id, SessionPinned(pinned=pinned))
 
 
-def put_into_trash(store: Store, session_id: str) -> None:
+def move_to_trash(store: Store, session_id: str) -> None:
     """Raises `SessionBusy`."""
     _log(store, session_id, SessionTrashed())
 
 
-def take_out_of_trash(store: Store, session_id: str) -> None:
+def restore_from_trash(store: Store, session_id: str) -> None:
     """Raises `SessionBusy`."""
     _log(store, session_id, SessionTrashed(trashed=False))
 
@@ -41,7 +41,7 @@ def _log(store: Store, session_id: str, fact: Fact) -> None:
 
 
 class CleanUp(NamedTuple):
-    """Which sessions are cleaned up: put into the trash, and out of it deleted for good."""
+    """Sessions to move to the trash, and trashed ones to delete."""
 
     trashed: tuple[SessionRow, ...] = ()
     deleted: tuple[SessionRow, ...] = ()
@@ -50,10 +50,10 @@ class CleanUp(NamedTuple):
         return bool(self.trashed or self.deleted)
 
 
-def due(store: Store, *, retention_days: int, policy: str = "", now: datetime) -> CleanUp:
-    """What a clean-up would do now: never anything to a session that is pinned or open.
+def planned_clean_up(store: Store, *, retention_days: int, policy: str = "", now: datetime) -> CleanUp:
+    """What a clean-up would do now; never touches a pinned or open session.
 
-    `retention_days` of 0 keeps sessions for ever; with `policy`, only sessions under it are cleaned up.
+    `retention_days` of 0 keeps sessions forever; `policy` limits the clean-up to its sessions.
     """
     claimed = store.claimed()
     with store.reading() as reading:
@@ -66,7 +66,7 @@ def due(store: Store, *, retention_days: int, policy: str = "", now: datetime) -
 
 
 def clean_up(store: Store, what: CleanUp) -> CleanUp:
-    """Do it; returns what was done. What was opened or changed meanwhile is left alone."""
+    """Carry out a plan and return what was done, skipping sessions opened or changed meanwhile."""
     trashed: list[SessionRow] = []
     for start in range(0, len(what.trashed), AT_ONCE):
         trashed += _trash(store, what.trashed[start : start + AT_ONCE])

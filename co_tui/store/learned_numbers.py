@@ -1,4 +1,4 @@
-"""A small file of numbers by name: things learnt about models, kept between sessions."""
+"""A small file of numbers by name: what was learned about models, kept between sessions."""
 
 import contextlib
 import json
@@ -9,11 +9,11 @@ from co_tui.paths import read_small_text, write_atomically
 LIMIT_BYTES = 1_000_000
 
 LARGEST = 1e15
-"""What is larger, or no number at all, was not learnt from anybody."""
+"""Larger values are treated as damage."""
 
 
 class LearnedNumbers:
-    """Read anew each time, since other processes learn, too. What cannot be read or written is done without."""
+    """Read each time, since other processes write it too; failed reads and writes are ignored."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""What can be asked of a store and written to it, whatever keeps it."""
+"""The interface of a store: reading, writing and locking sessions."""
 
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
-    from co_tui.store.stored_values import BroughtIn, FoundMessages, Health, Preview, SessionRow
+    from co_tui.store.stored_values import FoundMessages, Health, ImportOutcome, Preview, SessionRow
 
 
 class Closable(Protocol):
-    """Used in a `with` statement, or closed by who opened it. Closing twice does nothing."""
+    """Used in a `with` statement, or closed by its opener. Closing twice does nothing."""
 
     def close(self) -> None: ...
 
@@ -22,29 +22,29 @@ class Closable(Protocol):
 
 
 class Reading(Closable, Protocol):
-    """All questions about what is kept; where nothing is kept yet, the answers are empty."""
+    """All queries; empty results where nothing is stored yet."""
 
     def sessions(
         self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False
     ) -> "list[SessionRow]":
-        """The newest sessions first; with `search`, those whose title holds it or in which its words were said last.
+        """The newest sessions first; with `search`, those whose title or messages contain it.
 
-        Like every list and search here, of what is not in the trash, or else of what is.
+        Like every list and search here, either without the trash or only of it.
         """
         ...
 
     def browse(
         self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
     ) -> "list[SessionRow]":
-        """Sessions whose title or folder holds all words of a filter, whatever their letters' case and accents.
+        """Sessions whose title or folder contains all words of a filter, ignoring case and accents.
 
-        Pinned ones first, then those of this folder, then all others, each newest first; of the trash, in the order
-        in which they came there. `from_end` tells the last of them, in the same order.
+        Pinned ones first, then those of this folder, then all others, each newest first; the trash by when they were
+        trashed. `from_end` returns the last of them, in the same order.
         """
         ...
 
     def count(self, typed: str = "", *, in_trash: bool = False) -> int:
-        """How many sessions there are that the filter lets through."""
+        """The number of sessions that match the filter."""
         ...
 
     def search(
@@ -55,25 +55,24 @@ class Reading(Closable, Protocol):
         limit: int = 50,
         page: "NextPage | None" = None,
         session_id: str = "",
-        once_a_session: bool = False,
+        once_per_session: bool = False,
         in_trash: bool = False,
     ) -> "SearchPage":
-        """Messages that hold all words of what was typed (see `search_words`), also those compacted away.
+        """Messages that contain all words typed (see `search_words`), including compacted ones.
 
-        The newest first; or by relevance, of the newest thousand. The page tells where to go on. With
-        `once_a_session` only the first of each session is told, with `session_id` only those of that session,
-        wherever it is.
+        Newest first, or the newest thousand by relevance. The page says where to continue. `once_per_session` returns
+        only the first of each session, `session_id` only those of that session, in the trash or not.
         """
         ...
 
     def count_found(
         self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False
     ) -> "FoundCount":
-        """How many messages a search would tell, counted up to so many."""
+        """The number of messages a search would find, counted up to `most`."""
         ...
 
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> "Preview":
-        """How the session began and the last that was said in it, each text cut after so many characters."""
+        """The first prompt and the last `count` texts, each cut to `chars`."""
         ...
 
     def session(self, name: str) -> "SessionRow":
@@ -81,18 +80,18 @@ class Reading(Closable, Protocol):
         ...
 
     def unused_since(self, time: str) -> "list[SessionRow]":
-        """The sessions in which nothing happened since then, but for pinned ones; the longest unused first.
+        """Unpinned sessions without activity since then, the longest unused first.
 
-        One that came from elsewhere since then is none of them, however old it is.
+        Excludes sessions imported since then, however old.
         """
         ...
 
     def trashed_before(self, time: str) -> "list[SessionRow]":
-        """The sessions that are in the trash since before then, but for pinned ones."""
+        """Unpinned sessions trashed before then."""
         ...
 
     def latest(self, cwd: str) -> "SessionRow | None":
-        """The newest session of this folder, else the newest of all; never one of the trash."""
+        """The newest session of this folder, else the newest of all; never one in the trash."""
         ...
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> "Iterator[Event]":
@@ -104,12 +103,12 @@ class Reading(Closable, Protocol):
         ...
 
     def messages_with(
-        self, session_id: str, words: "Sequence[str]", *, but_of_tool: str | None = None
+        self, session_id: str, words: "Sequence[str]", *, except_tool: str | None = None
     ) -> "FoundMessages":
-        """The messages of a session that hold the most of these words, newest first; what is committed is found.
+        """The committed messages of a session that contain the most of these words, newest first.
 
-        Each of the words is in small letters, and may be several that stand together (see `words.place_of`). It has
-        to stand in one part of the message, or in the name of that part's tool. Parts of one tool can be left out.
+        Each is in lower case and may be a phrase (see `session_words.find_phrase`). It must occur in one part of the
+        message, or in its tool's name. `except_tool` skips the parts of one tool.
         """
         ...
 
@@ -118,58 +117,62 @@ class Reading(Closable, Protocol):
         ...
 
     def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
-        """The user's latest prompts of all sessions, or of a folder's, that hold a text; oldest first, each once."""
+        """The user's latest prompts that contain a text, of all sessions or a folder's; oldest first, no repeats."""
         ...
 
-    def half_reply(self, session_id: str) -> "Sequence[str]":
-        """What was saved of a reply that is not an event yet, in order."""
+    def partial_reply(self, session_id: str) -> "Sequence[str]":
+        """The saved pieces of a reply that is not an event yet, in order."""
         ...
 
     def health(self) -> "Health":
-        """A look at everything; takes longer the more there is."""
+        """A check of the whole store; slow for a large one."""
         ...
 
 
-class Writing(Protocol):
-    """All changes, in the order they are asked for. A future is resolved once its change is durable."""
+class LogWriting(Protocol):
+    """Writes to session logs. A future resolves once its change is durable."""
 
     def append(
         self, session_id: str, facts: "Iterable[Fact]", *, ends_draft: bool = False
     ) -> "Future[tuple[Event, ...]]":
-        """Log facts; with `ends_draft` the half reply they complete is dropped in the same step.
+        """Log facts; `ends_draft` drops the partial reply they complete in the same step.
 
-        Raises `SessionNotFound` when they change or go on with a session that is not there.
+        Raises `SessionNotFound` when they change or resume a session that does not exist.
         """
         ...
 
     def save_reply(self, session_id: str, number: int, body: str) -> "Future[None]":
-        """Keep some more of the reply that is being written; number 0 begins a new one."""
+        """Save the next piece of the reply that is being written; number 0 begins a new one."""
         ...
 
+
+class Writing(LogWriting, Protocol):
+    """All changes, in the order they are requested."""
+
     def recover(self, session_id: str) -> "Future[tuple[Event, ...]]":
-        """Log the reply that a crash cut short, as far as it came. The caller has claimed the session."""
+        """Log the reply that a crash cut short, as far as it came. The caller holds the session."""
         ...
 
     def fork(self, source: str, target: str, upto: int | None, fact: "SessionFork") -> "Future[tuple[Event, ...]]":
-        """Begin `target` with all that `source` holds up to a seq, under the same seqs and times, then the fork."""
+        """Copy the events of `source` up to a seq to `target`, with their seqs and times, then log the fork."""
         ...
 
-    def bring_in(self, events: "Sequence[Event]", *, keeps_age: bool = False) -> "Future[BroughtIn]":
-        """Log a whole session that happened elsewhere, under its own times.
+    def import_log(self, events: "Sequence[Event]", *, keeps_age: bool = False) -> "Future[ImportOutcome]":
+        """Log a whole session from elsewhere, with its own times.
 
-        It counts as unused from now on; one that `keeps_age`, from when something was last said in it.
-        One that is there already is left alone, but taken out of the trash. None comes in as trash.
+        It counts as used now; with `keeps_age`, when its last message was written. A known session is unchanged, but
+        restored from the trash.
         """
         ...
 
     def delete(self, session_id: str) -> "Future[None]":
-        """Remove a session from all that is kept of it here, for good."""
+        """Delete a session."""
         ...
 
     def upkeep_steps(self) -> "Iterator[Future[bool]]":
-        """Care for what is kept, for idle times: short steps, each begun when it is asked for and the last is done.
+        """Maintenance for idle times: short steps, each started when requested and the previous one is done.
 
-        They may end at any step, and what is to be written comes between them.
+        May stop after any step; pending writes run between them.
         """
         ...
 
@@ -178,7 +181,7 @@ class SessionLock(Protocol):
     """The right to write one session."""
 
     def release(self) -> None:
-        """Let others have it; once is enough."""
+        """Release the lock; repeated calls do nothing."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -192,31 +195,31 @@ class PromptDrafts(Protocol):
     def read(self, key: str) -> str: ...
 
     def write(self, key: str, text: str) -> None:
-        """Keep the text, or nothing when it is blank. What cannot be kept is done without."""
+        """Save the text, or remove it when blank; failures are ignored."""
         ...
 
 
 class Store(Closable, Protocol):
-    """Everything that is kept of sessions. Whatever cannot be used raises `StoreError` with a sentence."""
+    """All stored sessions. Failures raise `StoreError` with a sentence for people."""
 
     @property
-    def place(self) -> str:
-        """Where it is kept, for people."""
+    def location(self) -> str:
+        """Where it is stored, for people."""
         ...
 
     @property
     def prompt_drafts(self) -> PromptDrafts: ...
 
     def reading(self) -> Reading:
-        """A view to ask questions, which sees all that was written before each question. Its opener closes it."""
+        """A reader that sees everything written before each query. Its opener closes it."""
         ...
 
     def writing(self) -> Writing:
-        """The one way to write, opened when it is first asked for; closed with the store."""
+        """The only writer, opened on first use and closed with the store."""
         ...
 
     def claim(self, session_id: str) -> SessionLock:
-        """The right to write a session, which at most one has at a time. Raises `SessionBusy`."""
+        """The right to write a session, which one process at a time has. Raises `SessionBusy`."""
         ...
 
     def delete(self, session_id: str) -> None:
@@ -224,5 +227,5 @@ class Store(Closable, Protocol):
         ...
 
     def claimed(self) -> frozenset[str]:
-        """The ids of the sessions that somebody, here or elsewhere, has the right to write at this moment."""
+        """The ids of the sessions that any process holds now."""
         ...

@@ -1,4 +1,4 @@
-"""The prompt that was being written when a session was left, in files."""
+"""Unsent prompts, in files."""
 
 import contextlib
 import hashlib
@@ -13,13 +13,13 @@ LIMIT_BYTES = 64_000_000
 def new_session_draft(folder: Path) -> str:
     """The key of what is written before a session exists: one for each working directory, links resolved.
 
-    Earlier versions had one `new.txt` for all folders. It is left alone, since nobody knows where it belongs.
+    Earlier versions had one `new.txt` for all folders. It is ignored, since its folder is unknown.
     """
     return f"new-{hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]}"
 
 
 class PromptDraftFiles:
-    """One small file for each key, only while it holds something."""
+    """One small file per key while there is a draft."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -31,7 +31,7 @@ class PromptDraftFiles:
             return ""
 
     def write(self, key: str, text: str) -> None:
-        # A draft that cannot be saved is no reason to disturb the writer.
+        # A failed save must not interrupt typing.
         with contextlib.suppress(OSError, UnicodeEncodeError):
             if text.strip():
                 write_atomically(self._file(key), text)

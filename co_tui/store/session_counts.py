@@ -1,4 +1,4 @@
-"""What a session's row tells, counted from its facts."""
+"""The counters of a session's row, updated from its facts."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from co_tui.events.stored_messages import prompt_of, title_of
 
 @dataclass(slots=True)
 class SessionCounters:
-    """A session's row while facts are being counted into it."""
+    """A session's row, updated with each fact."""
 
     title: str = ""
     model: str = ""
@@ -41,15 +41,15 @@ class SessionCounters:
     updated: str = ""
     pinned: bool = False
     trashed: str = ""
-    """When it was put into the trash; empty while it is not there."""
+    """When it was trashed; empty when it is not."""
     summary_cost: float = 0.0
-    """The part of the cost that was paid beside the turns."""
+    """The part of the cost outside of turns."""
     usage: str | None = None
     """The newest measurement, as JSON."""
 
     def count(self, event: Event) -> None:
         self.last_seq = event.seq or self.last_seq
-        self._file(event)
+        self._update_listing(event)
         match fact := event.fact:
             case SessionStart() | SessionResume() | SessionFork():
                 self.model, self.policy = fact.model or self.model, fact.policy or self.policy
@@ -57,7 +57,7 @@ class SessionCounters:
                 self.branch = fact.branch or self.branch
             case SessionRename():
                 self.title = fact.title
-                self._pay_beside(fact.cost)
+                self._add_extra_cost(fact.cost)
             case Message():
                 self.messages += 1
                 self.turns = max(self.turns, fact.turn)
@@ -71,9 +71,9 @@ class SessionCounters:
                 self.usage = dump(payload_of(event))
             case CompactionComplete():
                 self.compactions += fact.success
-                self._pay_beside(fact.cost)
+                self._add_extra_cost(fact.cost)
             case BoardChanged():
-                self._pay_beside(fact.cost)
+                self._add_extra_cost(fact.cost)
             case ModelChange():
                 self.model = fact.to
             case PolicyChange():
@@ -81,12 +81,12 @@ class SessionCounters:
             case _:
                 pass
 
-    def _pay_beside(self, cost: float | None) -> None:
+    def _add_extra_cost(self, cost: float | None) -> None:
         self.cost += cost or 0.0
         self.summary_cost += cost or 0.0
 
-    def _file(self, event: Event) -> None:
-        """Where it stands among others. Only what is said and done in a session makes it newer."""
+    def _update_listing(self, event: Event) -> None:
+        """Update pin, trash and time; only activity in the session makes it newer."""
         match fact := event.fact:
             case SessionPinned():
                 self.pinned = fact.pinned
@@ -96,7 +96,7 @@ class SessionCounters:
             case SessionTrashed(trashed=True):
                 self.trashed = event.timestamp
                 return
-            case SessionTrashed() | SessionResume():  # who goes on with it wants it back
+            case SessionTrashed() | SessionResume():  # resuming restores it
                 self.trashed = ""
             case SessionFork():
                 self.pinned, self.trashed = False, ""

@@ -2,17 +2,17 @@
 
 
 class StoreError(Exception):
-    """What is kept cannot be used; the text is for people. It is left as it is."""
+    """The store cannot be used and was left unchanged; the text is for people."""
 
 
 class SessionNotFound(StoreError):
-    """No session, or no single one, answers to that name."""
+    """No session, or more than one, matches the name."""
 
 
 class SessionBusy(StoreError):
-    """Somebody else is writing this session."""
+    """Another process holds this session."""
 
     def __init__(self, sentence: str, owner: str = "") -> None:
         super().__init__(sentence)
         self.owner = owner
-        """The number of the process, where that is known."""
+        """The process id, if known."""

@@ -1,4 +1,4 @@
-"""What a store answers with."""
+"""The values that a store returns."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from co_tui.store.store_errors import SessionNotFound
 
 
 class SessionRow(NamedTuple):
-    """A session as it is listed; every figure is kept in its row, none is counted."""
+    """A session as listed; every number is stored in its row."""
 
     id: str
     title: str
@@ -31,9 +31,9 @@ class SessionRow(NamedTuple):
     cost: float
     pinned: bool = False
     trashed: str = ""
-    """When it was put into the trash; empty while it is not there."""
+    """When it was trashed; empty when it is not."""
     summary_cost: float = 0.0
-    """The part of the cost that was paid beside the turns: for summaries, the title and the board."""
+    """The part of the cost outside of turns: summaries, the title, the board."""
 
     @property
     def share(self) -> float | None:
@@ -42,15 +42,15 @@ class SessionRow(NamedTuple):
 
     @property
     def known_cost(self) -> float | None:
-        """Of turns and summaries, in US dollars; None when nobody published a price for any of it."""
+        """Of turns and summaries, in US dollars; None when no price is known."""
         return self.cost or None
 
     def as_json(self) -> dict[str, Any]:
         return {**self._asdict(), "cost": self.known_cost}
 
 
-class SaidText(NamedTuple):
-    """What somebody said, as far as a preview shows it."""
+class PreviewLine(NamedTuple):
+    """A message text as a preview shows it."""
 
     seq: int
     role: Role
@@ -58,33 +58,33 @@ class SaidText(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """How a session began, and what was said in it last."""
+    """The beginning and the end of a session."""
 
     first_prompt: str = ""
-    last: tuple[SaidText, ...] = ()
+    last: tuple[PreviewLine, ...] = ()
     """Of the user and the model, oldest first."""
 
 
 class FoundMessages(NamedTuple):
-    """The messages of a session that hold the most of some words."""
+    """The messages of a session that contain the most of some words."""
 
     words: int
-    """How many of the words each of them holds."""
+    """How many of the words each contains."""
     seqs: tuple[int, ...]
     """Newest first."""
 
 
-class BroughtIn(Enum):
-    """What came of a session from elsewhere."""
+class ImportOutcome(Enum):
+    """The outcome of importing a session."""
 
     NEW = "new"
     RESTORED = "restored"
-    """It was here already, in the trash, and is out of it now."""
+    """It was in the trash here and was restored."""
     KNOWN = "known"
 
 
 class Health(NamedTuple):
-    """What `doctor` tells of the store."""
+    """What `doctor` reports about the store."""
 
     exists: bool
     size_bytes: int = 0
@@ -95,15 +95,15 @@ class Health(NamedTuple):
     """Whether other users of this machine can read it."""
 
 
-def with_most_words(seqs_of_words: Iterable[Iterable[int]]) -> FoundMessages:
-    """From the messages that hold the first word, the second, and so on."""
+def messages_with_most_words(seqs_of_words: Iterable[Iterable[int]]) -> FoundMessages:
+    """Given the messages that contain the first word, the second, and so on."""
     held = Counter(seq for seqs in seqs_of_words for seq in set(seqs))
     most = max(held.values(), default=0)
     return FoundMessages(most, tuple(sorted((seq for seq, count in held.items() if count == most), reverse=True)))
 
 
 def only_one(rows: Sequence[SessionRow], name: str) -> SessionRow:
-    """The session that answers to a name. Raises `SessionNotFound` when it is none, or not the only one."""
+    """The session that matches a name. Raises `SessionNotFound` for none or several."""
     if not rows:
         raise SessionNotFound(f"There is no session {name!r}. `co-tui sessions` lists them.")
     if len(rows) > 1:

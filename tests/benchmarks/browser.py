@@ -36,7 +36,7 @@ def _stored(home: Path, sessions: int) -> Path:
     home.parent.mkdir(parents=True)
     launch = launch_for(home)
     writer, newest = launch.store.writing(), datetime.now(UTC)
-    done = [writer.bring_in(_session(n, newest - timedelta(hours=n), launch)) for n in range(sessions)]
+    done = [writer.import_log(_session(n, newest - timedelta(hours=n), launch)) for n in range(sessions)]
     for each in done:
         each.result()
     launch.store.close()

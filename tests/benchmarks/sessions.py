@@ -83,7 +83,7 @@ def _made(path: Path, sessions: int) -> float | None:
     with _filled_at_the_end(connection):
         say = _Speaker()
         for number in range(sessions):
-            log.bring_in(connection, _session(number, sessions, say))
+            log.import_log(connection, _session(number, sessions, say))
             if number % 100 == 0 and sys.stderr.isatty():
                 print(f"\r  {number:,} of {sessions:,} sessions made", end="", file=sys.stderr)
     connection.close()
@@ -189,7 +189,7 @@ def _searching(reader: Reader) -> Iterator[tuple[str, str]]:
         count = reader.count_found(text)
         found = f"{count.messages:,}{'+' if count.is_more else ''} messages"
         newest = _best(lambda text=text: reader.search(text))
-        once = _best(lambda text=text: reader.search(text, once_a_session=True))
+        once = _best(lambda text=text: reader.search(text, once_per_session=True))
         relevant = _best(lambda text=text: reader.search(text, by_relevance=True), 3)
         counting = _best(lambda text=text: reader.count_found(text), 3)
         others = f"one a session {once:.1f}, relevance {relevant:.0f}, count {counting:.0f}"

@@ -34,10 +34,10 @@ from co_tui.events import (
 )
 from co_tui.events.facts import BY_TYPE
 from co_tui.events.facts.base import Logged
-from co_tui.exchange.exporters import EXPORTERS, exported, form_of
+from co_tui.exchange.exporters import EXPORTERS, exported, format_of
 from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.importers import ImportedSession, load
-from co_tui.exchange.importers.default_folders import PLACES
+from co_tui.exchange.importers.default_folders import FINDERS
 from co_tui.session.state.derive import replay
 from tests.support.events import durable_facts, fact_of
 from tests.support.foreign import write_lines
@@ -311,9 +311,9 @@ def test_any_log_at_all_can_be_shown(facts: list[Fact]) -> None:
 
 
 def test_the_command_line_names_what_there_is() -> None:
-    assert set(FORMATS) == set(EXPORTERS) and set(PROGRAMS) == set(PLACES)
+    assert set(FORMATS) == set(EXPORTERS) and set(PROGRAMS) == set(FINDERS)
     names = {"a.html": "html", "a.HTM": "html", "a.jsonl": "jsonl", "a.md": "markdown", "a": "markdown"}
-    assert {name: form_of(name) for name in names} == names
+    assert {name: format_of(name) for name in names} == names
 
 
 def test_a_session_is_exported_and_comes_back_elsewhere_equal(

@@ -94,7 +94,7 @@ def test_a_folder_is_gone_through_with_progress_and_survives_what_is_no_session(
     done = here("import", str(folder))
     assert done.code == 0 and len(done.out.splitlines()) == 30
     assert "40 of 55 files" in done.err and "30 sessions imported, 25 files not imported." in done.err
-    assert done.err.count("is no session that co-tui can import") == import_command.MOST_REFUSALS_TOLD
+    assert done.err.count("is no session that co-tui can import") == import_command.MAX_REFUSALS_SHOWN
     assert "30 already here" in here("import", str(folder)).err
 
 
@@ -173,7 +173,7 @@ async def test_a_long_imported_session_resumes_compacts_and_keeps_its_pairs(home
         yield "Noted."
 
     environment = environment_for(home, ScriptedModel(script, window=2_000_000))
-    environment.store.writing().bring_in(imported.log).result()
+    environment.store.writing().import_log(imported.log).result()
     session = await Session.resume(environment, imported.session_id, "scripted")
     assert len(session.state.history) == len(imported.messages)
     assert await session.submit("What was this about?") is Outcome.DONE

@@ -147,7 +147,7 @@ def test_an_address_stays_one(tmp_path: Path) -> None:
 
 
 def test_beyond_some_size_images_of_a_session_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "MOST_IMAGES_BYTES", len(png()))
+    monkeypatch.setattr(builder, "MAX_SESSION_IMAGE_BYTES", len(png()))
     prompt, _, result = imported(tmp_path, openai(png()))
     assert len(images_in([prompt])) == 1 and result.parts[0].content == "[image/png]"  # type: ignore[union-attr]
 

@@ -25,7 +25,7 @@ def test_damaged_lines_are_skipped_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_passed_over_and_never_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign_files, "MOST_LINE_BYTES", 1_000)
+    monkeypatch.setattr(foreign_files, "MAX_LINE_BYTES", 1_000)
     file = write_lines(tmp_path / "long.jsonl", [claude_row("user", "x" * 3_000_000), claude_row("user", "short")])
     session = one(file)
     assert (session.title, session.skipped) == ("short", 1)
@@ -34,7 +34,7 @@ def test_a_line_without_end_is_passed_over_and_never_held(tmp_path: Path, monkey
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     file = tmp_path / "huge.jsonl"
     with open(file, "wb") as stream:
-        stream.truncate(foreign_files.MOST_FILE_BYTES + 1)
+        stream.truncate(foreign_files.MAX_FILE_BYTES + 1)
     with pytest.raises(ImportRefused, match="larger than 1,000,000,000 bytes"):
         load(file)
 

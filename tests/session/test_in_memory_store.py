@@ -6,7 +6,7 @@ import pytest
 
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
-from co_tui.store.in_memory.store import InMemoryStore
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.store_errors import SessionBusy
 from tests.support.environments import ScriptedModel, environment_for, says
 

@@ -180,7 +180,7 @@ async def test_killed_in_the_middle_it_is_in_the_log_as_far_as_it_came(home: Pat
 
 def _half(home: Path, session_id: str) -> list[str]:
     with store_in(home).reading() as reading:
-        return reading.half_reply(session_id)
+        return reading.partial_reply(session_id)
 
 
 async def test_while_a_question_waits_it_is_refused(home: Path) -> None:

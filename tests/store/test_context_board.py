@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui import paths
-from co_tui.store.notes.board_text import MOST_ENTRIES, Board, board_text, read_board
+from co_tui.store.notes.board_text import MAX_ENTRIES, Board, board_text, read_board
 from co_tui.store.notes.context_board import BoardFailed, ContextBoard, new_entry
 from tests.support.waiting import PATIENCE_S
 
@@ -169,7 +169,7 @@ def test_whatever_is_written_is_read_again(said: list[str], repository: str, bra
 
 def test_a_full_board_takes_no_more(tmp_path: Path) -> None:
     board = board_in(tmp_path)
-    assert len(board.change([new_entry(f"number {n}", "s") for n in range(MOST_ENTRIES + 9)]).added) == MOST_ENTRIES
+    assert len(board.change([new_entry(f"number {n}", "s") for n in range(MAX_ENTRIES + 9)]).added) == MAX_ENTRIES
     first = board.read().entries[0]
     assert [each.text for each in board.change([new_entry("room again", "s")], [first.id]).added] == ["room again"]
 
@@ -192,7 +192,7 @@ def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
 
 def _learn_and_tell(folder: Path, told: Path) -> None:
     with told.open("w") as stream:
-        for number in range(MOST_ENTRIES):
+        for number in range(MAX_ENTRIES):
             learn(board_in(folder), f"number {number}")
             stream.write(f"{number}\n")
             stream.flush()

@@ -21,12 +21,12 @@ from co_tui.events import (
 from co_tui.events.event import dump
 from co_tui.events.partial_reply import DraftPiece
 from co_tui.paths import locate
-from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Reading, Store
 from co_tui.store.prompt_drafts import new_session_draft
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import SessionBusy, SessionNotFound, StoreError
-from co_tui.store.stored_values import BroughtIn
+from co_tui.store.stored_values import ImportOutcome
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda home: SqliteStore(locate({"CO_TUI_HOME": str(home)})),
@@ -64,7 +64,7 @@ def test_nothing_is_an_empty_answer(reading: Reading) -> None:
     assert reading.latest("/x") is None and reading.prompts(9) == []
     assert list(reading.events("s")) == [] and reading.last_events("s", 5) == []
     assert reading.messages_with("s", ["heron"]).seqs == ()
-    assert reading.usage("s") is None and list(reading.half_reply("s")) == []
+    assert reading.usage("s") is None and list(reading.partial_reply("s")) == []
 
 
 def test_events_come_back_in_order_with_their_numbers(store: Store, reading: Reading) -> None:
@@ -82,8 +82,8 @@ def test_a_session_from_elsewhere_keeps_its_times_and_comes_once(store: Store, r
     told = [(1, "2020-01-02T10:00:00Z", SessionStart(cwd="/x")), (2, "2021-01-02T10:00:00Z", said("an old heron"))]
     log = [Event(session_id="s", seq=seq, timestamp=time, fact=fact) for seq, time, fact in told]
     store.writing().append("new", [said("today")]).result()
-    assert store.writing().bring_in(log).result() is BroughtIn.NEW
-    assert store.writing().bring_in([*log, log[0].but(seq=3)]).result() is BroughtIn.KNOWN
+    assert store.writing().import_log(log).result() is ImportOutcome.NEW
+    assert store.writing().import_log([*log, log[0].but(seq=3)]).result() is ImportOutcome.KNOWN
     assert list(reading.events("s")) == log
     rows = reading.sessions()
     assert [row.id for row in rows] == ["new", "s"], "it is as old as it is"
@@ -216,7 +216,7 @@ def test_health_counts_everything(store: Store, reading: Reading) -> None:
     store.writing().append("b", [SessionStart()]).result()
     health = reading.health()
     assert health.exists and (health.sessions, health.events, health.verdict) == (2, 3, "ok")
-    assert store.place and not health.open_to_others
+    assert store.location and not health.open_to_others
 
 
 # Search
@@ -253,11 +253,11 @@ def test_messages_of_a_session_with_the_most_of_some_words(store: Store, reading
     store.writing().append("a", facts).result()
     store.writing().append("b", [said("port 8080")]).result()
 
-    def found(*words: str, but_of_tool: str | None = None) -> tuple[int, tuple[int, ...]]:
-        return tuple(reading.messages_with("a", words, but_of_tool=but_of_tool))
+    def found(*words: str, except_tool: str | None = None) -> tuple[int, tuple[int, ...]]:
+        return tuple(reading.messages_with("a", words, except_tool=except_tool))
 
     assert found("port") == (1, (5, 4, 3, 2)) and found("8080", "port") == (2, (5, 4, 2))
-    assert found("port", "8080", but_of_tool="recall") == (2, (4, 2))
+    assert found("port", "8080", except_tool="recall") == (2, (4, 2))
     assert found("port 8080") == (1, (4,)) and found("read_") == (1, (4,)) and found("t is 8") == (1, (2,))
     assert found("export", "heron", "owl") == (1, (3,)) and found("rt") == found("port")
     assert found("heron") == found() == (0, ()) and tuple(reading.messages_with("zzz", ["port"])) == (0, ())
@@ -304,9 +304,9 @@ def test_a_half_reply_left_by_a_crash_is_logged_and_marked(
     writing.append("s", [SessionStart(), said("hi")]).result()
     for number, body in enumerate(rows):
         writing.save_reply("s", number, body).result()
-    assert list(reading.half_reply("s")) == rows
+    assert list(reading.partial_reply("s")) == rows
     events = writing.recover("s").result()
-    assert list(reading.half_reply("s")) == [] and writing.recover("s").result() == ()
+    assert list(reading.partial_reply("s")) == [] and writing.recover("s").result() == ()
     if kept is None:
         assert events == ()
         return
@@ -331,9 +331,9 @@ def test_a_reply_that_is_whole_leaves_no_half(store: Store, reading: Reading) ->
     writing.append("s", [SessionStart()]).result()
     writing.save_reply("s", 0, HALF).result()
     writing.append("s", [said("in between")]).result()
-    assert list(reading.half_reply("s")) == [HALF]
+    assert list(reading.partial_reply("s")) == [HALF]
     writing.append("s", [told("half a thought")], ends_draft=True).result()
-    assert list(reading.half_reply("s")) == [] and writing.recover("s").result() == ()
+    assert list(reading.partial_reply("s")) == [] and writing.recover("s").result() == ()
 
 
 # Forks, deletion, locks, drafts
@@ -364,7 +364,7 @@ def test_deleting_leaves_nothing(store: Store, reading: Reading) -> None:
     writing.save_reply("s", 0, "half a thought").result()
     writing.delete("s").result()
     assert [row.id for row in reading.sessions(search="plan")] == ["t"] and reading.sessions(search="secret") == []
-    assert list(reading.events("s")) == [] and list(reading.half_reply("s")) == []
+    assert list(reading.events("s")) == [] and list(reading.partial_reply("s")) == []
     assert reading.prompts(9) == ["other plan"]
     with pytest.raises(SessionNotFound):
         writing.delete("s").result()

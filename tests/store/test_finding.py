@@ -20,10 +20,10 @@ from co_tui.events import (
     SessionStart,
     SessionTrashed,
 )
-from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Reading, Store
 from co_tui.store.search.message_search import Hit
-from co_tui.store.stored_values import BroughtIn, Preview, SaidText
+from co_tui.store.sqlite.in_memory import InMemoryStore
+from co_tui.store.stored_values import ImportOutcome, Preview, PreviewLine
 from tests.store.test_contract import STORES, said, told
 from tests.support.stores import store_in
 
@@ -130,13 +130,13 @@ def test_a_fork_is_neither_pinned_nor_in_the_trash(store: Store, log: Log, readi
 
 def test_what_is_imported_again_comes_out_of_the_trash(store: Store, log: Log, reading: Reading) -> None:
     events = from_elsewhere("s", 2020, SessionStart(), said("old"))
-    assert store.writing().bring_in(events).result() is BroughtIn.NEW
+    assert store.writing().import_log(events).result() is ImportOutcome.NEW
     log("s", SessionTrashed())
-    assert store.writing().bring_in(events).result() is BroughtIn.RESTORED
+    assert store.writing().import_log(events).result() is ImportOutcome.RESTORED
     assert ids(reading.sessions()) == ["s"] and len(list(reading.events("s"))) == 4
-    assert store.writing().bring_in(events).result() is BroughtIn.KNOWN
+    assert store.writing().import_log(events).result() is ImportOutcome.KNOWN
     trash = from_elsewhere("t", 2021, said("old, too"), SessionTrashed())
-    assert store.writing().bring_in(trash).result() is BroughtIn.NEW and reading.session("t").trashed == ""
+    assert store.writing().import_log(trash).result() is ImportOutcome.NEW and reading.session("t").trashed == ""
 
 
 def test_what_is_open_somewhere_is_known(store: Store) -> None:
@@ -150,7 +150,7 @@ def test_a_preview_tells_how_it_began_and_the_last_that_was_said(log: Log, readi
     log("s", SessionStart(), said("first " * 9), told("thought", "thinking"), told("an answer"))
     log("s", told("{}", "tool-call", tool_name="look", args="{}"), said("then?", 2), told("the end"))
     assert reading.preview("s", count=2, chars=8) == Preview(
-        "first fi", (SaidText(6, "user", "then?"), SaidText(7, "assistant", "the end"))
+        "first fi", (PreviewLine(6, "user", "then?"), PreviewLine(7, "assistant", "the end"))
     )
     assert len(reading.preview("s").last) == 4 and reading.preview("zzz") == Preview()
 
@@ -164,7 +164,7 @@ def test_every_message_is_found_newest_first_with_what_to_mark(store: Store, log
     )
     log("b", told("a herons' nest", "tool-return", tool_name="look"), told("Heron thoughts", "thinking"))
     log("b", told("", "tool-call", tool_name="read_heron", args={"path": "src/heron.py"}))
-    store.writing().bring_in(from_elsewhere("old", 2020, said("an imported heron"))).result()
+    store.writing().import_log(from_elsewhere("old", 2020, said("an imported heron"))).result()
     hits = reading.search("HERON").hits
     assert [(hit.session.id, hit.seq, hit.role, hit.tool) for hit in hits] == [
         ("b", 3, "tool_call", "read_heron"),
@@ -182,7 +182,7 @@ def test_every_message_is_found_newest_first_with_what_to_mark(store: Store, log
 
 
 def marked(hit: Hit) -> list[str]:
-    return [hit.snippet.text[start:end] for start, end in hit.snippet.places]
+    return [hit.snippet.text[start:end] for start, end in hit.snippet.spans]
 
 
 def test_pages_of_a_search_tell_each_hit_once(log: Log, reading: Reading) -> None:
@@ -198,9 +198,10 @@ def test_pages_of_a_search_tell_each_hit_once(log: Log, reading: Reading) -> Non
                 return texts
             page = reading.search("egret", limit=2, page=page.next, **how)
 
-    assert paged() == ["6", "5", "4", "3", "2", "1", "0"] and paged(once_a_session=True) == ["6", "5", "4"]
+    assert paged() == ["6", "5", "4", "3", "2", "1", "0"] and paged(once_per_session=True) == ["6", "5", "4"]
     assert (
-        sorted(paged(by_relevance=True)) == list("0123456") and len(paged(by_relevance=True, once_a_session=True)) == 3
+        sorted(paged(by_relevance=True)) == list("0123456")
+        and len(paged(by_relevance=True, once_per_session=True)) == 3
     )
 
 
@@ -209,7 +210,7 @@ def test_several_may_search_at_a_time(log: Log, reading: Reading) -> None:
         log(f"s{n}", *(said(f"egret {k} " + "word " * 200) for k in range(10)))
 
     def search(typed: str) -> int:
-        return len(reading.search(typed, once_a_session=True).hits) + reading.count_found(typed).messages
+        return len(reading.search(typed, once_per_session=True).hits) + reading.count_found(typed).messages
 
     with ThreadPoolExecutor(4) as threads:
         assert set(threads.map(search, ["egret", "word egret"] * 10)) == {330}

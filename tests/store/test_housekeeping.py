@@ -18,10 +18,10 @@ from co_tui.events import (
     SessionTrashed,
 )
 from co_tui.paths import locate
-from co_tui.store.housekeeping import CleanUp, clean_up, due, pin, put_into_trash, take_out_of_trash
+from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash, pin, planned_clean_up, restore_from_trash
 from co_tui.store.port import Store
 from co_tui.store.store_errors import SessionBusy, SessionNotFound, StoreError
-from co_tui.store.stored_values import BroughtIn
+from co_tui.store.stored_values import ImportOutcome
 from co_tui.store.timestamps import written
 from tests.store.test_contract import STORES, said
 from tests.support.stores import keep_since_then, store_in
@@ -56,44 +56,44 @@ def test_what_was_not_used_for_long_goes_into_the_trash_but_for_what_is_pinned_o
         add(store, name, days_ago)
     add(store, "pinned", 99, "", SessionPinned())
     with store.claim("open"):
-        assert due(store, retention_days=0, now=NOW) == CleanUp()
-        what = due(store, retention_days=30, now=NOW)
+        assert planned_clean_up(store, retention_days=0, now=NOW) == CleanUp()
+        what = planned_clean_up(store, retention_days=30, now=NOW)
         assert ids(what) == (["older", "old"], []) and listed(store, in_trash=True) == []
         assert ids(clean_up(store, what)) == (["older", "old"], [])
     assert listed(store) == ["new", "open", "pinned"] and listed(store, in_trash=True) == ["old", "older"]
     with store.reading() as reading:
         assert [event.fact for event in reading.events("old")][-1] == SessionTrashed(reason="retention")
         assert reading.session("old").updated == written(NOW - timedelta(days=31))
-    take_out_of_trash(store, "old")
-    assert ids(due(store, retention_days=30, now=NOW)) == (["open"], []), "what was wanted back is not old"
+    restore_from_trash(store, "old")
+    assert ids(planned_clean_up(store, retention_days=30, now=NOW)) == (["open"], []), "what was wanted back is not old"
 
 
 def test_an_old_session_that_just_came_from_elsewhere_is_not_long_unused(store: Store) -> None:
     long_ago = written(datetime.now(UTC) - timedelta(days=400))
     log = [Event(session_id="s", seq=1, timestamp=long_ago, fact=SessionStart())]
-    assert store.writing().bring_in(log).result() is BroughtIn.NEW
+    assert store.writing().import_log(log).result() is ImportOutcome.NEW
     for days, expected in ((0, []), (29, []), (31, ["s"])):
         later = datetime.now(UTC) + timedelta(days=days)
-        assert ids(due(store, retention_days=30, now=later)) == (expected, [])
+        assert ids(planned_clean_up(store, retention_days=30, now=later)) == (expected, [])
 
 
 def test_a_policys_own_retention_is_for_its_own_sessions(store: Store) -> None:
     add(store, "mine", 99, "cowagent")
     add(store, "other", 99, "balanced")
-    assert ids(due(store, retention_days=30, policy="cowagent", now=NOW)) == (["mine"], [])
+    assert ids(planned_clean_up(store, retention_days=30, policy="cowagent", now=NOW)) == (["mine"], [])
 
 
 def test_after_thirty_days_in_the_trash_a_session_is_gone_for_good(store: Store) -> None:
     for name in ("a", "b", "c"):
         add(store, name, 0)
-        put_into_trash(store, name)
+        move_to_trash(store, name)
         store.prompt_drafts.write(name, f"draft of {name}")
     pin(store, "b")
     now = datetime.now(UTC)
-    assert due(store, retention_days=0, now=now + timedelta(days=29)) == CleanUp()
-    what = due(store, retention_days=0, now=now + timedelta(days=31))
+    assert planned_clean_up(store, retention_days=0, now=now + timedelta(days=29)) == CleanUp()
+    what = planned_clean_up(store, retention_days=0, now=now + timedelta(days=31))
     assert ids(what) == ([], ["a", "c"])
-    take_out_of_trash(store, "c")
+    restore_from_trash(store, "c")
     assert ids(clean_up(store, what)) == ([], ["a"]), "what was taken out meanwhile stays"
     assert listed(store) == ["c"] and listed(store, in_trash=True) == ["b"]
     assert (store.prompt_drafts.read("a"), store.prompt_drafts.read("c")) == ("", "draft of c")
@@ -104,7 +104,7 @@ def test_after_thirty_days_in_the_trash_a_session_is_gone_for_good(store: Store)
 def test_thousands_are_cleaned_up_and_those_opened_meanwhile_are_not(store: Store) -> None:
     for n in range(250):
         add(store, f"s{n:03}", 99 + n)
-    what = due(store, retention_days=30, now=NOW)
+    what = planned_clean_up(store, retention_days=30, now=NOW)
     store.writing().append("s007", [said("used again")]).result()
     with store.claim("s100"):
         done = clean_up(store, what)
@@ -114,7 +114,7 @@ def test_thousands_are_cleaned_up_and_those_opened_meanwhile_are_not(store: Stor
 def test_what_somebody_has_open_is_left_to_them(store: Store) -> None:
     add(store, "s", 1)
     with store.claim("s"):
-        for change in (put_into_trash, take_out_of_trash, pin):
+        for change in (move_to_trash, restore_from_trash, pin):
             with pytest.raises(SessionBusy):
                 change(store, "s")
 

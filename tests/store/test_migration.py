@@ -70,11 +70,11 @@ def assert_told_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has much to wait for hears of it first; a small one is done in passing."""
     words: list[str] = []
     with store_in(home) as store:
-        store.bring_up_to_date(words.append)
+        store.migrate(words.append)
         assert words == []
-        monkeypatch.setattr(sqlite_store, "WORTH_TELLING_BYTES", 1000)
-        store.bring_up_to_date(words.append)
-        store.bring_up_to_date(words.append)
+        monkeypatch.setattr(sqlite_store, "SLOW_MIGRATION_BYTES", 1000)
+        store.migrate(words.append)
+        store.migrate(words.append)
     assert len(words) == 1 and "once" in words[0]
 
 

@@ -98,7 +98,7 @@ def test_one_of_two_processes_is_killed_again_and_again_and_nothing_acknowledged
             assert row.messages == sum(isinstance(event.fact, Message) for event in events)
             newest = reader.search(f"prompt {turn}", session_id=name).hits
             assert any(f"prompt {turn} " in hit.snippet.text for hit in newest), "what is on disk is found"
-            assert list(reader.half_reply(name)) == []
+            assert list(reader.partial_reply(name)) == []
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         for index in ("message_grams", "message_short_words"):

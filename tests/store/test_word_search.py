@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from co_tui.events import Fact, Message, SessionStart
-from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Store
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.migrations import steps
 from co_tui.store.stored_values import FoundMessages
 from tests.support.stores import store_in
@@ -89,7 +89,7 @@ def test_a_database_of_the_first_schema_is_completed(home: Path) -> None:
     with store_in(home) as store:
         store.writing().append("new", [SessionStart(), parts("a heron")]).result()
         with store.reading() as reading:
-            asked = {word: reading.messages_with("old", [word], but_of_tool="recall").seqs for word in WANTED}
+            asked = {word: reading.messages_with("old", [word], except_tool="recall").seqs for word in WANTED}
             assert asked == WANTED
             assert reading.prompts(9) == ["The first prompt", "The second prompt", "a heron"]
             assert [row.id for row in reading.sessions(search="heron")] == ["new", "old"]

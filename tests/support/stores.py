@@ -32,4 +32,4 @@ def replayed(home: Path, session_id: str) -> SessionState:
 
 def keep_since_then(store: Store, log: list[Event]) -> None:
     """A session that has been here since it was used last."""
-    store.writing().bring_in(log, keeps_age=True).result()
+    store.writing().import_log(log, keeps_age=True).result()

@@ -7,11 +7,18 @@ has to come back as it was.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from co_tui.events import Event
+from co_tui.events import Event, event_json
 from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.exporters.html_page import as_page
-from co_tui.exchange.exporters.jsonl import as_jsonl
 from co_tui.exchange.exporters.markdown import as_markdown
+from co_tui.inert import inert_json
+
+
+def as_jsonl(events: Iterable[Event]) -> Iterator[str]:
+    """The log itself, one event per line; `co-tui import` restores an equal session from it."""
+    for event in events:
+        yield f"{inert_json(event_json(event))}\n"
+
 
 EXPORTERS: Final[Mapping[str, Callable[[Iterable[Event]], Iterator[str]]]] = {
     "markdown": as_markdown,
@@ -26,7 +33,7 @@ def exported(events: Iterable[Event], form: str, keys: Iterable[str] = ()) -> It
     return EXPORTERS[form](without_keys(events, keys, and_lookalikes=form != "jsonl"))
 
 
-def form_of(name: str) -> str:
+def format_of(name: str) -> str:
     """The format that a file's name asks for; Markdown when it does not say."""
     endings = {suffix: form for form, suffix in SUFFIXES.items()} | {".htm": "html", ".json": "jsonl"}
     return next((form for ending, form in endings.items() if name.lower().endswith(ending)), "markdown")

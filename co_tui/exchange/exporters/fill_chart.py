@@ -1,4 +1,4 @@
-"""A picture of how the context filled: one point a request, with a mark where it was made smaller."""
+"""A picture of how the context filled: one point a request, with a marker at each compaction."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,7 +8,7 @@ from co_tui.events import UsageInfo
 
 WIDTH: Final = 800
 HEIGHT: Final = 200
-MOST_POINTS: Final = 400
+MAX_POINTS: Final = 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 12, 24
 
 
@@ -52,9 +52,9 @@ class _Scale(NamedTuple):
 
 def _shown(tokens: list[int]) -> list[int]:
     """Which points are drawn: all, or of many the fullest of each stretch, and the last."""
-    if len(tokens) <= MOST_POINTS:
+    if len(tokens) <= MAX_POINTS:
         return list(range(len(tokens)))
-    step = -(-len(tokens) // MOST_POINTS)
+    step = -(-len(tokens) // MAX_POINTS)
     fullest = (
         max(range(start, min(start + step, len(tokens))), key=lambda number: tokens[number])
         for start in range(0, len(tokens), step)

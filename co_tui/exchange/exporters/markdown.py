@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from co_tui.events import Event
 from co_tui.exchange.exporters.happenings import Happening
-from co_tui.exchange.exporters.local_times import clock, day_and_time
-from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, story_of
+from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, clock, day_and_time, story_of
 from co_tui.inert import inert, one_line
 
 _FENCE = re.compile(r"`{3,}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from co_tui.events import Event, Json, Message, SessionFork, SessionRename, SessionResume, SessionStart, UsageInfo
@@ -35,7 +36,7 @@ class Speech:
 
 @dataclass(slots=True)
 class ToolUse:
-    """A call; its result is None while nobody has answered it."""
+    """A call; its result is None until it is answered."""
 
     tool: str
     arguments: str
@@ -66,31 +67,31 @@ class Story:
     measured: list[UsageInfo] = field(default_factory=list)
     """How full the context of the main agent was, in order."""
     compacted_after: list[int] = field(default_factory=list)
-    """After how many measurements it was made smaller."""
+    """The number of measurements before each compaction."""
 
 
 def story_of(events: Iterable[Event]) -> Story:
-    return _Teller().told(events)
+    return _StoryBuilder().build(events)
 
 
-class _Teller:
+class _StoryBuilder:
     def __init__(self) -> None:
         self._story = Story()
         self._open: dict[tuple[str, str], list[ToolUse]] = {}
 
-    def told(self, events: Iterable[Event]) -> Story:
+    def build(self, events: Iterable[Event]) -> Story:
         story = self._story
         for event in events:
             story.session_id = event.session_id
             story.began = story.began or event.timestamp
             story.ended = event.timestamp
-            self._tell(event)
+            self._add_event(event)
         return story
 
-    def _tell(self, event: Event) -> None:
+    def _add_event(self, event: Event) -> None:
         story, fact = self._story, event.fact
         if isinstance(fact, Message):
-            self._say(event, fact)
+            self._add_message(event, fact)
             return
         if isinstance(fact, UsageInfo):
             if not fact.agent:
@@ -107,7 +108,7 @@ class _Teller:
                 story.compactions += 1
                 story.compacted_after.append(len(story.measured))
 
-    def _say(self, event: Event, fact: Message) -> None:
+    def _add_message(self, event: Event, fact: Message) -> None:
         story, message = self._story, fact.message
         story.messages += 1
         if not story.title and not fact.agent:
@@ -116,13 +117,13 @@ class _Teller:
         story.model = story.model or (model if isinstance(model, str) else "")
         for role, text, part in pieces(message):
             if role == "tool_call":
-                self._call(event, fact, text, part)
+                self._add_call(event, fact, text, part)
             elif role == "tool_result":
-                self._return(event, fact, text, part)
+                self._add_result(event, fact, text, part)
             elif text.strip():
-                self._speak(event, fact, role, text, part)
+                self._add_speech(event, fact, role, text, part)
 
-    def _speak(self, event: Event, fact: Message, role: Role, text: str, part: Any) -> None:
+    def _add_speech(self, event: Event, fact: Message, role: Role, text: str, part: Any) -> None:
         named = command_in(fact.message) if role == "command" else attached_name(part) if role == "attached" else ""
         speaker = f"{SPEAKERS[role]} {named}".strip()
         images = _attached(fact.message, part) if role == "attached" else images_in(part)
@@ -130,12 +131,12 @@ class _Teller:
             Speech(role, speaker, text, event.timestamp, event.seq or 0, fact.agent, fact.interrupted, images)
         )
 
-    def _call(self, event: Event, fact: Message, arguments: str, part: Any) -> None:
+    def _add_call(self, event: Event, fact: Message, arguments: str, part: Any) -> None:
         use = ToolUse(str(part.get("tool_name") or "tool"), arguments, event.timestamp, event.seq or 0, fact.agent)
         self._story.entries.append(use)
         self._open.setdefault((fact.agent, str(part.get("tool_call_id"))), []).append(use)
 
-    def _return(self, event: Event, fact: Message, text: str, part: Any) -> None:
+    def _add_result(self, event: Event, fact: Message, text: str, part: Any) -> None:
         """Ids are reused: the result belongs to the latest call of its id that is still open."""
         failed = part.get("part_kind") == "retry-prompt" or part.get("outcome", "success") != "success"
         waiting = self._open.get((fact.agent, str(part.get("tool_call_id"))))
@@ -151,3 +152,19 @@ class _Teller:
 def _attached(message: Json, file: Json) -> tuple[StoredImage, ...]:
     image = attached_image(message, file)
     return (image,) if image is not None else ()
+
+
+def clock(timestamp: str) -> str:
+    """The local time of day."""
+    return _local(timestamp, "%H:%M")
+
+
+def day_and_time(timestamp: str) -> str:
+    return _local(timestamp, "%Y-%m-%d %H:%M")
+
+
+def _local(timestamp: str, time_format: str) -> str:
+    try:
+        return datetime.fromisoformat(timestamp).astimezone().strftime(time_format)
+    except (ValueError, OverflowError):
+        return ""

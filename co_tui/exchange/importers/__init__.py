@@ -1,6 +1,6 @@
-"""Sessions that other programs wrote. `load` tells the program by what the file holds.
+"""Sessions that other programs wrote. `load` recognises the program by the content.
 
-Each program has a module with `recognises` and `load`; what they share is in `builder`, `reading` and `blocks`.
+Each program has a module with `recognises` and `load`; they share `builder`, `foreign_files` and `foreign_values`.
 """
 
 from pathlib import Path
@@ -61,7 +61,7 @@ def _from_database(path: Path) -> list[ImportedSession]:
     with Database(path) as database:
         for importer in _DATABASES:
             if importer.recognises(database):
-                return _something(list(importer.load(database)), path, importer)
+                return _not_empty(list(importer.load(database)), path, importer)
     raise unknown(path, "it is a database, but neither of llm nor of opencode")
 
 
@@ -73,18 +73,18 @@ def _from_document(document: Document) -> list[ImportedSession]:
         raise unknown(document.path, f"it looks like a session of {other}")
     for importer in _DOCUMENTS:
         if importer.recognises(document):
-            return _something(importer.load(document), document.path, importer)
+            return _not_empty(importer.load(document), document.path, importer)
     raise unknown(document.path, "it is JSON, but not of a form that is known")
 
 
-def _something(sessions: list[ImportedSession], path: Path, importer: Any) -> list[ImportedSession]:
+def _not_empty(sessions: list[ImportedSession], path: Path, importer: Any) -> list[ImportedSession]:
     if not sessions:
         raise ImportRefused(f"{path} is a session of {_NAMES[importer]} in which nothing was said.")
     return sessions
 
 
 def _other_program(records: list[Record]) -> str:
-    """Programs whose sessions are known by sight and not read."""
+    """The name of a program whose sessions are recognised but not supported."""
     first = records[0]
     if first.get("type") == "session.start" and isinstance(first.get("data"), dict):
         return "Copilot CLI"

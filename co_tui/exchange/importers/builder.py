@@ -23,7 +23,7 @@ from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
 
 NO_USAGE = RequestUsage()
-MOST_IMAGES_BYTES = 200_000_000
+MAX_SESSION_IMAGE_BYTES = 200_000_000
 """Of a session; what is beyond is told of."""
 
 
@@ -65,7 +65,7 @@ class SessionBuilder:
         self._source = source
         self._time = fallback_time
         self._items: list[_Reply | Item] = []
-        self._places: dict[str, int] = {}
+        self._starts: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._open: dict[str, list[_Call]] = {}
         self._ids: dict[str, int] = {}
@@ -82,19 +82,19 @@ class SessionBuilder:
     def empty(self) -> bool:
         return not self._items
 
-    def mark(self, place: str) -> None:
+    def mark(self, entry_id: str) -> None:
         """Remember what comes next under the program's own id for it."""
-        if place:
-            self._places.setdefault(place, len(self._items))
+        if entry_id:
+            self._starts.setdefault(entry_id, len(self._items))
 
-    def end(self, place: str) -> None:
+    def end(self, entry_id: str) -> None:
         """Remember what has been said by the end of the program's own id for it."""
-        if place:
-            self._ends[place] = len(self._items)
+        if entry_id:
+            self._ends[entry_id] = len(self._items)
 
-    def follow(self, place: str, time: datetime | None) -> None:
+    def follow(self, entry_id: str, time: datetime | None) -> None:
         """What comes next was said after that place; what was said since then no longer counts."""
-        said = self._ends.get(place)
+        said = self._ends.get(entry_id)
         if said is not None and said < len(self._items):
             self._reply = None
             self._add(WentBack(self._at(time), said))
@@ -194,20 +194,20 @@ class SessionBuilder:
 
         Without a summary or a `replacement` it is only told that it happened.
         """
-        place = self._places.get(kept_from) if kept_from else None
-        self._add(Compacted(summary, self._at(time), trigger, pre_tokens, place, tuple(replacement)))
+        first = self._starts.get(kept_from) if kept_from else None
+        self._add(Compacted(summary, self._at(time), trigger, pre_tokens, first, tuple(replacement)))
 
-    def built(self, session_id: str) -> ImportedSession:
+    def build(self, session_id: str) -> ImportedSession:
         title = title_of(self.title) or title_of(self._first_prompt)
-        told = self._flat()
+        items = self._flat()
         return ImportedSession(
             source=self._source,
             session_id=session_id,
             title=title,
-            messages=[message for item in told for message in item.said],
+            messages=[message for item in items for message in item.said],
             log=log_of(
                 session_id,
-                told,
+                items,
                 title=title,
                 place={"cwd": self.cwd, "branch": self.branch, "repository": self.repository},
                 window_tokens=self.window_tokens,
@@ -221,7 +221,7 @@ class SessionBuilder:
         if not images:
             return text
         self._images_bytes += sum(len(image.data) for image in images)
-        if self._images_bytes > MOST_IMAGES_BYTES:
+        if self._images_bytes > MAX_SESSION_IMAGE_BYTES:
             return "\n".join(filter(None, (text, file_label([image.media_type for image in images]))))
         return [*([text] if text.strip() else []), *images]
 

@@ -1,4 +1,4 @@
-"""Sessions of Claude Code: one row a line, each a message, a part of one, or a note beside the conversation.
+"""Sessions of Claude Code: one row a line, each a message, a part of one, or a note about the conversation.
 
 Also its web export, which is one object with the same rows as `loglines`.
 """
@@ -11,24 +11,24 @@ from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, Tool
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import (
+from co_tui.exchange.importers.foreign_files import Document, Record
+from co_tui.exchange.importers.foreign_values import (
     blocks_of,
     count,
+    prompt_content,
+    read_time,
     readable,
-    returned_in,
-    said_in,
+    result_content,
     text,
     text_of_blocks,
 )
-from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 
 NAME: Final = "claude-code"
 _SYNTHETIC: Final = "<synthetic>"
 """In place of a model's name, for what the program itself said."""
 _TITLES: Final = (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary"))
-"""Where titles stand, the strongest first."""
+"""Where titles are, the strongest first."""
 
 
 def recognises(document: Document) -> bool:
@@ -59,7 +59,7 @@ def load(document: Document) -> list[ImportedSession]:
         _place(builder, row)
     _compact(builder, compaction, "")
     builder.title = _title(rows)
-    return [] if builder.empty else [builder.built(stable_id(NAME, *_identity(rows, document, only_agents)))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, *_identity(rows, document, only_agents)))]
 
 
 def _rows(document: Document) -> list[Record]:
@@ -116,7 +116,7 @@ def _say(builder: SessionBuilder, row: Record) -> None:
     results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
     if results:
         builder.results(results, time)
-    said = said_in([block for block in blocks if block.get("type") != "tool_result"])
+    said = prompt_content([block for block in blocks if block.get("type") != "tool_result"])
     if not row.get("isMeta"):  # what the program told the model in the user's name
         if not results:
             builder.follow(text(row.get("parentUuid")), time)
@@ -124,7 +124,7 @@ def _say(builder: SessionBuilder, row: Record) -> None:
 
 
 def _result(block: Record) -> Result:
-    told = returned_in(block.get("content"))
+    told = result_content(block.get("content"))
     failed = block.get("is_error") is True
     return Result(text(block.get("tool_use_id")), told.text, failed=failed, images=told.images)
 

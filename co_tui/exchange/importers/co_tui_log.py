@@ -24,13 +24,12 @@ from co_tui.events import (
 )
 from co_tui.events.event import decode
 from co_tui.events.stored_messages import prompt_of, title_of
-from co_tui.exchange.importers.content_blocks import readable
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import read_time, readable
 from co_tui.exchange.importers.imported import ImportedSession, stable_id, written
 
 NAME: Final = "co-tui"
-MOST_LOST: Final = 10_000
+MAX_MISSING_EVENTS: Final = 10_000
 """So many events may be missing; a number beyond that is no place in the log."""
 _KEYS: Final = frozenset({"session_id", "seq", "type", "timestamp", "version", "payload"})
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
@@ -77,7 +76,7 @@ def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
         except ValueError:
             continue
         seq = event.seq
-        if isinstance(seq, int) and last < seq <= last + 1 + MOST_LOST - lost and is_durable(event.fact):
+        if isinstance(seq, int) and last < seq <= last + 1 + MAX_MISSING_EVENTS - lost and is_durable(event.fact):
             lost += seq - last - 1
             last = seq
             time = event.timestamp if read_time(event.timestamp) else otherwise

@@ -23,18 +23,18 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.image_blocks import image_of
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import (
+from co_tui.exchange.importers.foreign_files import Document, Record
+from co_tui.exchange.importers.foreign_values import (
     blocks_of,
     count,
     objects,
+    prompt_content,
+    read_time,
     readable,
-    returned_in,
-    said_in,
+    result_content,
     text,
     text_of_blocks,
 )
-from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 
 NAME: Final = "codex"
@@ -71,7 +71,7 @@ def load(document: Document) -> list[ImportedSession]:
         reader.read(row)
     reader.end_reply()
     identity = reader.session_id or readable(document.records)
-    return [] if builder.empty else [builder.built(stable_id(NAME, identity))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
 def _items(rows: list[Record]) -> Iterator[tuple[Record, Record]]:
@@ -155,7 +155,7 @@ class _Reader:
         kind, role = item.get("type"), item.get("role")
         if kind == "message" and role == "user":
             self.end_reply()
-            said = said_in(item.get("content"))
+            said = prompt_content(item.get("content"))
             by_program = said.text.lstrip().startswith(_BY_PROGRAM)
             self._builder.prompt(said.text, read_time(time), images=said.images, by_program=by_program)
         elif kind in _OUTPUTS:
@@ -222,7 +222,7 @@ def _result(item: Record) -> Result:
     failed = isinstance(output, dict) and output.get("success") is False
     if isinstance(output, dict) and isinstance(output.get("content"), str):
         output = output["content"]
-    told = returned_in(output)
+    told = result_content(output)
     return Result(text(item.get("call_id")), told.text, text(item.get("name")), failed, told.images)
 
 

@@ -1,4 +1,4 @@
-"""SQLite databases of other programs, read as they lie."""
+"""Read-only access to SQLite databases of other programs."""
 
 import contextlib
 import sqlite3
@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from co_tui.exchange.importers.imported import ImportRefused
 
-MOST_VALUE_BYTES: Final = 64_000_000
+MAX_VALUE_BYTES: Final = 64_000_000
 BUSY_TIMEOUT_S: Final = 5.0
 
 Row = dict[str, Any]
@@ -17,13 +17,13 @@ Row = dict[str, Any]
 
 
 class Database:
-    """A read-only look; nothing is written beside it when nobody else has it open."""
+    """A read-only view; writes no files next to it unless another process has it open."""
 
     def __init__(self, path: Path) -> None:
         """Raises `ImportRefused`."""
         self._path = path
         self.modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        # Where somebody has left changes in a log beside it, they belong to it.
+        # Changes in a write-ahead log next to it belong to it.
         log = path.with_name(f"{path.name}-wal")
         mode = "ro" if log.exists() and log.stat().st_size else "ro&immutable=1"
         try:
@@ -35,12 +35,12 @@ class Database:
         self._connection.row_factory = sqlite3.Row
         self._connection.text_factory = lambda text: text.decode(errors="replace")
         with contextlib.suppress(sqlite3.Error):
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
         self._connection.execute("PRAGMA trusted_schema=OFF")
         self._columns: dict[str, frozenset[str]] = {}
 
     def columns(self, table: str) -> frozenset[str]:
-        """Of a table; none when there is no such table. Views are not looked at: they are programs."""
+        """Of a table; none when there is no such table. Views are ignored: they run code."""
         if table not in self._columns:
             is_table = list(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", table))
             found = self.rows("SELECT name FROM pragma_table_info(?)", table) if is_table else ()

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-MOST_FILES: Final = 200_000
+MAX_FILES: Final = 200_000
 
 
 def files_of(program: str, environ: Mapping[str, str], home: Path) -> list[Path]:
     """What can be imported of a program, oldest names first; nothing when it was never used here."""
-    return sorted(set(PLACES[program](environ, home)))[:MOST_FILES]
+    return sorted(set(FINDERS[program](environ, home)))[:MAX_FILES]
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -22,9 +22,9 @@ def files_in(folder: Path) -> list[Path]:
             folders[:] = ["session"]
         files = (Path(parent, name) for name in names if name.endswith((".jsonl", ".json", ".db")))
         found += [file for file in files if file.is_file() and not file.is_symlink()]
-        if len(found) >= MOST_FILES:
+        if len(found) >= MAX_FILES:
             break
-    return sorted(found)[:MOST_FILES]
+    return sorted(found)[:MAX_FILES]
 
 
 def _folder(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
@@ -68,7 +68,7 @@ def _pi(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
     return (_folder(environ, "PI_CODING_AGENT_DIR", home / ".pi" / "agent") / "sessions").rglob("*.jsonl")
 
 
-PLACES: Final[Mapping[str, Callable[[Mapping[str, str], Path], Iterable[Path]]]] = {
+FINDERS: Final[Mapping[str, Callable[[Mapping[str, str], Path], Iterable[Path]]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "gemini-cli": _gemini_cli,

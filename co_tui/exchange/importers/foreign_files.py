@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from co_tui.events.storable import storable
-from co_tui.exchange.importers.imported import READ, ImportRefused
+from co_tui.exchange.importers.imported import SUPPORTED, ImportRefused
 
-MOST_FILE_BYTES: Final = 1_000_000_000
-MOST_LINE_BYTES: Final = 64_000_000
-MOST_WHOLE_BYTES: Final = 128_000_000
+MAX_FILE_BYTES: Final = 1_000_000_000
+MAX_LINE_BYTES: Final = 64_000_000
+MAX_WHOLE_BYTES: Final = 128_000_000
 """Of a file that is one JSON value, and not one a line."""
 SQLITE_HEADER: Final = b"SQLite format 3\0"
 _PIECE_BYTES: Final = 1 << 20
@@ -55,9 +55,9 @@ def opened(path: Path) -> IO[bytes]:
     if stream is None:
         os.close(handle)
         raise ImportRefused(f"{path} is no ordinary file.")
-    if status.st_size > MOST_FILE_BYTES:
+    if status.st_size > MAX_FILE_BYTES:
         stream.close()
-        raise ImportRefused(f"{path} is larger than {MOST_FILE_BYTES:,} bytes.")
+        raise ImportRefused(f"{path} is larger than {MAX_FILE_BYTES:,} bytes.")
     return stream
 
 
@@ -70,24 +70,26 @@ def read_value(path: Path) -> Any:
     """The one JSON value of a small file; None when it has none."""
     try:
         with opened(path) as stream:
-            text = stream.read(MOST_LINE_BYTES + 1)
+            text = stream.read(MAX_LINE_BYTES + 1)
     except ImportRefused:
         return None
-    return _value(text) if len(text) <= MOST_LINE_BYTES else None
+    return _value(text) if len(text) <= MAX_LINE_BYTES else None
 
 
 def unknown(path: Path, why: str = "") -> ImportRefused:
     """The refusal of what is none of the known formats."""
-    return ImportRefused(f"{path} is no session that co-tui can import{f': {why}' if why else ''}. It reads {READ}.")
+    return ImportRefused(
+        f"{path} is no session that co-tui can import{f': {why}' if why else ''}. It reads {SUPPORTED}."
+    )
 
 
 def _whole(stream: IO[bytes], size: int) -> list[Record] | None:
     """The objects of a file that is one JSON value over several lines; None for one value a line."""
-    first = stream.readline(MOST_LINE_BYTES + 1)
-    if size > MOST_WHOLE_BYTES or isinstance(_value(first), dict):
+    first = stream.readline(MAX_LINE_BYTES + 1)
+    if size > MAX_WHOLE_BYTES or isinstance(_value(first), dict):
         return None
     stream.seek(0)
-    value = _value(stream.read(MOST_WHOLE_BYTES + 1))
+    value = _value(stream.read(MAX_WHOLE_BYTES + 1))
     if isinstance(value, dict):
         return [value]
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
@@ -110,8 +112,8 @@ def _lines(stream: IO[bytes]) -> tuple[list[Record], int]:
 
 def _bounded_lines(stream: IO[bytes]) -> Iterator[bytes | None]:
     """Each line; None for one that is too long, which is passed over without being held."""
-    while line := stream.readline(MOST_LINE_BYTES + 1):
-        if len(line) <= MOST_LINE_BYTES:
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        if len(line) <= MAX_LINE_BYTES:
             yield line
             continue
         while line and not line.endswith(b"\n"):

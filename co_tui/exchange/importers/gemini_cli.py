@@ -8,9 +8,8 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.image_blocks import images_in
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import count, objects, readable, said_in, text
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import count, objects, prompt_content, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 
 NAME: Final = "gemini-cli"
@@ -41,7 +40,7 @@ def load(document: Document) -> list[ImportedSession]:
     for message in messages:
         _say(builder, message)
     identity = text(head.get("sessionId")) or readable(document.records)
-    return [] if builder.empty else [builder.built(stable_id(NAME, identity))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
 def _read(records: list[Record]) -> tuple[Record, list[Record]]:
@@ -75,7 +74,7 @@ def _before(messages: dict[str, Record], place: str) -> Iterator[tuple[str, Reco
 
 def _say(builder: SessionBuilder, message: Record) -> None:
     kind, time = message.get("type"), read_time(message.get("timestamp"))
-    said, images = said_in(message.get("content") or message.get("parts") or "")
+    said, images = prompt_content(message.get("content") or message.get("parts") or "")
     if kind not in _KINDS:  # what the program told its user
         return
     if kind == "user":

@@ -10,7 +10,7 @@ from co_tui.record import Record
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-READ = "Claude Code, Codex CLI, Gemini CLI, opencode, llm, pi, OpenAI-style JSONL and co-tui's own exports"
+SUPPORTED = "Claude Code, Codex CLI, Gemini CLI, opencode, llm, pi, OpenAI-style JSONL and co-tui's own exports"
 """What can be imported, for people."""
 
 

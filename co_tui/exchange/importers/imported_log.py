@@ -39,7 +39,7 @@ class Said(NamedTuple):
 
 
 class Compacted(NamedTuple):
-    """Where the conversation was made smaller."""
+    """Where the conversation was compacted."""
 
     summary: str
     time: datetime

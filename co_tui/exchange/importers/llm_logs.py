@@ -11,9 +11,8 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.events.storable import storable
 from co_tui.exchange.image_blocks import image_from
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import count, readable, text
 from co_tui.exchange.importers.database import Database, Row
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import count, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.inert import one_line
 
@@ -50,7 +49,7 @@ def _session(database: Database, rows: list[Row], names: dict[Any, Row]) -> Iter
             system = instructions
         _exchange(builder, database, row, time)
     if not builder.empty:
-        yield builder.built(stable_id(NAME, str(rows[0]["conversation_id"] or rows[0].get("id"))))
+        yield builder.build(stable_id(NAME, str(rows[0]["conversation_id"] or rows[0].get("id"))))
 
 
 def _exchange(builder: SessionBuilder, database: Database, row: Row, time: datetime | None) -> None:

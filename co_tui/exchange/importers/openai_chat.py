@@ -14,9 +14,8 @@ from pydantic_ai.messages import (
 
 from co_tui.events.content import content_text, without_files
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import objects, readable, text
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import objects, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.openai_format import to_message
 
@@ -70,7 +69,7 @@ def _session(document: Document, about: Record, messages: list[Record], skipped:
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             builder.skipped += 1
     identity = (str(about.get("id", "")), readable(messages))
-    return [] if builder.empty else [builder.built(stable_id(NAME, *identity))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, *identity))]
 
 
 def _say(builder: SessionBuilder, chat: Record, model: str) -> None:

@@ -10,14 +10,13 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.image_blocks import image_of, images_in
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import count, objects, readable, text
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value, unknown
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import count, objects, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.inert import one_line
 
 NAME: Final = "opencode"
-_MOST_FILES: Final = 200_000
+_MAX_FILES: Final = 200_000
 NAME_CHARS: Final = 300
 """Of a file: its address may hold all of it."""
 _NO_OUTPUT_YET: Final = ("pending", "running")
@@ -75,7 +74,7 @@ def is_storage(folder: Path) -> bool:
 def load_storage(folder: Path) -> list[ImportedSession]:
     """Every session of a storage folder."""
     found: list[ImportedSession] = []
-    for file in sorted((folder / "session").rglob("*.json"))[:_MOST_FILES]:
+    for file in sorted((folder / "session").rglob("*.json"))[:_MAX_FILES]:
         info = read_value(file)
         if isinstance(info, dict) and _is_info(info):
             found += _session(info, _stored_messages(folder, text(info.get("id"))), datetime.now(UTC))
@@ -98,7 +97,7 @@ def _named(infos: list[Record]) -> Iterator[tuple[Record, str]]:
 
 def _files(folder: Path, id: str) -> list[Path]:
     """Ids come from the files: none of them may lead out of the folder."""
-    return sorted((folder / id).glob("*.json"))[:_MOST_FILES] if _is_name(id) else []
+    return sorted((folder / id).glob("*.json"))[:_MAX_FILES] if _is_name(id) else []
 
 
 def _is_name(id: str) -> bool:
@@ -142,7 +141,7 @@ def _session(info: Record, messages: list[StoredMessage], modified: datetime) ->
     if begun:
         builder.compacted("", None)
     identity = text(info.get("id"))
-    return [] if builder.empty else [builder.built(stable_id(NAME, identity))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
 def _created(info: Record) -> datetime | None:

@@ -6,9 +6,16 @@ from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, Tool
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.content_blocks import blocks_of, count, readable, returned_in, said_in, text
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_times import read_time
+from co_tui.exchange.importers.foreign_values import (
+    blocks_of,
+    count,
+    prompt_content,
+    read_time,
+    readable,
+    result_content,
+    text,
+)
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 
 NAME: Final = "pi"
@@ -51,7 +58,7 @@ def load(document: Document) -> list[ImportedSession]:
                 _say(builder, row.get("message"), time)
         builder.end(text(row.get("id")))
     identity = identity or readable(document.records)
-    return [] if builder.empty else [builder.built(stable_id(NAME, identity))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
 def _is_prompt(message: Any) -> bool:
@@ -64,12 +71,12 @@ def _say(builder: SessionBuilder, message: Any, time: Any) -> None:
     content = message.get("content")
     match message["role"]:
         case "user":
-            said = said_in(content)
+            said = prompt_content(content)
             builder.prompt(said.text, time, images=said.images)
         case "toolResult":
             failed = message.get("isError") is True
             tool, call_id = text(message.get("toolName")), text(message.get("toolCallId"))
-            told = returned_in(content)
+            told = result_content(content)
             builder.results([Result(call_id, told.text, tool, failed, told.images)], time)
         case "bashExecution":
             command = text(message.get("command"))

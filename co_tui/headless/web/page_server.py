@@ -11,10 +11,10 @@ from textual_serve.server import Server, to_int
 
 from co_tui.headless.web.served_app import AppCommand, ServedApp
 
-MOST_PAGES = 16
+MAX_PAGES = 16
 """Each open page is a process of its own."""
-MOST_CELLS = 1_000
-MOST_MESSAGE_BYTES = 64_000_000
+MAX_CELLS = 1_000
+MAX_MESSAGE_BYTES = 64_000_000
 """A paste comes as one message."""
 _HERE = Path(__file__).parent
 _HEADERS = {
@@ -83,10 +83,10 @@ class PageServer(Server):
         return None
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse(heartbeat=15, max_msg_size=MOST_MESSAGE_BYTES)
+        socket = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_MESSAGE_BYTES)
         await socket.prepare(request)
-        if len(self._open) >= MOST_PAGES:
-            await socket.send_bytes(f"{MOST_PAGES} pages are open already; close one of them first.".encode())
+        if len(self._open) >= MAX_PAGES:
+            await socket.send_bytes(f"{MAX_PAGES} pages are open already; close one of them first.".encode())
             await socket.close()
             return socket
         light = request.match_info.get("background") == "light"
@@ -106,7 +106,7 @@ class PageServer(Server):
 
 def _cells(request: web.Request, name: str, usual: int) -> int:
     """A side of the page's terminal, as far as any has it."""
-    return min(max(to_int(request.query.get(name, ""), usual), 1), MOST_CELLS)
+    return min(max(to_int(request.query.get(name, ""), usual), 1), MAX_CELLS)
 
 
 def _name(host: str) -> str:

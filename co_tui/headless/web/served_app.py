@@ -13,7 +13,7 @@ from co_tui.inert import inert
 
 LEAVING_S = 12.0
 """So long an app may take to close its session in order; it sets itself a shorter limit."""
-MOST_LAST_WORDS = 8_000
+MAX_ERROR_BYTES = 8_000
 _PLAIN_SCREEN = "\x1b[?1049l\x1b[?25l\x1b[2J\x1b[H"
 
 
@@ -45,7 +45,7 @@ class ServedApp(AppService):
             download_manager=DownloadManager(),
         )
         self._app = command
-        self._last_words = b""
+        self._error_output = b""
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> asyncio.subprocess.Process:
         self._process = process = await asyncio.create_subprocess_exec(
@@ -58,15 +58,15 @@ class ServedApp(AppService):
             start_new_session=os.name == "posix",
         )
         self._stdin = process.stdin
-        self._words = asyncio.create_task(self._hear(process.stderr))
+        self._errors = asyncio.create_task(self._read_errors(process.stderr))
         # The library would print them raw, on standard output.
         process.stderr = asyncio.StreamReader()
         process.stderr.feed_eof()
         return process
 
-    async def _hear(self, stream: asyncio.StreamReader | None) -> None:
+    async def _read_errors(self, stream: asyncio.StreamReader | None) -> None:
         while stream is not None and (piece := await stream.read(4096)):
-            self._last_words = (self._last_words + piece)[-MOST_LAST_WORDS:]
+            self._error_output = (self._error_output + piece)[-MAX_ERROR_BYTES:]
 
     async def on_meta(self, data: bytes) -> None:
         if b'"exit"' not in data:  # that one is heeded when the process has ended, and said its last words
@@ -74,8 +74,8 @@ class ServedApp(AppService):
 
     async def run(self) -> None:
         await super().run()
-        await self._words
-        text = inert(self._last_words.decode(errors="replace")).replace("\n", "\r\n")
+        await self._errors
+        text = inert(self._error_output.decode(errors="replace")).replace("\n", "\r\n")
         with contextlib.suppress(ConnectionError, RuntimeError):  # the page is closed already
             await self.remote_write_bytes(f"{_PLAIN_SCREEN}{text}".encode())
             await self.remote_close()

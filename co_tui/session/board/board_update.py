@@ -15,7 +15,7 @@ from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events import BoardChanged
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.turns.classify_failure import classify
-from co_tui.store.notes.board_text import MOST_ENTRIES, BoardChange, BoardEntry
+from co_tui.store.notes.board_text import MAX_ENTRIES, BoardChange, BoardEntry
 from co_tui.store.notes.context_board import BoardFailed, ContextBoard, new_entry
 
 LARGEST_SHARE: Final = 0.6
@@ -99,7 +99,7 @@ class BoardUpdate:
         """The changes that the model proposes. Raises `BoardRefused`."""
         try:
             present = await asyncio.to_thread(self._board.read)
-            draft = BoardDraft({entry.id: entry.text for entry in present.entries}, MOST_ENTRIES, self._keys)
+            draft = BoardDraft({entry.id: entry.text for entry in present.entries}, MAX_ENTRIES, self._keys)
             parts = await self._parts(draft.as_text())
             async with asyncio.timeout(self._timeout_s * max(1, len(parts))):
                 await consolidate(self._model_handle, parts, draft, self._bill, self._on_progress)

@@ -16,7 +16,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.session.state.top_level import only_text
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.store.port import Store
-from co_tui.store.search.session_words import place_of
+from co_tui.store.search.session_words import find_phrase
 
 HITS = 8
 """Messages per page."""
@@ -81,7 +81,7 @@ class Recall:
 
     def _search(self, words: list[str], page: int) -> _Page:
         with self._store.reading() as reading:
-            found = reading.messages_with(self._session_id, words, but_of_tool=Recall.recall.__name__)
+            found = reading.messages_with(self._session_id, words, except_tool=Recall.recall.__name__)
             seqs = found.seqs[(page - 1) * HITS : page * HITS]
             events = [event for seq in seqs for event in reading.events(self._session_id, seq - 1, seq)]
         return _Page(found.words, len(found.seqs), events)
@@ -90,7 +90,7 @@ class Recall:
         """What a delegate may find: texts of the user and the main agent, and all of its own; no other agent's
         results."""
         with self._store.reading() as reading:
-            found = reading.messages_with(self._session_id, words, but_of_tool=Recall.recall.__name__)
+            found = reading.messages_with(self._session_id, words, except_tool=Recall.recall.__name__)
             events = (event for seq in found.seqs for event in reading.events(self._session_id, seq - 1, seq))
             seen = (_as_seen_by(agent, event, words, found.words) for event in events)
             visible = list(islice((event for event in seen if event is not None), MOST_SEEN))
@@ -110,7 +110,7 @@ def _as_seen_by(agent: str, event: Event, words: list[str], least: int) -> Event
 
 
 def _count(text: str, words: Iterable[str]) -> int:
-    return sum(place_of(each, text) >= 0 for each in words)
+    return sum(find_phrase(each, text) >= 0 for each in words)
 
 
 def _pieces(message: Json) -> list[_Piece]:
@@ -166,7 +166,7 @@ def words_of(query: str) -> list[str]:
 def excerpt(text: str, words: Sequence[str]) -> str:
     """The text around the first of the words in it."""
     lower = text.lower()
-    first = min((index for each in words if (index := place_of(each, lower)) >= 0), default=0)
+    first = min((index for each in words if (index := find_phrase(each, lower)) >= 0), default=0)
     start = max(0, min(first - BEFORE_CHARS, len(text) - EXCERPT_CHARS))
     end = start + EXCERPT_CHARS
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")

@@ -8,7 +8,7 @@ from typing import Any
 
 from co_tui.events.event import dump
 from co_tui.events.partial_reply import DraftPiece, joined, reply_so_far
-from co_tui.store.port import Writing
+from co_tui.store.port import LogWriting
 
 SAVE_EVERY_S = 0.2
 
@@ -20,7 +20,7 @@ class Draft:
     session_id: str
     turn: int
     model: str
-    writer: Writing
+    writer: LogWriting
     _pieces: list[DraftPiece] = field(default_factory=list)
     _worth_saving: bool = False
     _saved_pieces: int = 0

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from co_tui.inert import one_line
 
 ENTRY_CHARS: Final = 500
-MOST_ENTRIES: Final = 200
+MAX_ENTRIES: Final = 200
 TAKEN_OUT: Final = "## Taken out by the latest change"
 _NEW: Final = "new"
 _ENTRY: Final = re.compile(
@@ -56,11 +56,15 @@ class Board(NamedTuple):
         """With one change more. What says the same as an entry that stays is not added, nor what finds no room."""
         gone = tuple(entry for entry in self.entries if entry.id in pruned)
         kept = [entry for entry in self.entries if entry.id not in pruned]
-        said = {_alike(entry.text) for entry in kept}
+        said = {_normalised(entry.text) for entry in kept}
         new: list[BoardEntry] = []
         for entry in added:
-            if (alike := _alike(entry.text)) and alike not in said and len(kept) + len(new) < MOST_ENTRIES:
-                said.add(alike)
+            if (
+                (normalised := _normalised(entry.text))
+                and normalised not in said
+                and len(kept) + len(new) < MAX_ENTRIES
+            ):
+                said.add(normalised)
                 new.append(entry)
         change = BoardChange(tuple(new), gone)
         return Board((*kept, *new), change) if change else self
@@ -82,18 +86,18 @@ def safe_entry_text(text: str) -> str:
 
 def board_text(board: Board, repository: str, branch: str, before: str = "") -> str:
     """The whole file. Of the one before, from which the board was read, every line that is no entry stays in place."""
-    standing, _ = _parted(before if before.strip() else _head(repository, branch))
+    current, _ = _split(before if before.strip() else _head(repository, branch))
     gone = [_line(entry, new=False) for entry in board.latest.pruned]
-    blocks = ["\n".join(_with_entries(standing, board)).rstrip()]
+    blocks = ["\n".join(_with_entries(current, board)).rstrip()]
     blocks += [TAKEN_OUT, "\n".join(gone)] if gone else []
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def read_board(text: str) -> Board:
     """The board in a file, also with entries that a person wrote there; what says the same twice is one entry."""
-    standing, gone = _parted(text)
-    entries = _entries(standing)
-    new = {line.entry.id for line in standing if line.entry and line.is_new}
+    current, gone = _split(text)
+    entries = _entries(current)
+    new = {line.entry.id for line in current if line.entry and line.is_new}
     return Board(tuple(entries), BoardChange(tuple(e for e in entries if e.id in new), tuple(_entries(gone))))
 
 
@@ -112,7 +116,7 @@ def _head(repository: str, branch: str) -> str:
     return f"# Context board\n\nNew sessions in {where} begin with these."
 
 
-def _parted(text: str) -> tuple[list[_FileLine], list[_FileLine]]:
+def _split(text: str) -> tuple[list[_FileLine], list[_FileLine]]:
     """The lines that stand, and those that the latest change took out; what a person wrote among the latter stands."""
     lines = _file_lines(text)
     at = next((n for n, line in enumerate(lines) if line.written.strip() == TAKEN_OUT), len(lines))
@@ -169,10 +173,10 @@ def _entries(lines: Iterable[_FileLine]) -> list[BoardEntry]:
     return list(found.values())
 
 
-def _with_entries(standing: Sequence[_FileLine], board: Board) -> list[str]:
+def _with_entries(current: Sequence[_FileLine], board: Board) -> list[str]:
     """The lines that stand, without the entries that left the board, and with those that came to it."""
     present, new = {entry.id for entry in board.entries}, {entry.id for entry in board.latest.added}
-    kept = [line for line in standing if line.entry is None or line.entry.id in present]
+    kept = [line for line in current if line.entry is None or line.entry.id in present]
     lines = [_NEW_MARK.sub(" -->", line.written) if line.is_new else line.written for line in kept]
     ids = [line.entry.id if line.entry else "" for line in kept]
     follower = ""
@@ -216,6 +220,6 @@ def _line(entry: BoardEntry, *, new: bool) -> str:
     return f"- {safe_entry_text(entry.text)} <!-- {entry.id} {entry.added or '-'} {session}{mark} -->"
 
 
-def _alike(text: str) -> str:
+def _normalised(text: str) -> str:
     """The words of a learning alone: case, marks and blanks make no difference."""
     return "".join(re.findall(r"\w+", text.lower()))

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from co_tui.inert import inert, one_line
 from co_tui.paths import ensure_dir, write_atomically
@@ -60,11 +60,11 @@ class Checkpoints:
         path = self._folder / file_name(number, title)
         try:
             write_atomically(path, _text(title, body, facts))
-            self._drop_left_overs(number, path)
+            self._remove_leftovers(number, path)
             self._write_workspace(workspace)
             write_atomically(self._index, _index_text(self.list()))
         except OSError as error:
-            self._forget(path)
+            self._remove(path)
             raise CheckpointFailed(f"The checkpoint {path} was not kept: {_reason(error)}.") from error
         return Checkpoint(number, title, path)
 
@@ -82,21 +82,21 @@ class Checkpoints:
             self._titles[path, written] = _title(path)
         return self._titles[path, written]
 
-    def align(self, standing: Collection[str], workspace: Mapping[str, str]) -> None:
-        """Let exactly the files of these names stand; raises `CheckpointFailed`.
+    def align(self, names: Collection[str], workspace: Mapping[str, str]) -> None:
+        """Keep exactly the files of these names in place; raises `CheckpointFailed`.
 
-        The others are put aside, from where they come back when they stand again.
+        The others are moved aside and come back when they are named again.
         """
         if not self._folder.is_dir():
             return
         there = {file.path.name for file in self._found().values()}
-        if there == set(standing) and self._index.exists():
+        if there == set(names) and self._index.exists():
             return
         try:
-            for name in there.difference(standing):
+            for name in there.difference(names):
                 ensure_dir(self._undone)
                 (self._folder / name).replace(self._undone / name)
-            for name in set(standing) - there:
+            for name in set(names) - there:
                 if (self._undone / name).exists():
                     (self._undone / name).replace(self._folder / name)
             self._write_workspace(workspace)
@@ -116,7 +116,7 @@ class Checkpoints:
             raise CheckpointFailed(f"The checkpoints were not copied to {folder}: {error}.") from error
         return copy
 
-    def _drop_left_overs(self, number: int, path: Path) -> None:
+    def _remove_leftovers(self, number: int, path: Path) -> None:
         """A crash before the event was logged leaves a file whose number is given out again."""
         for pattern in (f"{number:03d}-*.md", f".{number:03d}-*.md.*"):
             for other in self._folder.glob(pattern):
@@ -132,12 +132,45 @@ class Checkpoints:
             before = ""
         write_atomically(self._workspace, _merged(before, values))
 
-    def _forget(self, path: Path) -> None:
+    def _remove(self, path: Path) -> None:
         """What is not in the index must not be listed either."""
         try:
             path.unlink(missing_ok=True)
         except OSError:
             return
+
+
+Shelf: TypeAlias = dict[Path, dict[str, Checkpoint]]
+"""Checkpoints of private sessions: by session folder, then by file name; none is on disk."""
+
+
+class InMemoryCheckpoints(Checkpoints):
+    """The checkpoints of a private session, on a shelf that all sessions of a process share."""
+
+    def __init__(self, shelf: Shelf, folder: Path) -> None:
+        super().__init__(folder)
+        self._shelf = shelf
+        self._kept = shelf.setdefault(folder, {})
+        self._standing: set[str] = set(self._kept)
+
+    def write(
+        self, number: int, title: str, body: str, *, facts: Mapping[str, object], workspace: Mapping[str, str]
+    ) -> Checkpoint:
+        title = heading(title)
+        name = file_name(number, title)
+        kept = self._kept[name] = Checkpoint(number, title, Path("in memory") / name)
+        self._standing.add(name)
+        return kept
+
+    def list(self) -> Sequence[Checkpoint]:
+        return sorted(each for name, each in self._kept.items() if name in self._standing)
+
+    def align(self, names: Collection[str], workspace: Mapping[str, str]) -> None:
+        self._standing = set(names) & set(self._kept)
+
+    def copy_to(self, folder: Path, names: Collection[str]) -> "InMemoryCheckpoints":
+        self._shelf.setdefault(folder, {}).update({name: self._kept[name] for name in names if name in self._kept})
+        return InMemoryCheckpoints(self._shelf, folder)
 
 
 def _reason(error: OSError) -> str:

@@ -39,7 +39,7 @@ class ContextBoard:
     def __init__(self, folder: Path, repository: str, branch: str) -> None:
         """`folder` holds the boards of all repositories."""
         self.repository, self.branch = repository, branch
-        # Different names may look the same once they are safe: what tells them apart is the rest.
+        # Different names may become equal once they are safe; the hash keeps them apart.
         self.file = folder / _safe(repository, Path(repository).name) / f"{_safe(branch, branch or 'folder')}.md"
 
     def read(self) -> Board:
@@ -58,11 +58,11 @@ class ContextBoard:
             raise BoardFailed(f"The context board {self.file} cannot be read: {error.strerror or error}.") from error
 
     def change(self, added: Iterable[BoardEntry] = (), pruned: Collection[str] = ()) -> BoardChange:
-        """Add and take out, all at once or not at all; tells what that came to. Raises `BoardFailed`."""
+        """Add and remove entries in one step; returns what changed. Raises `BoardFailed`."""
         return self._replace(lambda board: board.changed(added, pruned))
 
     def undo(self) -> BoardChange:
-        """Take the latest change back. Raises `BoardFailed`."""
+        """Undo the latest change. Raises `BoardFailed`."""
         return self._replace(Board.undone)
 
     def _replace(self, change: Callable[[Board], Board]) -> BoardChange:
@@ -80,6 +80,6 @@ class ContextBoard:
 
 
 def _safe(exact: str, name: str) -> str:
-    """A file name for anything: what can be read of it, and what tells it from others."""
+    """A file name for anything: a readable part, and a hash that keeps it unique."""
     readable = _UNSAFE.sub("-", name).strip("-.")[:NAME_CHARS] or "root"
     return f"{readable}-{hashlib.sha256(exact.encode(errors='surrogateescape')).hexdigest()[:10]}"

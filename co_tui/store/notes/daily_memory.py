@@ -10,14 +10,14 @@ from typing import Final, NamedTuple
 from co_tui.paths import read_small_text, write_atomically
 from co_tui.store.file_lock import file_lock
 from co_tui.store.notes.memory_text import MemoryEntry, Section, section_text, sections
-from co_tui.store.search.session_words import place_of
+from co_tui.store.search.session_words import find_phrase
 
 DAY_CHARS: Final = 1_000_000
 """Of one day; beyond that the oldest entries of sessions go, whose logs still have them. What people wrote stays."""
 FILE_BYTES: Final = 8_000_000
 """Of a file that is read: people may have written into it, too."""
-MOST_DAYS: Final = 1_000
-"""So many of the newest days are read."""
+MAX_DAYS: Final = 1_000
+"""Only the newest days are read."""
 NOT_UTF8: Final = "some of it is not UTF-8 and would be lost; save it as UTF-8, or move it away."
 _DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].md"
 
@@ -48,7 +48,7 @@ class DailyMemory:
     def append(self, text: str, *, session_id: str, heading: str, when: datetime) -> Path:
         """Add an entry to the file of that day, whole and on disk; raises `MemoryFailed`."""
         entry = MemoryEntry(f"{when:%Y-%m-%d}", f"{when:%H:%M}", heading, text, session_id, secrets.token_hex(4))
-        return self._change(entry.day, lambda before: _within_limit(_ended(before) + section_text(entry)))
+        return self._change(entry.day, lambda before: _within_limit(_ready_to_append(before) + section_text(entry)))
 
     def delete(self, entry: MemoryEntry) -> bool:
         """Take an entry as it was read out of its file; False when it is gone, or says something else by now.
@@ -76,23 +76,23 @@ class DailyMemory:
             if any(section.entry.is_same(entry) for section in present):
                 return text
             at = next((section.start for section in present if section.entry.time > entry.time), len(text))
-            before = text[:at] if text[:at].endswith("\n\n") else _ended(text[:at])
+            before = text[:at] if text[:at].endswith("\n\n") else _ready_to_append(text[:at])
             between = "\n\n" if text[at:] and not entry.written.endswith("\n") else ""
             return before + entry.written + between + text[at:]
 
         self._change(entry.day, with_it)
 
     def entries(self) -> Iterator[MemoryEntry]:
-        """All there are, newest first. What cannot be read is passed by."""
-        for file in sorted(self._folder.glob(_DAY), reverse=True)[:MOST_DAYS]:
+        """All entries, newest first; unreadable files are skipped."""
+        for file in sorted(self._folder.glob(_DAY), reverse=True)[:MAX_DAYS]:
             for section in reversed(self._sections(file)):
                 yield section.entry
 
     def search(self, words: Sequence[str]) -> FoundEntries:
-        """The entries that hold the most of these words, which are in small letters (see `words.place_of`)."""
+        """The entries that hold the most of these words, which are in lower case (see `find_phrase`)."""
         found: dict[int, list[MemoryEntry]] = {}
         for entry in self.entries():
-            held = held_words(entry, words)
+            held = count_words(entry, words)
             if held or not words:
                 found.setdefault(held, []).append(entry)
         most = max(found, default=0)
@@ -106,7 +106,7 @@ class DailyMemory:
 
     def _change(self, day: str, change: Callable[[str], str]) -> Path:
         file = self._folder / f"{day}.md"
-        with self._alone(file):
+        with self._locked(file):
             try:
                 before = read_small_text(file, FILE_BYTES)
             except FileNotFoundError:
@@ -121,8 +121,8 @@ class DailyMemory:
         return file
 
     @contextmanager
-    def _alone(self, file: Path) -> Iterator[None]:
-        """While no other process writes; what fails meanwhile is told."""
+    def _locked(self, file: Path) -> Iterator[None]:
+        """Hold the lock; failures raise `MemoryFailed`."""
         try:
             with file_lock(self._folder / ".lock"):
                 yield
@@ -130,27 +130,27 @@ class DailyMemory:
             raise MemoryFailed(f"The memory {file} was not written: {error.strerror or error}.") from error
 
 
-def held_words(entry: MemoryEntry, words: Sequence[str]) -> int:
-    """How many of the words, in small letters, stand in an entry."""
+def count_words(entry: MemoryEntry, words: Sequence[str]) -> int:
+    """How many of the lower-case words occur in an entry."""
     lowered = f"{entry.day} {entry.heading}\n{entry.text}".lower()
-    return sum(place_of(word, lowered) >= 0 for word in words)
+    return sum(find_phrase(word, lowered) >= 0 for word in words)
 
 
-def _ended(text: str) -> str:
+def _ready_to_append(text: str) -> str:
     """The text, ready for another entry after it."""
     return f"{text.rstrip()}\n\n" if text.strip() else ""
 
 
 def _within_limit(text: str) -> str:
     """Without the oldest entries of sessions, when there is too much; all that a person wrote stays."""
-    too_many = len(text) - DAY_CHARS
-    if too_many <= 0:
+    excess = len(text) - DAY_CHARS
+    if excess <= 0:
         return text
     *older, newest = sections("", text)
     kept = [text[: (older or [newest])[0].start]]
     for _, _, entry in older:
-        if too_many > 0 and entry.session_id:
-            too_many -= len(entry.written)
+        if excess > 0 and entry.session_id:
+            excess -= len(entry.written)
         else:
             kept.append(entry.written)
     return "".join([*kept, newest.entry.written])

@@ -17,7 +17,7 @@ _BEGINNING: Final = re.compile(r"^## (?:(\d\d:\d\d) )?(.*)$", re.MULTILINE)
 _ORIGIN: Final = re.compile(r"\s*Session (\S{1,120})(?: · entry ([0-9a-f]{8}))?[ \t]*(?:\n|\Z)")
 _HEADING: Final = re.compile(r"#{1,6}(?=\s|$)")
 _FENCE: Final = re.compile(r"\s{0,3}(```|~~~)")
-MOST_LEVEL: Final = 6
+DEEPEST_LEVEL: Final = 6
 
 
 class MemoryEntry(NamedTuple):
@@ -93,4 +93,4 @@ def _lowered(line: str, *, in_code: bool) -> str:
         return line
     if in_code:
         return f" {line}"
-    return "#" * min(MOST_LEVEL, len(heading[0]) + 2) + line[heading.end() :]
+    return "#" * min(DEEPEST_LEVEL, len(heading[0]) + 2) + line[heading.end() :]

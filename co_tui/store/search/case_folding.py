@@ -1,12 +1,12 @@
-"""Texts as they are compared: in small letters, and without accents where those are only signs beside a letter."""
+"""Texts folded for comparison: lower case, and without accents where those are separate from the letter."""
 
 _ACCENTS = range(0x300, 0x370)
 _LETTERS_WITH_ACCENTS = (range(0x590), range(0x1E00, 0x2000))
-"""Latin, Greek, Cyrillic, Armenian. In other scripts a sign at a letter makes another letter of it."""
+"""Latin, Greek, Cyrillic, Armenian. In other scripts a mark makes it a different letter."""
 
 
 class _Folds(dict[int, str]):
-    """Each character's own folding, found when it is first met."""
+    """Each character's folding, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         folded = chr(code).casefold()
@@ -23,12 +23,12 @@ _FOLDS = _Folds()
 
 
 def folded(text: str) -> str:
-    """Character by character, so that what stands in a text stands folded in the folded text."""
+    """Folds character by character, so that a substring stays a substring."""
     return text.lower() if text.isascii() else text.translate(_FOLDS)
 
 
 class FoldedText:
-    """A text beside its folding, in which places are found."""
+    """A text with its folding, to map positions back."""
 
     def __init__(self, text: str) -> None:
         self.folded = folded(text)
@@ -37,7 +37,7 @@ class FoldedText:
             self._ends = [place for place, each in enumerate(text) for _ in _FOLDS[ord(each)]]
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """From where to where a stretch of the folding stands in the text."""
+        """The span in the text of a span in the folding."""
         if self._ends is None or end <= start:
             return start, end
         return self._ends[start], self._ends[end - 1] + 1

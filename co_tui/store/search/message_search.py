@@ -1,4 +1,4 @@
-"""A search over all messages, whatever keeps them: which of the candidates are told, and where it goes on."""
+"""A search over all messages: which candidates are hits, and where the next page begins."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -8,15 +8,15 @@ from co_tui.events.stored_messages import Role
 from co_tui.store.search.search_words import SearchWords, Snippet
 from co_tui.store.stored_values import SessionRow
 
-MOST_COMPARED = 1_000
-"""By relevance, so many of the newest matches are compared: what is said every day cannot all be weighed."""
+MAX_RANKED = 1_000
+"""The newest matches that are ranked by relevance; ranking all would be slow."""
 
 
 class Candidate(NamedTuple):
-    """One text of a message that may hold the words."""
+    """One text of a message that may contain the words."""
 
-    place: int
-    """The newer, the higher."""
+    id: int
+    """Higher is newer."""
     session_id: str
     seq: int
     role: Role
@@ -28,18 +28,18 @@ class Candidate(NamedTuple):
 
 
 class NextPage(NamedTuple):
-    """Where a search goes on."""
+    """Where a search continues."""
 
     before: int
-    """Only what stands at a lower place."""
-    told: int = 0
-    """By relevance, so many were told already."""
+    """Only candidates with a lower id."""
+    shown: int = 0
+    """By relevance: how many were shown already."""
     seen: frozenset[str] = frozenset()
-    """Sessions that were told already, when each is told once."""
+    """Sessions already shown, when each is shown once."""
 
 
 class Hit(NamedTuple):
-    """A message that holds all words of a search."""
+    """A message that contains all words of a search."""
 
     session: SessionRow
     seq: int
@@ -50,33 +50,33 @@ class Hit(NamedTuple):
 
 
 class SearchPage(NamedTuple):
-    """Some hits, and where the search goes on; None when that was all."""
+    """Some hits, and the next page; None at the end."""
 
     hits: tuple[Hit, ...] = ()
     next: NextPage | None = None
 
 
 class FoundCount(NamedTuple):
-    """How many messages of how many sessions hold the words."""
+    """How many messages of how many sessions contain the words."""
 
     messages: int = 0
     sessions: int = 0
     is_more: bool = False
-    """There are more than were counted."""
+    """Counting stopped at the maximum."""
 
 
 class Search(NamedTuple):
-    """What is asked for."""
+    """A search request."""
 
     words: SearchWords
     by_relevance: bool = False
     limit: int = 50
     page: NextPage | None = None
-    once_a_session: bool = False
+    once_per_session: bool = False
 
     @property
     def before(self) -> int | None:
-        """Below which place the candidates are wanted."""
+        """Only candidates with a lower id are needed."""
         return self.page.before if self.page and not self.by_relevance else None
 
     def seen(self) -> set[str]:
@@ -84,25 +84,25 @@ class Search(NamedTuple):
         return set(self.page.seen if self.page and not self.by_relevance else ())
 
     def chosen(self, candidates: Iterable[Candidate], seen: set[str]) -> tuple[list[Candidate], NextPage | None]:
-        """The hits among candidates, which come newest first; no more of them are looked at than needed."""
+        """The hits among candidates, which come newest first; no more are read than needed."""
         hits = self._hits(candidates, seen)
         if self.by_relevance:
             return self._most_relevant(hits)
         found = list(islice(hits, self.limit))
         if len(found) < self.limit:
             return found, None
-        return found, NextPage(before=found[-1].place, seen=frozenset(seen))
+        return found, NextPage(before=found[-1].id, seen=frozenset(seen))
 
     def _most_relevant(self, hits: Iterator[Candidate]) -> tuple[list[Candidate], NextPage | None]:
-        words, told = self.words, self.page.told if self.page else 0
-        best = sorted(islice(hits, MOST_COMPARED), key=lambda hit: words.relevance(hit.text, hit.role), reverse=True)
-        if self.once_a_session:
+        words, shown = self.words, self.page.shown if self.page else 0
+        best = sorted(islice(hits, MAX_RANKED), key=lambda hit: words.relevance(hit.text, hit.role), reverse=True)
+        if self.once_per_session:
             best = list({hit.session_id: hit for hit in reversed(best)}.values())[::-1]
-        more = NextPage(before=0, told=told + self.limit) if len(best) > told + self.limit else None
-        return best[told : told + self.limit], more
+        more = NextPage(before=0, shown=shown + self.limit) if len(best) > shown + self.limit else None
+        return best[shown : shown + self.limit], more
 
     def _hits(self, candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
-        once = self.once_a_session and not self.by_relevance
+        once = self.once_per_session and not self.by_relevance
         for candidate in candidates:
             if not (once and candidate.session_id in seen) and candidate.holds(self.words):
                 if once:
@@ -121,13 +121,13 @@ def counted(words: SearchWords, candidates: Iterable[Candidate], most: int) -> F
     return FoundCount(len(found), len({session_id for session_id, _ in found}))
 
 
-def told(
+def hits_of(
     search: Search,
     chosen: Iterable[Candidate],
     rows: Mapping[str, SessionRow],
     times: Mapping[tuple[str, int], str],
 ) -> tuple[Hit, ...]:
-    """Hits with their sessions and times; those of a session that is gone meanwhile are left out."""
+    """Hits with their sessions and times; hits of sessions deleted meanwhile are left out."""
     return tuple(
         Hit(
             session=rows[each.session_id],

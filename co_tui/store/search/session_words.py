@@ -1,13 +1,13 @@
-"""What it means that a text holds some words, for a search within one session."""
+"""Finding words and phrases within one session."""
 
 import re
 from functools import lru_cache
 
 
-def place_of(words: str, lowered: str) -> int:
-    """Where the words first stand in a text in small letters, also inside a longer word; -1 when nowhere.
+def find_phrase(words: str, lowered: str) -> int:
+    """The position of the first match in a lower-case text, also inside a longer word; -1 for none.
 
-    Several words stand together, with any white space between them.
+    Several words are a phrase, with any white space between them.
     """
     if " " not in words:
         return lowered.find(words)
@@ -16,7 +16,7 @@ def place_of(words: str, lowered: str) -> int:
 
 
 def holds(text: str, words: str) -> bool:
-    return place_of(words, text.lower()) >= 0
+    return find_phrase(words, text.lower()) >= 0
 
 
 @lru_cache(maxsize=100)

@@ -1,20 +1,29 @@
 """Opening the database, for reading and for writing."""
 
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from typing import TypeAlias
 
 from co_tui.paths import ensure_file
-from co_tui.store.sqlite import reading_functions
+from co_tui.store.search.session_words import holds
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import StoreError
 
 BUSY_TIMEOUT_S = 15.0
 CHANGE_TIMEOUT_S = 120.0
-"""A change waits longer than a question: another process may copy a large session in one transaction, which takes as
-long as it takes, and an append that gives up fails its turn."""
+"""A change waits longer than a question: another process may copy a large session in one transaction, and an
+append that gives up fails its turn."""
 LARGEST_LOG_BYTES = 16_000_000
-"""What the write-ahead log may keep of the disk once its content is in the database."""
+"""Size the write-ahead log is truncated to once its content is in the database."""
+
+SessionFilter: TypeAlias = Callable[[str], bool]
+
+_filters: dict[int, SessionFilter] = {}
+_numbers = count(1)
 
 
 def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connection:
@@ -25,7 +34,7 @@ def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connec
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
-        # Imported here: whoever only reads needs nothing of how texts are indexed.
+        # Imported here: reading needs nothing of the index.
         from co_tui.store.sqlite import message_index
 
         message_index.register(connection)
@@ -48,6 +57,21 @@ def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connec
     return connection
 
 
+def connect_in_memory() -> sqlite3.Connection:
+    """A new database of the present schema that never reaches the disk, for reading and writing."""
+    from co_tui.store.sqlite import message_index
+    from co_tui.store.sqlite.migrations import create_schema
+
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    # Large sorts would otherwise spill into temporary files.
+    connection.execute("PRAGMA temp_store=MEMORY")
+    message_index.register(connection)
+    _register_functions(connection)
+    create_schema(connection)
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
 def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connection | None:
     """A read-only connection; None while there is no database yet."""
     try:
@@ -58,7 +82,7 @@ def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connec
     try:
         connection, version = _opened(path)
     except StoreError as error:
-        if not _cannot_write_beside(error, path):
+        if not _is_read_only_disk(error, path):
             raise
         connection, version = _opened(path, immutable=True)
     if version == 0:  # another process is creating it at this very moment
@@ -66,12 +90,12 @@ def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connec
         return None
     if version < SCHEMA_VERSION:
         connection.close()
-        _bring_up_to_date(path, version, locks)
+        _migrate(path, version, locks)
         connection, version = _opened(path)
     return connection
 
 
-def _bring_up_to_date(path: Path, version: int, locks: Path | None) -> None:
+def _migrate(path: Path, version: int, locks: Path | None) -> None:
     try:
         connect_for_writing(path, locks).close()
     except StoreError as error:
@@ -88,18 +112,18 @@ def _opened(path: Path, *, immutable: bool = False) -> tuple[sqlite3.Connection,
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
-        reading_functions.register(connection)
+        _register_functions(connection)
         return connection, checked_version(connection, path)
     except BaseException:
         connection.close()
         raise
 
 
-def _cannot_write_beside(error: StoreError, path: Path) -> bool:
+def _is_read_only_disk(error: StoreError, path: Path) -> bool:
     """Whether reading failed because SQLite may not make its own files there, as on a read-only disk.
 
-    Then nobody writes there, and the database can be taken as it lies. What is still in a write-ahead log would be
-    missing: that is said instead of shown.
+    Then no process writes there, and the file can be read as it is. Content of a write-ahead log would be missing:
+    that raises `StoreError`.
     """
     cause = error.__cause__
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
@@ -126,3 +150,20 @@ def checked_version(connection: sqlite3.Connection, path: Path) -> int:
             f"{SCHEMA_VERSION}). Upgrade co-tui, or set CO_TUI_HOME to another folder."
         )
     return version
+
+
+def _register_functions(connection: sqlite3.Connection) -> None:
+    """Add the functions that queries call, once per connection: several queries may run on it at a time."""
+    connection.create_function("holds", 2, holds, deterministic=True)
+    connection.create_function("passes", 2, lambda number, session_id: _filters[number](session_id))
+
+
+@contextmanager
+def session_filter(passes: SessionFilter) -> Iterator[int]:
+    """The number by which a running query refers to the filter."""
+    number = next(_numbers)
+    _filters[number] = passes
+    try:
+        yield number
+    finally:
+        del _filters[number]

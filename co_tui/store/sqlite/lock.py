@@ -11,8 +11,8 @@ from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import SessionBusy
 
-LOOKED_AT_S = 1.0
-"""So long is tried again to take a session that nobody has, but that others look at."""
+PROBE_RETRY_S = 1.0
+"""How long to retry a free session while other processes only probe its lock."""
 
 
 class SessionLockFile:
@@ -24,13 +24,13 @@ class SessionLockFile:
 
     def acquire(self) -> None:
         """Take the lock now. Raises `SessionBusy` when another process holds it."""
-        until = time.monotonic() + LOOKED_AT_S
+        until = time.monotonic() + PROBE_RETRY_S
         while self._handle is None:
             handle = self._opened()
             if not _is_free(handle, shared=False):
-                self._refuse_unless_looked_at(handle, until)
+                self._refuse_unless_probed(handle, until)
             elif _names_same_file(self._path, handle):
-                self._sign(handle)
+                self._write_owner(handle)
             else:  # released and unlinked between our open and our lock
                 handle.close()
 
@@ -40,12 +40,12 @@ class SessionLockFile:
         except OSError as error:
             raise explained(error, self._path) from error
 
-    def _refuse_unless_looked_at(self, handle: IO[str], until: float) -> None:
-        """Nobody has the session who only looks whether somebody has it: that is over in a moment."""
+    def _refuse_unless_probed(self, handle: IO[str], until: float) -> None:
+        """Raise `SessionBusy` unless the lock is only probed, which takes a moment."""
         with handle:
-            is_looked_at = _is_free(handle, shared=True)
+            is_probed = _is_free(handle, shared=True)
             owner = handle.read().strip()
-        if not is_looked_at or time.monotonic() > until:
+        if not is_probed or time.monotonic() > until:
             raise SessionBusy(
                 f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
                 "Close it there first, or start a new session.",
@@ -53,7 +53,7 @@ class SessionLockFile:
             )
         time.sleep(0.001)
 
-    def _sign(self, handle: IO[str]) -> None:
+    def _write_owner(self, handle: IO[str]) -> None:
         self._handle = handle
         try:
             handle.truncate(0)
@@ -65,7 +65,7 @@ class SessionLockFile:
 
     def release(self) -> None:
         if self._handle is not None:
-            # Unlinked while still held: whoever opens the name next gets a file of its own.
+            # Unlinked while still held: the next process to open the name gets a new file.
             self._path.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # on a full disk even our number does not fit
                 self._handle.close()
@@ -79,12 +79,12 @@ class SessionLockFile:
 
 
 def claimed_sessions(folder: Path) -> frozenset[str]:
-    """The sessions that somebody has the right to write at this moment, this process included."""
+    """The sessions that any process holds now, this one included."""
     return frozenset(path.stem for path in folder.glob("*.lock") if _is_held(path))
 
 
 def another_process(folder: Path) -> str:
-    """The number of a process, but for this one, that has a session open; empty when there is none."""
+    """The id of another process that has a session open; empty for none."""
     for path in folder.glob("*.lock"):
         with contextlib.suppress(FileNotFoundError):
             owner = path.read_text(encoding="utf-8").strip()
@@ -94,13 +94,13 @@ def another_process(folder: Path) -> str:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether its owner is alive: one that was killed leaves its file, and perhaps its number to another."""
+    """Whether its owner is alive: a killed process leaves its file, and its id may be reused."""
     try:
         with open(path, "r+", encoding="utf-8") as handle:
             owner = handle.read().strip()
             if os.name == "posix" and owner.isdecimal():
                 os.kill(int(owner), 0)
-            # Shared: whoever takes the session at this moment can tell that it is only looked at.
+            # Shared: a process that takes the session now can see that this is only a probe.
             return not _is_free(handle, shared=True)
     except (ProcessLookupError, FileNotFoundError):
         return False
@@ -109,7 +109,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _is_free(handle: IO[str], *, shared: bool) -> bool:
-    """Whether the lock could be had; then it is, until the handle is closed."""
+    """Try to take the lock; if free, it is held until the handle is closed."""
     try:
         lock(handle, wait=False, shared=shared)
     except OSError:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
 from co_tui.events.event import dump, payload_of, stored
 from co_tui.events.storable import storable_text
-from co_tui.store.first_event import check_beginning
-from co_tui.store.half_reply import recovered
+from co_tui.store.first_event import check_first_event
+from co_tui.store.recovered_reply import recovered
 from co_tui.store.search.searchable_text import searchable
 from co_tui.store.search.session_filter import filter_text
 from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite.message_index import free_id, last_id
-from co_tui.store.sqlite.rows import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
+from co_tui.store.sqlite.schema import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
 from co_tui.store.store_errors import SessionNotFound
-from co_tui.store.stored_values import BroughtIn
+from co_tui.store.stored_values import ImportOutcome
 from co_tui.store.timestamps import now
 
 _COLUMNS = tuple(SessionCounters.__dataclass_fields__)
@@ -27,7 +27,7 @@ def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact
     timestamp = now()
     known = connection.execute(_SELECT, (session_id,)).fetchone()
     if known is None:
-        check_beginning(session_id, facts)
+        check_first_event(session_id, facts)
     counters = SessionCounters(*known) if known else _created(connection, session_id, timestamp)
     events = []
     for fact in facts:
@@ -119,7 +119,7 @@ def fork(
     return append(connection, target, (fact,))
 
 
-def bring_in(connection: sqlite3.Connection, events: Sequence[Event], *, keeps_age: bool) -> BroughtIn:
+def import_log(connection: sqlite3.Connection, events: Sequence[Event], *, keeps_age: bool) -> ImportOutcome:
     """Begin a session with a log from elsewhere, seqs and times as they are.
 
     One that is there already stays as it is, but comes out of the trash.
@@ -139,12 +139,12 @@ def bring_in(connection: sqlite3.Connection, events: Sequence[Event], *, keeps_a
         if not keeps_age:
             connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))
         known = (counters.trashed,)
-        came_of_it = BroughtIn.NEW
+        outcome = ImportOutcome.NEW
     else:
-        came_of_it = BroughtIn.RESTORED if known[0] else BroughtIn.KNOWN
+        outcome = ImportOutcome.RESTORED if known[0] else ImportOutcome.KNOWN
     if known[0]:
         append(connection, session_id, [SessionTrashed(trashed=False)])
-    return came_of_it
+    return outcome
 
 
 def delete(connection: sqlite3.Connection, session_id: str) -> None:

@@ -1,7 +1,7 @@
-"""Where the texts of messages stand in the database, and what their indexes hold of them.
+"""The ids of message texts, and what their indexes contain.
 
-A text's id grows with the time it was said at, so that an index, which tells ids in order, tells what is newest first,
-also after an old session was imported. Indexes keep no texts of their own: what is found is looked at again.
+A text's id grows with its time, so that an index, which returns ids in order, returns the newest first, also after an
+old session was imported. Indexes store no texts: matches are checked again.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ from co_tui.store.search.search_words import short_words
 _BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST = 1 << 40
 _STRETCH = 64
-"""So many ids are looked at together for a free one."""
+"""Ids checked at a time when looking for a free one."""
 
 
 def register(connection: sqlite3.Connection) -> None:
@@ -64,7 +64,7 @@ def last_id(connection: sqlite3.Connection, session_id: str) -> int:
 
 
 def seconds_of(timestamp: str) -> int:
-    """The lowest id for a text of that time; 1 for a time that nobody can read."""
+    """The lowest id for a text of that time; 1 for an unreadable time."""
     try:
         when = datetime.fromisoformat(timestamp)
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)) - _BEGINNING

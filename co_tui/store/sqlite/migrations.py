@@ -131,7 +131,7 @@ def _complete_texts(connection: sqlite3.Connection) -> None:
 @steps(name="003_finding_sessions")
 def _finding_sessions(db: Database) -> None:
     """Pins and the trash in a session's row, a text it is filtered by, and indexes that tell what is newest first."""
-    _add_marks(db)
+    _add_pins_and_trash(db)
     _order_texts_by_time(db.conn)
     for index, tokenizer, filled_by in (
         ("message_grams", "trigram case_sensitive 1", "index_text"),
@@ -151,7 +151,7 @@ def _finding_sessions(db: Database) -> None:
     fill_indexes(db.conn)
 
 
-def _add_marks(db: Database) -> None:
+def _add_pins_and_trash(db: Database) -> None:
     db.execute("ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
     db.execute("ALTER TABLE sessions ADD COLUMN trashed TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE sessions ADD COLUMN filter_text TEXT NOT NULL DEFAULT ''")
@@ -223,12 +223,17 @@ def migrate(connection: sqlite3.Connection, path: Path, locks: Path | None = Non
     with file_lock(path.with_name(f"{path.name}.migrate")):
         if locks is not None:
             _refuse_while_open(connection, locks)
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file
-        # Stays with the file. Switching ignores the busy timeout, hence inside the lock.
-        connection.execute("PRAGMA journal_mode=WAL")
-        steps.apply(Database(connection))
-        _let_room_be_given_back(connection)
-        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        create_schema(connection)
+
+
+def create_schema(connection: sqlite3.Connection) -> None:
+    """Apply the steps that the database lacks. The caller keeps other processes out."""
+    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file
+    # Stays with the file. Switching ignores the busy timeout, hence the caller's lock.
+    connection.execute("PRAGMA journal_mode=WAL")
+    steps.apply(Database(connection))
+    _enable_incremental_vacuum(connection)
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
 
 def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:
@@ -241,7 +246,7 @@ def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:
         )
 
 
-def _let_room_be_given_back(connection: sqlite3.Connection) -> None:
+def _enable_incremental_vacuum(connection: sqlite3.Connection) -> None:
     """An older file is written anew once, so that what is deleted can be given back to the disk bit by bit."""
     if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")

@@ -13,13 +13,14 @@ from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
 from co_tui.store.sqlite import session_list
 from co_tui.store.sqlite.connect import connect_for_reading
-from co_tui.store.sqlite.rows import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
+from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import StoreError
-from co_tui.store.stored_values import FoundMessages, Health, Preview, SaidText, SessionRow, only_one
+from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionRow, only_one
 
 if TYPE_CHECKING:
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
+    from co_tui.store.sqlite.in_memory import SharedConnection
 
 T = TypeVar("T")
 
@@ -28,20 +29,24 @@ _EVENT = "session_id, seq, type, timestamp, version, payload"
 
 
 class Reader:
-    """A read-only view of the database; without a database, an empty one. Who asks meanwhile waits for the answer."""
+    """A read-only view of the database; empty without a database. Concurrent queries wait for each other."""
 
-    def __init__(self, path: Path, locks: Path | None = None) -> None:
-        """Raises `StoreError` for a database that is damaged or of a newer version."""
+    def __init__(self, path: Path, locks: Path | None = None, shared: "SharedConnection | None" = None) -> None:
+        """Raises `StoreError` for a database that is damaged or of a newer version.
+
+        `shared` is the connection to a database in memory, which outlives the reader.
+        """
         self._path = path
+        self._shared = shared
         self._locks = locks
         self._connection: sqlite3.Connection | None = None
         self._closed = False
-        # Two threads in one connection whose queries call back would wait for each other for ever.
-        self._asking = threading.Lock()
+        # Two threads in one connection whose queries call back would deadlock.
+        self._lock = shared.lock if shared is not None else threading.Lock()
         self._connected()
 
     def close(self) -> None:
-        with self._asking:
+        with self._lock:
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
@@ -61,25 +66,25 @@ class Reader:
     def sessions(self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False) -> list[SessionRow]:
         """The newest sessions first; with `search`, those in which its words were said last."""
         if not search.strip():
-            return self._asked(lambda there: session_list.newest(there, limit, cwd, in_trash=in_trash), [])
-        return self._asked(lambda there: self._sessions_with(there, search, limit, cwd, in_trash), [])
+            return self._ask(lambda connection: session_list.newest(connection, limit, cwd, in_trash=in_trash), [])
+        return self._ask(lambda connection: self._sessions_with(connection, search, limit, cwd, in_trash), [])
 
     def _sessions_with(
-        self, there: sqlite3.Connection, search: str, limit: int, cwd: str, in_trash: bool
+        self, connection: sqlite3.Connection, search: str, limit: int, cwd: str, in_trash: bool
     ) -> list[SessionRow]:
         from co_tui.store.sqlite.sqlite_search import sessions_with
 
-        return sessions_with(there, search, limit, cwd, in_trash=in_trash)
+        return sessions_with(connection, search, limit, cwd, in_trash=in_trash)
 
     def browse(
         self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
     ) -> list[SessionRow]:
         """Sessions whose title or folder holds the words; pinned ones, then those of this folder, then all others."""
         ask = partial(session_list.browse, in_trash=in_trash, from_end=from_end)
-        return self._asked(lambda there: ask(there, typed, cwd, limit), [])
+        return self._ask(lambda connection: ask(connection, typed, cwd, limit), [])
 
     def count(self, typed: str = "", *, in_trash: bool = False) -> int:
-        return self._asked(lambda there: session_list.count(there, typed, in_trash=in_trash), 0)
+        return self._ask(lambda connection: session_list.count(connection, typed, in_trash=in_trash), 0)
 
     def search(
         self,
@@ -89,7 +94,7 @@ class Reader:
         limit: int = 50,
         page: "NextPage | None" = None,
         session_id: str = "",
-        once_a_session: bool = False,
+        once_per_session: bool = False,
         in_trash: bool = False,
     ) -> "SearchPage":
         """Messages of all sessions that hold all words."""
@@ -97,8 +102,8 @@ class Reader:
         from co_tui.store.search.search_words import SearchWords
         from co_tui.store.sqlite.sqlite_search import search
 
-        asked = Search(SearchWords(typed), by_relevance, limit, page, once_a_session)
-        return self._asked(lambda there: search(there, asked, session_id, in_trash), SearchPage())
+        asked = Search(SearchWords(typed), by_relevance, limit, page, once_per_session)
+        return self._ask(lambda connection: search(connection, asked, session_id, in_trash), SearchPage())
 
     def count_found(
         self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False
@@ -108,13 +113,15 @@ class Reader:
         from co_tui.store.sqlite.sqlite_search import candidates
 
         words = SearchWords(typed)
-        return self._asked(
-            lambda there: counted(words, candidates(there, words, session_id=session_id, in_trash=in_trash), most),
+        return self._ask(
+            lambda connection: counted(
+                words, candidates(connection, words, session_id=session_id, in_trash=in_trash), most
+            ),
             FoundCount(),
         )
 
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
-        """How a session began, and what was said in it last; read from its texts, without its events."""
+        """The beginning and end of a session, from its texts, without its events."""
         of_session = "FROM message_texts WHERE session_id = ? AND role"
         first = self._rows(
             f"SELECT substr(text, 1, ?) {of_session} = 'user' ORDER BY seq, id LIMIT 1", (chars, session_id)
@@ -124,7 +131,7 @@ class Reader:
             " ORDER BY seq DESC, id DESC LIMIT ?",
             (chars, session_id, count),
         )
-        return Preview(first[0][0] if first else "", tuple(SaidText(*row) for row in reversed(last)))
+        return Preview(first[0][0] if first else "", tuple(PreviewLine(*row) for row in reversed(last)))
 
     def session(self, name: str) -> SessionRow:
         """The session with that id, or the only one whose id starts or ends with it."""
@@ -139,10 +146,10 @@ class Reader:
         return only_one([session_list.row_of(row) for row in rows], name)
 
     def unused_since(self, time: str) -> list[SessionRow]:
-        return self._asked(lambda there: session_list.unused_since(there, time), [])
+        return self._ask(lambda connection: session_list.unused_since(connection, time), [])
 
     def trashed_before(self, time: str) -> list[SessionRow]:
-        return self._asked(lambda there: session_list.trashed_before(there, time), [])
+        return self._ask(lambda connection: session_list.trashed_before(connection, time), [])
 
     def latest(self, cwd: str) -> SessionRow | None:
         """The newest session of this folder, else the newest of all."""
@@ -165,11 +172,13 @@ class Reader:
         )
         return [stored(*row) for row in reversed(rows)]
 
-    def messages_with(self, session_id: str, words: Sequence[str], *, but_of_tool: str | None = None) -> FoundMessages:
+    def messages_with(self, session_id: str, words: Sequence[str], *, except_tool: str | None = None) -> FoundMessages:
         """The messages that hold the most of these words, newest first; the index finds them."""
         from co_tui.store.sqlite.word_search import messages_with
 
-        return self._asked(lambda there: messages_with(there, session_id, words, but_of_tool), FoundMessages(0, ()))
+        return self._ask(
+            lambda connection: messages_with(connection, session_id, words, except_tool), FoundMessages(0, ())
+        )
 
     def usage(self, session_id: str) -> UsageInfo | None:
         """The session's newest measurement, from its row."""
@@ -191,30 +200,32 @@ class Reader:
         rows = self._rows(sql, (*values, limit))
         return list(dict.fromkeys(row[0] for row in rows))[::-1]
 
-    def half_reply(self, session_id: str) -> list[str]:
+    def partial_reply(self, session_id: str) -> list[str]:
         """What was saved of a reply that is not an event yet, in order."""
         return [body for (body,) in self._rows(REPLY_ROWS, (session_id, *REPLY_SLOTS))]
 
     def health(self) -> Health:
-        """A look at the whole file; takes longer the larger it is."""
+        """A check of the whole file; slow for a large one."""
         if self._connected() is None:
-            return Health(exists=self._path.exists())
+            return Health(exists=self._shared is not None or self._path.exists())
         verdict = self._rows("PRAGMA integrity_check(1)", ())[0][0]
+        pages, page_bytes = self._rows("PRAGMA page_count", ())[0][0], self._rows("PRAGMA page_size", ())[0][0]
+        status = self._path.stat() if self._shared is None else None
         return Health(
             exists=True,
-            size_bytes=self._path.stat().st_size,
+            size_bytes=status.st_size if status else pages * page_bytes,
             sessions=self._rows("SELECT count(*) FROM sessions", ())[0][0],
             events=self._rows("SELECT count(*) FROM events", ())[0][0],
             verdict=verdict,
-            open_to_others=os.name == "posix" and bool(self._path.stat().st_mode & 0o077),
+            open_to_others=os.name == "posix" and status is not None and bool(status.st_mode & 0o077),
         )
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
-        return self._asked(lambda there: there.execute(sql, values).fetchall(), [])
+        return self._ask(lambda connection: connection.execute(sql, values).fetchall(), [])
 
-    def _asked(self, question: Callable[[sqlite3.Connection], T], without: T) -> T:
-        """The answer; that without a database while there is none."""
-        with self._asking:
+    def _ask(self, question: Callable[[sqlite3.Connection], T], without: T) -> T:
+        """Run a query; returns `without` while there is no database."""
+        with self._lock:
             connection = self._connected()
             if connection is None:
                 return without
@@ -227,6 +238,8 @@ class Reader:
         """The connection; None while there is no database yet."""
         if self._closed:
             raise StoreError(f"The database {self._path} is closed already.")
+        if self._shared is not None:
+            return self._shared.current()
         if self._connection is None:
             self._connection = connect_for_reading(self._path, self._locks)
         return self._connection

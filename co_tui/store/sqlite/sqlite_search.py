@@ -6,19 +6,19 @@ from typing import Any
 
 from co_tui.events.storable import storable_text
 from co_tui.store.search.case_folding import folded
-from co_tui.store.search.message_search import Candidate, Search, SearchPage, told
+from co_tui.store.search.message_search import Candidate, Search, SearchPage, hits_of
 from co_tui.store.search.search_words import GRAM_CHARS, SearchWords, short_words
 from co_tui.store.search.searchable_text import SAID
-from co_tui.store.sqlite.reading_functions import session_filter
-from co_tui.store.sqlite.rows import ALL_SEQS
+from co_tui.store.sqlite.connect import session_filter
+from co_tui.store.sqlite.schema import ALL_SEQS
 from co_tui.store.sqlite.session_list import browse, rows_of
 from co_tui.store.stored_values import SessionRow
 
-MOST_GRAMS = 64
+MAX_GRAMS = 64
 """More of them would find the same; each text that is found is looked at anyway."""
-MOST_COMPARED_CHARS = 1_000
+MAX_COMPARED_CHARS = 1_000
 """Of a word; SQLite refuses longer patterns at some point."""
-MOST_LOOKED_THROUGH = 20_000
+MAX_SCANNED_TEXTS = 20_000
 """Texts, for what no index knows."""
 EVERYTHING = 1 << 31
 _SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
@@ -27,14 +27,14 @@ _SAID = ", ".join(f"'{role}'" for role in sorted(SAID))
 def search(connection: sqlite3.Connection, asked: Search, session_id: str, in_trash: bool) -> SearchPage:
     seen = asked.seen()
     found = candidates(
-        connection, asked.words, before=asked.before, session_id=session_id, in_trash=in_trash, but_in=seen
+        connection, asked.words, before=asked.before, session_id=session_id, in_trash=in_trash, skip_sessions=seen
     )
     chosen, more = asked.chosen(found, seen)
     rows = rows_of(connection, (each.session_id for each in chosen))
     time = "SELECT timestamp FROM events WHERE session_id = ? AND seq = ?"
     wanted = {(each.session_id, each.seq) for each in chosen}
     times = {place: row[0] for place in wanted if (row := connection.execute(time, place).fetchone())}
-    return SearchPage(told(asked, chosen, rows, times), more)
+    return SearchPage(hits_of(asked, chosen, rows, times), more)
 
 
 def sessions_with(
@@ -48,7 +48,7 @@ def sessions_with(
         if text in folded(row.title) and (not cwd or row.cwd == cwd):
             rows[row.id] = row
     said_in: set[str] = set()
-    for each in candidates(connection, words, in_trash=in_trash, but_in=said_in):
+    for each in candidates(connection, words, in_trash=in_trash, skip_sessions=said_in):
         if each.holds(words):
             said_in.add(each.session_id)
             if len(said_in) >= limit and not cwd:
@@ -65,12 +65,12 @@ def candidates(
     before: int | None = None,
     session_id: str = "",
     in_trash: bool = False,
-    but_in: Container[str] = (),
+    skip_sessions: Container[str] = (),
 ) -> Iterator[Candidate]:
     """Texts that the index finds for the words, newest first, each read when it is asked for.
 
-    Sessions that are in `but_in` at that moment are passed by. Of signs alone no index knows: the newest texts are
-    looked through.
+    Skips sessions that are in `skip_sessions` by then. No index knows symbols alone: for those the newest texts are
+    scanned.
     """
     if not words:
         return
@@ -84,20 +84,20 @@ def candidates(
     trashed = {row[0] for row in connection.execute("SELECT id FROM sessions WHERE trashed <> ''")}
 
     def wanted(of_session: str) -> bool:
-        told = of_session == session_id if session_id else (of_session in trashed) == in_trash
-        return told and of_session not in but_in
+        is_listed = of_session == session_id if session_id else (of_session in trashed) == in_trash
+        return is_listed and of_session not in skip_sessions
 
-    looked_for = words.long if query else words.words
-    likes = {f"like{n}": f"%{_escaped(word[:MOST_COMPARED_CHARS])}%" for n, word in enumerate(looked_for)}
+    patterns = words.long if query else words.words
+    likes = {f"like{n}": f"%{_escaped(word[:MAX_COMPARED_CHARS])}%" for n, word in enumerate(patterns)}
     place, source = "i.rowid", f"{index} i CROSS JOIN message_texts m ON m.id = i.rowid WHERE {index} MATCH :query AND"
     if not query:
         place, source = "m.id", "message_texts m WHERE"
-        values["first"] = max(values["first"], _newest(connection, values["last"]) - MOST_LOOKED_THROUGH)
+        values["first"] = max(values["first"], _newest(connection, values["last"]) - MAX_SCANNED_TEXTS)
     with session_filter(wanted) as number:
         found = connection.execute(
             f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {source}"
             f" {place} BETWEEN :first AND :last"
-            f" AND m.role IN ({_SAID}) AND passes(:number, m.session_id) {_looked_at(list(likes))}"
+            f" AND m.role IN ({_SAID}) AND passes(:number, m.session_id) {_prefilter(list(likes))}"
             f" ORDER BY {place} DESC",
             {**values, **likes, "number": number},
         )
@@ -109,7 +109,7 @@ def _newest(connection: sqlite3.Connection, upto: int) -> int:
     return int(connection.execute("SELECT max(id) FROM message_texts WHERE id <= ?", (upto,)).fetchone()[0] or 0)
 
 
-def _looked_at(likes: list[str]) -> str:
+def _prefilter(likes: list[str]) -> str:
     """The first look at what an index found: SQLite is quick at it, where no letter can have an accent."""
     texts = "(m.tool || char(10) || m.text)"
     held = " AND ".join(f"{texts} LIKE :{name} ESCAPE '\\'" for name in likes)
@@ -142,5 +142,5 @@ def _covering(chars: int) -> Iterable[int]:
 
 
 def _all_of(terms: list[str]) -> str:
-    wanted = list(dict.fromkeys(terms))[:MOST_GRAMS]
+    wanted = list(dict.fromkeys(terms))[:MAX_GRAMS]
     return " AND ".join('"' + term.replace('"', '""') + '"' for term in wanted)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Self
 
 from co_tui.paths import Paths
 from co_tui.store.prompt_drafts import PromptDraftFiles
-from co_tui.store.sqlite.schema import bytes_to_write_anew
+from co_tui.store.sqlite.schema import bytes_to_rewrite
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.lock import SessionLockFile
     from co_tui.store.sqlite.reader import Reader
     from co_tui.store.sqlite.writer import Writer
 
-WORTH_TELLING_BYTES = 30_000_000
+SLOW_MIGRATION_BYTES = 30_000_000
 
 
 class SqliteStore:
-    """Several processes may have one on the same folders; sessions are shared out by locks."""
+    """Several processes may use the same folders; locks assign each session to one."""
 
     def __init__(self, paths: Paths) -> None:
         """Nothing is opened or created before it is needed."""
@@ -32,17 +32,17 @@ class SqliteStore:
         self._opening = threading.Lock()
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self._database)
 
-    def bring_up_to_date(self, tell: Callable[[str], None]) -> None:
-        """Do now, and tell of it, what an older and large database would be waited for later, without a word.
+    def migrate(self, report: Callable[[str], None]) -> None:
+        """Migrate a large, older database now and report it, rather than silently delay the first query.
 
-        For a new process only: it looks at the file beside SQLite.
+        Only in a new process: it reads the file without SQLite.
         """
-        size = bytes_to_write_anew(self._database)
-        if size >= WORTH_TELLING_BYTES:
-            tell(f"Your sessions are brought into the form of this version, once. With {size // 1_000_000:,} MB this "
+        size = bytes_to_rewrite(self._database)
+        if size >= SLOW_MIGRATION_BYTES:
+            report(f"Your sessions are brought into the form of this version, once. With {size // 1_000_000:,} MB this "
                  "takes some minutes; nothing is lost when it is interrupted.")  # fmt: skip
             self.reading().close()
 
@@ -81,7 +81,7 @@ class SqliteStore:
         return claimed_sessions(self._locks)
 
     def close(self) -> None:
-        """Finish what was to be written. What is asked to be written after this fails."""
+        """Finish pending writes; later ones fail."""
         with self._opening:
             if self._writer is not None:
                 self._writer.close()

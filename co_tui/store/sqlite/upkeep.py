@@ -1,6 +1,6 @@
-"""Care for the database while nobody waits for it: small steps, none of which keeps another process from writing.
+"""Database maintenance while idle: small steps that never block another process from writing.
 
-Each step is short, is left out when somebody else is writing, and says whether there is more of its kind to do.
+Each step is short, is skipped while another process writes, and returns whether it has more to do.
 """
 
 import sqlite3
@@ -18,9 +18,9 @@ INDEXES = ("message_grams", "message_short_words")
 
 
 def steps() -> tuple[Step, ...]:
-    """In the order in which they help each other."""
+    """Each step benefits from those before it."""
     merging = tuple(_merging(index) for index in INDEXES)
-    return (*merging, _give_room_back, _look_at_statistics, _take_log_over)
+    return (*merging, _free_pages, _update_statistics, _checkpoint_log)
 
 
 def performed(step: Step, connection: sqlite3.Connection) -> bool:
@@ -28,7 +28,7 @@ def performed(step: Step, connection: sqlite3.Connection) -> bool:
     try:
         with _without_waiting(connection):
             return step(connection)
-    except sqlite3.OperationalError:  # somebody else writes, or the disk is full: another time
+    except sqlite3.OperationalError:  # another process writes, or the disk is full: try later
         return False
 
 
@@ -42,7 +42,7 @@ def _merging(index: str) -> Step:
     return merge
 
 
-def _give_room_back(connection: sqlite3.Connection) -> bool:
+def _free_pages(connection: sqlite3.Connection) -> bool:
     free = int(connection.execute("PRAGMA freelist_count").fetchone()[0])
     if free:
         # Each row that is fetched frees a page.
@@ -50,14 +50,14 @@ def _give_room_back(connection: sqlite3.Connection) -> bool:
     return free > FREED_PAGES and int(connection.execute("PRAGMA freelist_count").fetchone()[0]) < free
 
 
-def _look_at_statistics(connection: sqlite3.Connection) -> bool:
+def _update_statistics(connection: sqlite3.Connection) -> bool:
     connection.execute("PRAGMA analysis_limit=200")
     connection.execute("PRAGMA optimize").fetchall()
     return False
 
 
-def _take_log_over(connection: sqlite3.Connection) -> bool:
-    """What is in the write-ahead log goes into the file, as far as nobody reads it."""
+def _checkpoint_log(connection: sqlite3.Connection) -> bool:
+    """Move the write-ahead log into the file, except what readers still use."""
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return False
 

@@ -10,25 +10,25 @@ from collections.abc import Callable, Sequence
 
 from co_tui.store.search.case_folding import folded
 from co_tui.store.sqlite.sqlite_search import grams_of
-from co_tui.store.stored_values import FoundMessages, with_most_words
+from co_tui.store.stored_values import FoundMessages, messages_with_most_words
 
 _BY_INDEX = """
     SELECT m.seq FROM message_grams g CROSS JOIN message_texts m ON m.id = g.rowid
     WHERE message_grams MATCH :grams AND g.rowid BETWEEN :first AND :last AND"""
 _BY_READING = "SELECT m.seq FROM message_texts m WHERE"
 _OF_SESSION = """
-    m.session_id = :session_id AND m.tool IS NOT :but_of_tool
+    m.session_id = :session_id AND m.tool IS NOT :except_tool
     AND (m.text LIKE :like ESCAPE '\\' OR m.tool LIKE :like ESCAPE '\\')"""
 _AND_HOLDS = " AND (holds(m.text, :words) OR holds(m.tool, :words))"
 
 
 def messages_with(
-    connection: sqlite3.Connection, session_id: str, words: Sequence[str], but_of_tool: str | None
+    connection: sqlite3.Connection, session_id: str, words: Sequence[str], except_tool: str | None
 ) -> FoundMessages:
     of_session = "SELECT min(id), max(id) FROM message_texts WHERE session_id = ?"
     first, last = connection.execute(of_session, (session_id,)).fetchone()
-    asked = {"session_id": session_id, "but_of_tool": but_of_tool, "first": first, "last": last}
-    return with_most_words(_seqs(connection, word, asked) for word in words)
+    asked = {"session_id": session_id, "except_tool": except_tool, "first": first, "last": last}
+    return messages_with_most_words(_seqs(connection, word, asked) for word in words)
 
 
 def _seqs(connection: sqlite3.Connection, words: str, asked: dict[str, str | int | None]) -> list[int]:

@@ -5,16 +5,20 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from co_tui.events import Event, Fact, SessionFork
 from co_tui.store.sqlite import log
 from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import StoreError
-from co_tui.store.stored_values import BroughtIn
+from co_tui.store.stored_values import ImportOutcome
+
+if TYPE_CHECKING:
+    from co_tui.store.sqlite.in_memory import SharedConnection
 
 T = TypeVar("T")
 MAX_BATCH = 256
@@ -31,19 +35,23 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """Every change to the database goes through here, in the order it was asked for.
+    """Makes every change to the database, in the order requested.
 
-    What waits is committed together; a future is resolved only after its commit, so an acknowledged
+    Waiting changes are committed together; a future is resolved only after its commit, so an acknowledged
     append survives the death of the process.
     """
 
-    def __init__(self, path: Path, locks: Path | None = None) -> None:
-        """Open the database, creating or migrating it; `locks` tell who has sessions of it open.
+    def __init__(self, path: Path, locks: Path | None = None, shared: "SharedConnection | None" = None) -> None:
+        """Open the database, creating or migrating it; `locks` shows who has sessions of it open.
+
+        `shared` is the connection to a database in memory.
 
         Raises `StoreError` with a sentence.
         """
         self._path = path
-        self._connection = connect_for_writing(path, locks)
+        self._shared = shared
+        self._connection = shared.opened() if shared is not None else connect_for_writing(path, locks)
+        self._exclusive: AbstractContextManager[object] = shared.lock if shared is not None else nullcontext()
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._closed = False
         self._gate = threading.Lock()
@@ -72,14 +80,14 @@ class Writer:
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
         return self._submit(lambda connection: log.fork(connection, source, target, upto, fact))
 
-    def bring_in(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[BroughtIn]:
-        return self._submit(lambda connection: log.bring_in(connection, events, keeps_age=keeps_age))
+    def import_log(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[ImportOutcome]:
+        return self._submit(lambda connection: log.import_log(connection, events, keeps_age=keeps_age))
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(lambda connection: log.delete(connection, session_id))
 
     def upkeep_steps(self) -> Iterator[Future[bool]]:
-        """Care for the database, a step at a time; each is asked for when the one before it is done."""
+        """Maintain the database, one step at a time; each starts when the previous is done."""
         from co_tui.store.sqlite.upkeep import performed, steps
 
         for step in steps():
@@ -90,7 +98,7 @@ class Writer:
                 is_more = done.result()
 
     def close(self) -> None:
-        """Finish what was asked for, then close the connection."""
+        """Finish pending changes, then close the connection."""
         with self._gate:
             if self._closed:
                 return
@@ -123,20 +131,16 @@ class Writer:
                 self._commit(batch)
             if alone is not None:
                 self._perform_alone(alone)
-        self._connection.close()
+        if self._shared is None:
+            self._connection.close()
 
     def _commit(self, batch: list[_Job[Any]]) -> None:
-        # Nobody waits any more for a job that was cancelled before its turn; one that begins is finished.
+        # Skip jobs cancelled before their turn; a started job is finished.
         batch = [job for job in batch if job.done.set_running_or_notify_cancel()]
-        connection = self._connection
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                self._perform(job)
-            connection.execute("COMMIT")
+            with self._exclusive:
+                self._transact(batch)
         except Exception as error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
             failure = explained(error, self._path) if isinstance(error, sqlite3.Error | OSError) else error
             for job in batch:
                 job.done.set_exception(failure)
@@ -147,11 +151,24 @@ class Writer:
             else:
                 job.done.set_result(job.result)
 
+    def _transact(self, batch: list[_Job[Any]]) -> None:
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                self._perform(job)
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
     def _perform_alone(self, job: _Job[Any]) -> None:
         if not job.done.set_running_or_notify_cancel():
             return
         try:
-            job.done.set_result(job.work(self._connection))
+            with self._exclusive:
+                result = job.work(self._connection)
+            job.done.set_result(result)
         except sqlite3.Error as error:
             job.done.set_exception(explained(error, self._path))
 

@@ -64,11 +64,11 @@ async def export(host: CommandHost, arguments: str) -> None:
 
 def _export_to(arguments: str, cwd: Path, session_id: str) -> tuple[str, Path, bool]:
     """The format, the file, and whether the user named it."""
-    from co_tui.exchange.exporters import EXPORTERS, form_of
+    from co_tui.exchange.exporters import EXPORTERS, format_of
 
     word, _, rest = arguments.partition(" ")
     form, name = (word, rest.strip()) if word in EXPORTERS else ("", arguments.strip())
-    form = form or (form_of(name) if name else "markdown")
+    form = form or (format_of(name) if name else "markdown")
     return form, cwd / Path(name).expanduser() if name else export_file(cwd, session_id, form), bool(name)
 
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from co_tui.paths import path_text
-from co_tui.store.housekeeping import pin, put_into_trash, take_out_of_trash
+from co_tui.store.housekeeping import move_to_trash, pin, restore_from_trash
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.control.backend import Backend
@@ -63,13 +63,13 @@ class StoredSessions:
 
     async def trash(self, session_id: str) -> None:
         await self._leave(session_id)
-        await asyncio.to_thread(put_into_trash, self._store, session_id)
+        await asyncio.to_thread(move_to_trash, self._store, session_id)
         self._forget_way_back(session_id)
 
     async def restore(self, session_id: str) -> None:
         """Out of the trash."""
         self._require_engine()
-        await asyncio.to_thread(take_out_of_trash, self._store, session_id)
+        await asyncio.to_thread(restore_from_trash, self._store, session_id)
 
     async def delete(self, session_id: str) -> None:
         """For good."""

@@ -79,7 +79,7 @@ class SessionFinder:
 
         def search(reading: Reading) -> Found:
             page = reading.search(
-                typed, by_relevance=by_relevance, limit=MOST_HITS, once_a_session=True, in_trash=in_trash
+                typed, by_relevance=by_relevance, limit=MOST_HITS, once_per_session=True, in_trash=in_trash
             )
             return Found(page.hits, page.next is not None)
 

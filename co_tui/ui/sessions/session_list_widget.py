@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from co_tui.inert import one_line
-from co_tui.store.search.session_filter import filter_places
+from co_tui.store.search.session_filter import filter_spans
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.sessions.session_lines import SessionLine
 
@@ -205,6 +205,6 @@ class SessionList(ScrollView, can_focus=False):
 
     def _marked(self, title: str) -> Text:
         text = Text(title)
-        for start, end in filter_places(self._marks.typed, title):
+        for start, end in filter_spans(self._marks.typed, title):
             text.stylize(self._style("match"), start, end)
         return text

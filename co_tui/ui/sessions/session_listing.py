@@ -5,7 +5,7 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
-from co_tui.store.search.session_filter import lets_through
+from co_tui.store.search.session_filter import matches_filter
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.sessions.session_finder import Found, Listed
 from co_tui.ui.sessions.session_lines import SessionLine, lines_of, lines_under
@@ -41,7 +41,7 @@ class SessionListing(NamedTuple):
     def _said_in(self) -> list[SessionRow]:
         """Sessions that hold what was typed, though not in their titles."""
         hits = self.found.hits if self.found else ()
-        return [hit.session for hit in hits if not lets_through(self.typed, hit.session.title, hit.session.cwd)]
+        return [hit.session for hit in hits if not matches_filter(self.typed, hit.session.title, hit.session.cwd)]
 
     @property
     def _more(self) -> str:

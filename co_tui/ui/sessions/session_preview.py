@@ -8,7 +8,7 @@ from rich.text import Text
 
 from co_tui.inert import inert, one_line
 from co_tui.store.search.message_search import Hit
-from co_tui.store.stored_values import SaidText, SessionRow
+from co_tui.store.stored_values import PreviewLine, SessionRow
 from co_tui.ui.formatting import cost_text, counted, folder, tokens
 from co_tui.ui.sessions.session_finder import Previewed
 
@@ -60,13 +60,13 @@ def _who(hit: Hit) -> str:
 def _snippet(hit: Hit, match: Style) -> Text:
     snippet = hit.snippet
     text = Text(snippet.text)
-    for start, end in snippet.places:
+    for start, end in snippet.spans:
         text.stylize(match, start, end)
     before, after = ("…" if cut else "" for cut in (snippet.is_cut_before, snippet.is_cut_after))
     return Text.assemble(before, text, after)
 
 
-def _without_blank(last: tuple[SaidText, ...]) -> Iterator[SaidText]:
+def _without_blank(last: tuple[PreviewLine, ...]) -> Iterator[PreviewLine]:
     return (said for said in last if said.text.strip())
 
 

@@ -12,10 +12,10 @@ from pydantic_ai.models.test import TestModel
 from co_tui.events import Clear, CompactionComplete, Fact, Json, Message
 from co_tui.session.state.derive import replay
 from co_tui.session.tools.recall import ANSWER_CHARS, HITS, Recall
-from co_tui.store.in_memory.store import InMemoryStore
 from co_tui.store.port import Store
 from co_tui.store.search.session_words import holds
-from co_tui.store.sqlite import reading_functions
+from co_tui.store.sqlite import connect
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from tests.support.stores import store_in
 
 
@@ -207,7 +207,7 @@ async def test_only_what_may_match_is_read(home: Path, monkeypatch: pytest.Monke
         read.append(text)
         return holds(text, words)
 
-    monkeypatch.setattr(reading_functions, "holds", counted)
+    monkeypatch.setattr(connect, "holds", counted)
     with store_in(home) as store:
         store.writing().append("other", [said("Снова цапля.")]).result()
         facts = [said("Вчера снова видели аиста и журавля."), said("Сегодня — ЦАПЛЯ!", 2)]

@@ -1,7 +1,7 @@
 """A reply in the making is saved as it grows, at a cost that grows with it and no faster."""
 
 import json
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns import reply_draft as drafts
 from co_tui.session.turns.reply_draft import Draft
 from co_tui.session.turns.turn import Outcome
-from co_tui.store.in_memory.store import InMemoryStore
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.store_errors import StoreError
 from tests.support.environments import ScriptedModel, environment_for, facts
 
@@ -62,6 +62,13 @@ def test_a_killed_process_loses_only_what_came_since_the_last_save(monkeypatch: 
     monkeypatch.setattr(drafts, "SAVE_EVERY_S", 0.0)
     writer = InMemoryStore().writing()
     writer.append("s", [SessionStart()]).result()
+    save_reply = writer.save_reply
+
+    def save_at_once(*saved: Any) -> Any:
+        wait([done := save_reply(*saved)])
+        return done
+
+    monkeypatch.setattr(writer, "save_reply", save_at_once)
     draft = Draft("s", 3, "m", writer)
     draft.add(DraftPiece(0, "tool_call", '{"a":', "poke", "c1"))
     for n in range(50):

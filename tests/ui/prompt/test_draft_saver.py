@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from co_tui.store.in_memory.store import InMemoryPromptDrafts
 from co_tui.store.prompt_drafts import new_session_draft
+from co_tui.store.sqlite.in_memory import InMemoryPromptDrafts
 from co_tui.ui.prompt.draft_saver import DraftSaver
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, type_text

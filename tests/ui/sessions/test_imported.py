@@ -20,7 +20,7 @@ ROWS = [
 async def test_an_imported_session_is_shown_and_gone_on_with(home: Path, provider: Provider, tmp_path: Path) -> None:
     (imported,) = load(write_lines(tmp_path / "talk.jsonl", ROWS))
     with store_in(home) as store:
-        store.writing().bring_in(imported.log).result()
+        store.writing().import_log(imported.log).result()
     async with running(launch_for(home, provider, session_id=imported.session_id)) as (app, pilot):
         await until(pilot, lambda: "At the pond." in transcript_text(app))
         assert "Where is the heron?" in transcript_text(app)
@@ -45,7 +45,7 @@ async def test_an_imported_session_is_compacted_before_its_first_request(
     ]
     (imported,) = load(write_lines(tmp_path / "talk.jsonl", rows))
     with store_in(home) as store:
-        store.writing().bring_in(imported.log).result()
+        store.writing().import_log(imported.log).result()
     provider.summary = Reply("Title: Herons\n## Decisions and outcomes\n- Every heron is at the pond.")
     async with running(launch_for(home, provider, session_id=imported.session_id)) as (app, pilot):
         await answer(app, pilot, "h")

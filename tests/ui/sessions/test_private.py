@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from co_tui.store.in_memory.store import InMemoryStore
+from co_tui.store.sqlite.in_memory import InMemoryStore
 from tests.headless.test_private import MARKER, traces
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until

@@ -1,7 +1,8 @@
-"""Contents that are a text or a list of blocks, as most programs write them."""
+"""Values as other programs write them: contents of text or blocks, counts, times."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import BinaryContent
 
@@ -9,6 +10,12 @@ from co_tui.events.event import dump
 from co_tui.events.storable import MOST_TOKENS, whole_number
 from co_tui.exchange.image_blocks import address_of, image_of, images_in
 from co_tui.exchange.importers.foreign_files import Record
+
+_MICROSECONDS_FROM: Final = 10**14
+_MILLISECONDS_FROM: Final = 10**11
+_EARLIEST: Final = datetime(1980, 1, 1, tzinfo=UTC)
+_AHEAD: Final = timedelta(days=1)
+"""A clock may be wrong; a session from next year would stand at the top of every list until then."""
 
 
 class Content(NamedTuple):
@@ -34,14 +41,14 @@ def blocks_of(content: Any) -> Iterator[Record]:
             yield each
 
 
-def said_in(content: Any) -> Content:
+def prompt_content(content: Any) -> Content:
     """Of a prompt."""
     blocks = list(blocks_of(content))
     images = images_in(blocks)
     return Content(text_of_blocks([each for each in blocks if image_of(each) is None] if images else blocks), images)
 
 
-def returned_in(value: Any) -> Content:
+def result_content(value: Any) -> Content:
     """Of a result."""
     images = images_in(objects(value))
     rest = [each for each in value if image_of(each) is None] if images else value
@@ -92,3 +99,24 @@ def count(record: Any, *keys: str) -> int:
         if isinstance(record, dict) and (found := whole_number(record.get(key), MOST_TOKENS)):
             return found
     return 0
+
+
+def read_time(value: Any) -> datetime | None:
+    """An ISO text, or seconds, milli- or microseconds since 1970; None for what is no time of a session."""
+    try:
+        moment = _moment(value)
+    except (ValueError, OverflowError, OSError):
+        return None
+    if moment is None or not _EARLIEST <= moment <= datetime.now(UTC) + _AHEAD:
+        return None
+    return moment
+
+
+def _moment(value: Any) -> datetime | None:
+    if isinstance(value, str) and len(value) <= 64:
+        read = datetime.fromisoformat(value)
+        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    unit = 1_000_000 if value >= _MICROSECONDS_FROM else 1_000 if value >= _MILLISECONDS_FROM else 1
+    return datetime.fromtimestamp(value / unit, UTC)

@@ -1,4 +1,4 @@
-"""A reply that was being written when its process ended, as the facts that remain of it."""
+"""Facts recovered from a reply that was being written when its process ended."""
 
 import json
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from co_tui.store.timestamps import now
 
 
 def recovered(bodies: Iterable[str]) -> tuple[Fact, ...]:
-    """The half reply that saved pieces hold together, and that it was interrupted; nothing when there is none."""
+    """The partial reply in saved pieces and its interruption; empty when there is none."""
     found = _reply_in(bodies)
     if found is None:
         return ()
@@ -28,7 +28,7 @@ def recovered(bodies: Iterable[str]) -> tuple[Fact, ...]:
 
 
 def _reply_in(bodies: Iterable[str]) -> tuple[int, Json] | None:
-    """The turn and the reply; a piece that cannot be read is passed by."""
+    """The turn and the reply; unreadable pieces are skipped."""
     turn, model, started, pieces = 0, "", now(), []
     for body in bodies:
         try:

@@ -1,0 +1,126 @@
+"""The same store in memory, for private sessions and tests: nothing reaches the disk."""
+
+import sqlite3
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from co_tui.store.store_errors import SessionBusy
+
+if TYPE_CHECKING:
+    from co_tui.store.sqlite.reader import Reader
+    from co_tui.store.sqlite.writer import Writer
+
+IN_MEMORY = Path(":memory:")
+"""The name of the database in messages."""
+
+
+class SharedConnection:
+    """One connection to a database in memory, which its readers and its writer use in turn, each holding `lock`.
+
+    The first write opens it; until then there is nothing to read.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def current(self) -> sqlite3.Connection | None:
+        """None before the first write."""
+        return self._connection
+
+    def opened(self) -> sqlite3.Connection:
+        from co_tui.store.sqlite.connect import connect_in_memory
+
+        with self.lock:
+            if (connection := self.current()) is None:
+                connection = self._connection = connect_in_memory()
+            return connection
+
+    def __del__(self) -> None:
+        # Not when the store is closed: what was written can still be read then, as with a file.
+        if self._connection is not None:
+            self._connection.close()
+
+
+class InMemoryStore:
+    """Sessions that end with the process, in a SQLite database of its own; opened when it is first written to."""
+
+    location = "memory"
+
+    def __init__(self) -> None:
+        self._shared = SharedConnection()
+        self._writer: Writer | None = None
+        self._claimed: set[str] = set()
+        self._lock = threading.Lock()
+        self.prompt_drafts = InMemoryPromptDrafts()
+
+    def reading(self) -> "Reader":
+        from co_tui.store.sqlite.reader import Reader
+
+        return Reader(IN_MEMORY, shared=self._shared)
+
+    def writing(self) -> "Writer":
+        from co_tui.store.sqlite.writer import Writer
+
+        with self._lock:
+            if self._writer is None:
+                self._writer = Writer(IN_MEMORY, shared=self._shared)
+            return self._writer
+
+    def claim(self, session_id: str) -> "InMemoryLock":
+        with self._lock:
+            if session_id in self._claimed:
+                raise SessionBusy(f"Session {session_id} is open already. Close it there first.")
+            self._claimed.add(session_id)
+        return InMemoryLock(self._claimed, session_id)
+
+    def delete(self, session_id: str) -> None:
+        self.writing().delete(session_id).result()
+        self.prompt_drafts.write(session_id, "")
+
+    def claimed(self) -> frozenset[str]:
+        return frozenset(self._claimed)
+
+    def close(self) -> None:
+        """Finish pending writes; what was written can still be read."""
+        with self._lock:
+            if self._writer is not None:
+                self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+class InMemoryLock:
+    """The right to write one session."""
+
+    def __init__(self, claimed: set[str], session_id: str) -> None:
+        self._claimed = claimed
+        self._held = {session_id}
+
+    def release(self) -> None:
+        self._claimed -= self._held
+        self._held = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.release()
+
+
+class InMemoryPromptDrafts:
+    """Unsent prompts, by key."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def read(self, key: str) -> str:
+        return self._texts.get(key, "")
+
+    def write(self, key: str, text: str) -> None:
+        self._texts[key] = text if text.strip() else ""
