@@ -35,8 +35,7 @@ from co_tui.ui.launch import Launch
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import call_back
-from co_tui.ui.terminal.job_control import is_job
-from co_tui.ui.terminal.smallest_size import drawable
+from co_tui.ui.terminal.terminal_facts import drawable, is_job
 from co_tui.ui.theme_choice import Appearance, look_of, style_sheets
 from co_tui.ui.themes.motion import SteadyAnimator, hold_cursor
 from co_tui.ui.themes.themes import own_variables
@@ -252,7 +251,7 @@ class CoTui(App[None]):
     def action_help(self) -> None:
         """On any screen, and closed by the same key; in the chat it is a command."""
         from co_tui.ui.help.help_screen import HelpScreen
-        from co_tui.ui.keys.keys_in_force import keys_of_focus
+        from co_tui.ui.keys.active_keys import keys_of_focus
 
         if self.screen is self.chat:
             self.action_command("help")
@@ -396,7 +395,7 @@ class CoTui(App[None]):
         run_thread(self, "Remembering the terminal", remember, group="terminal")
 
     def _remember_terminal(self, dark: bool) -> None:
-        from co_tui.ui.terminal.known_terminals import KnownTerminals
+        from co_tui.ui.terminal.terminal_facts import KnownTerminals
 
         KnownTerminals(self.launch.paths, self.launch.environ).note(dark)
 

@@ -81,7 +81,7 @@ def _take_all_colours(app: App[Any]) -> None:
     """The library would make greys of them."""
     from textual.filter import Monochrome
 
-    from co_tui.ui.themes.no_color import Colourless
+    from co_tui.ui.themes.themes import Colourless
 
     app._filters[:] = [*(each for each in app._filters if not isinstance(each, Monochrome)), Colourless()]
 

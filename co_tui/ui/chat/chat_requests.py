@@ -1,4 +1,4 @@
-"""What the widgets of the chat ask for, handed on to whoever does it."""
+"""Messages of the chat's widgets, passed on to the app or another widget."""
 
 from typing import TYPE_CHECKING
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 MOST_EDITED_CHARS = 200_000
-"""In a text area of the library, which lays out all of its lines: more would take seconds to open."""
+"""Longest text to edit in a `TextArea`: it lays out all of its lines, so more takes seconds to open."""
 
 
 class ChatRequests(SteadyScreen, Screen[None]):
-    """Has a transcript and a prompt, and later a timeline."""
+    """A screen with a transcript and a prompt, and a timeline after the first paint."""
 
     transcript = query_one(Transcript)
     prompt = query_one(Prompt)
     feed: Feed
     way_to: command_table.WayTo
-    """Under the keys in force."""
+    """Names keys as the user has bound them."""
 
     def __init__(self, host: "ChatHost") -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
         self._messages = MessageActions(self, host)
         self._state = SessionState()
 
-    # What is written
+    # Writing
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
@@ -84,7 +84,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @on(Prompt.PastedOpened)
     def _pasted_opened(self, event: Prompt.PastedOpened) -> None:
-        """What a marker in the prompt stands for, to be read or changed; a very long text only to be read."""
+        """Open the text behind a paste marker for editing; a very long one is read-only."""
         if len(event.text) > MOST_EDITED_CHARS:
             from co_tui.ui.dialogs.text_screen import PagerScreen
 
@@ -99,13 +99,13 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
         self.app.push_screen(EditScreen(f"Pasted: {event.marker}", event.text), edited)
 
-    # What is read
+    # Reading
 
     @on(Transcript.NearTop)
     def _near_top(self) -> None:
         self._host.load_older()
 
-    # Found by its name: the timeline's module is imported after the first paint.
+    # Dispatched by name: the timeline's module is imported after the first paint.
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
@@ -116,7 +116,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
         self.transcript.focus()
 
     def on_timeline_folded_away(self) -> None:
-        """The screen became narrow under whoever reads it: it comes back as a drawer."""
+        """The screen became narrow while the timeline had the focus: show it as a drawer."""
         if self.has_class("-narrow") and self._late is not None:
             self.add_class("-drawer")
             self.call_after_refresh(self._late.focus_timeline)
@@ -169,7 +169,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
             self._finding.step(event.step)
 
     def go_to_timeline(self, seq: int | None = None) -> None:
-        """To its newest entry, or to the one that tells of an event."""
+        """Focus the timeline at its newest entry, or at the entry of an event."""
         self.remove_class("-folded")
         self.set_class(self.has_class("-narrow"), "-drawer")
         if self._late is not None:

@@ -1,4 +1,4 @@
-"""Searching the conversation: everything that has the text is marked and counted while it is typed."""
+"""Search the conversation as you type: highlight and count all matches."""
 
 import asyncio
 from functools import partial
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
 
 BLOCKS_AT_ONCE = 200
-"""Looked through before keys have their turn."""
+"""Blocks searched before control returns to the event loop."""
 
 
 class Finding:
-    """One search at a time; what is not loaded yet is loaded beside the screen, and counts as it comes."""
+    """One search at a time; older blocks are loaded in the background and counted as they arrive."""
 
     def __init__(self, screen: Screen[Any], transcript: Transcript, host: "ChatHost") -> None:
         self._screen, self._transcript, self._host = screen, transcript, host
@@ -40,7 +40,7 @@ class Finding:
         await self._screen.query(FindBar).remove()
 
     def look(self, text: str) -> None:
-        """Mark the text wherever it is, and go to the nearest place above; count the rest in slices."""
+        """Highlight all matches, go to the nearest one above, and count the rest in slices."""
         self._transcript.find(text)
         self._tell(done=False)
         run_in_background(self._screen, "Finding", partial(self._count, text), group="finding")
@@ -50,7 +50,7 @@ class Finding:
         self._tell(done=True)
 
     async def _count(self, text: str) -> None:
-        """First what is there, then what had to be loaded."""
+        """Count the loaded blocks, then load and count the rest."""
         search = self._transcript.search
         await self._count_loaded(text)
         self._tell(done=not text)
@@ -58,7 +58,7 @@ class Finding:
             await self._host.load_back_to(0)
             await self._count_loaded(text)
         if search.needle == in_small_letters(text):
-            if search.match is None and search.total:  # only what was loaded just now has it
+            if search.match is None and search.total:  # all matches are in the blocks just loaded
                 self._transcript.find(text)
             self._tell(done=True)
 
@@ -66,7 +66,7 @@ class Finding:
         search, blocks = self._transcript.search, list(self._transcript.blocks)
         for start in range(len(blocks), 0, -BLOCKS_AT_ONCE):
             if search.needle != in_small_letters(text):
-                return  # something else is searched for by now
+                return  # the search text has changed
             search.count(blocks[max(0, start - BLOCKS_AT_ONCE) : start])
             await asyncio.sleep(0)
 

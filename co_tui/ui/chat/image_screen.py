@@ -1,4 +1,4 @@
-"""An image of a message, as large as the screen."""
+"""Full-screen view of a message's images."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ImageView(Widget, can_focus=True):
-    """The image in the middle of the room there is."""
+    """One image, centred."""
 
     DEFAULT_CSS = """
     ImageView { height: 1fr; }
@@ -35,7 +35,7 @@ class ImageView(Widget, can_focus=True):
         self._drawn_for = Size()
 
     def show(self, picture: "Picture | None") -> None:
-        """Nothing, as long as it is not unpacked."""
+        """Show a picture; None while it is being decoded."""
         self._picture, self._lines, self._drawn_for = picture, [], Size()
         self.refresh()
 
@@ -53,7 +53,7 @@ class ImageView(Widget, can_focus=True):
 
 
 class ImageScreen(Dialog[None]):
-    """One of the images of a message at a time."""
+    """Shows one image of a message at a time."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,v,enter", "close", "Back"),
@@ -66,7 +66,7 @@ class ImageScreen(Dialog[None]):
         self.add_class("-full")
         self._title, self._images, self._place = title, images, 0
         self._shown = replace(images[0])
-        """Its own: the chat gives up pictures that are not in view there."""
+        """A copy: the chat drops pictures that are scrolled out of view."""
         self._is_unpacking = False
 
     def compose(self) -> ComposeResult:
@@ -88,7 +88,7 @@ class ImageScreen(Dialog[None]):
             run_in_background(self, "Unpacking the image", self._unpack, group="image")
 
     async def _unpack(self) -> None:
-        """One at a time, however fast one goes through them."""
+        """Decode one image at a time, however fast the user steps through them."""
         self._is_unpacking = True
         try:
             while self._shown.is_unseen:

@@ -1,4 +1,4 @@
-"""What is done with a message of the chat: changed and sent again, forked from, pinned, read whole, followed."""
+"""Actions on a message: edit and resend, fork, pin, view in full, open its links."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ _NAMES = {
 
 
 class MessageActions:
-    """Answers the wishes of a transcript; what changes the session is a command's."""
+    """Runs the actions requested in a transcript; those that change the session are commands."""
 
     def __init__(self, screen: Screen[Any], host: "ChatHost") -> None:
         self._screen = screen
@@ -48,14 +48,14 @@ class MessageActions:
         copy(self._screen.app, text, what)
 
     def show_links(self, addresses: Sequence[str]) -> None:
-        """Where they go; only from there is one opened."""
+        """Show where links lead; the dialog opens the one chosen."""
         from co_tui.ui.chat.link_dialog import LinksScreen
 
         if addresses:
             self._screen.app.push_screen(LinksScreen(addresses, self._host.open_address))
 
     def _see(self, block: Block) -> None:
-        """Its images in large; as text when none of them can be drawn."""
+        """Show its images full-screen, or its text when none of them can be drawn."""
         if drawable := [image for image in block.images if not image.trouble]:
             from co_tui.ui.chat.image_screen import ImageScreen
 
@@ -70,6 +70,6 @@ class MessageActions:
 
 
 def _title(block: Block) -> str:
-    """What it is, and when it was said."""
+    """The block's kind and time."""
     name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
     return " · ".join(filter(None, (name or "Message", block.time)))

@@ -1,4 +1,4 @@
-"""Questions above the prompt, and where letters go: to a question that has the focus, else to the prompt."""
+"""Questions above the prompt, and key routing: to a focused question, else to the prompt."""
 
 import time
 from collections.abc import Callable
@@ -12,21 +12,21 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
 
 QUIET_S = 1.5
-"""Whoever has not typed for so long is not about to type the next letter into a question."""
+"""A question takes the focus only after this long without typing."""
 ANSWERED_S = 0.5
-"""The same after an answer: the next question waits until a key that bounced is gone."""
+"""The same after an answer, so that a bouncing key does not answer the next question."""
 LOOK_AGAIN_S = 0.3
 
 
 class Questions:
-    """Never take a letter from whoever is writing."""
+    """Shows question panels without stealing keys from a prompt being typed."""
 
     def __init__(self, screen: Screen[Any], prompt: Prompt, last_typed_at: Callable[[], float]) -> None:
         self._screen, self._prompt, self._last_typed_at = screen, prompt, last_typed_at
         self._answered_at = 0.0
 
     def show(self, panel: QuestionPanel) -> None:
-        """The focus goes there while nothing is being written, unless it was left on purpose, by Tab."""
+        """Mount a panel; it takes the focus once the user is idle, unless they left it with Tab."""
         self._screen.mount(panel, before=self._prompt)
         if self._nobody_writes:
             self._screen.call_after_refresh(panel.focus)
@@ -52,17 +52,17 @@ class Questions:
 
     @property
     def is_dismissable(self) -> bool:
-        """Whether Esc in a prompt in which nothing is written answers a question."""
+        """Whether Esc in an empty prompt answers a question."""
         panels = self._screen.query(QuestionPanel)
         return bool(panels) and panels.first().has_way_out and not self._prompt.text
 
     def dismiss(self) -> None:
-        """Answer the question with Esc, as its own line of keys says."""
+        """Answer the question as its own Esc key does."""
         if self.is_dismissable:
             self._screen.query(QuestionPanel).first().action_dismiss()
 
     def _went_to_question(self) -> bool:
-        """From the prompt, unless Tab takes what is on offer there."""
+        """Move the focus from the prompt to a question, unless Tab accepts a completion."""
         panels = self._screen.query(QuestionPanel)
         if not panels or self._prompt.follow_offer().is_open:
             return False
@@ -70,7 +70,7 @@ class Questions:
         return True
 
     def took(self, event: Key | Paste) -> bool:
-        """Whether a question took the key. What is typed where nothing can be written is turned to the prompt."""
+        """Whether a question consumed the key. Text typed outside of text fields moves the focus to the prompt."""
         focused = self._screen.focused
         if isinstance(event, Key) and event.key == "tab" and focused is self._prompt:
             return self._went_to_question()

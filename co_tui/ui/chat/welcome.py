@@ -1,4 +1,4 @@
-"""What an empty chat says: things to try that work in this folder, and the first keys."""
+"""The text of an empty chat: examples that work in this folder, and the first keys."""
 
 import os
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from co_tui.ui.keys.command_table import NO_CHOICE, way_to
 SLOGAN: Final = "Talk with a model, and see exactly what it sees."
 USUAL_FILE: Final = "README.md"
 EXAMPLE_ENDINGS: Final = (".md", ".rst", ".txt", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
-"""Of files that may be named as an example: none that usually hold keys."""
+"""Files used as an example: none that usually hold secrets."""
 MOST_NAME_CHARS: Final = 14
-"""Of a file that is named as an example: the lines fit the smallest terminal."""
+"""Longest file name used as an example, so that lines fit the smallest terminal."""
 MOST_ENTRIES: Final = 200
-"""Looked at before the first paint, however large the folder is."""
+"""Directory entries read before the first paint."""
 
 
 def welcome(folder: Path, chosen: Mapping[str, str] = NO_CHOICE, *, in_repository: bool) -> str:
-    """`chosen` are the keys that the user chose."""
+    """The text of an empty chat; `chosen` are the user's own keys."""
     file = _example_file(folder)
     examples = ["Explain what a context window is"]
     examples += [f"{f'What does @{file} say?':<30}@ names a file"] if file else []
@@ -40,7 +40,7 @@ def first_keys(chosen: Mapping[str, str]) -> str:
 
 
 def _example_file(folder: Path) -> str:
-    """One that is there and can be named without quotes; empty when there is none."""
+    """A file that exists and needs no quotes; empty when there is none."""
     try:
         if (folder / USUAL_FILE).is_file():
             return USUAL_FILE

@@ -8,7 +8,7 @@ from textual.screen import Screen
 from co_tui.settings import Loaded, Settings
 from co_tui.ui.control.session_mode import Modes
 from co_tui.ui.control.stored_sessions import StoredSessions
-from co_tui.ui.keys.keys_in_force import KeyInForce
+from co_tui.ui.keys.active_keys import KeyInForce
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The gauge's bar, cell by cell: what fills the window, and where the policy acts."""
+"""The gauge's bar by cells: what fills the window, and the policy's thresholds."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,7 +9,7 @@ EMPTY, MARK = "░", "┆"
 
 
 class Part(NamedTuple):
-    """Something that fills the window. Its own shade tells it apart where there are no colours."""
+    """A part of the context. Its shade distinguishes it without colours."""
 
     name: str
     shade: str
@@ -19,7 +19,7 @@ PARTS = (Part("system", "█"), Part("tools", "▓"), Part("conversation", "▒"
 
 
 class Cell(NamedTuple):
-    """One cell of the bar; `part` is empty where nothing fills it."""
+    """One cell of the bar; `part` is empty in the free space."""
 
     sign: str
     part: str = ""
@@ -31,7 +31,7 @@ def tokens_by_part(usage: UsageInfo) -> tuple[int, ...]:
 
 
 def bar_cells(usage: UsageInfo | None, marks: tuple[float | None, ...], width: int) -> Iterator[Cell]:
-    """What fills the window from the left; marks show through it."""
+    """The bar's cells; threshold markers are drawn over the parts."""
     places = {place_of_mark(share, width) for share in marks if share is not None}
     filled = [part for part, count in zip(PARTS, cells_by_part(usage, width), strict=True) for _ in range(count)]
     for n in range(width):
@@ -41,12 +41,12 @@ def bar_cells(usage: UsageInfo | None, marks: tuple[float | None, ...], width: i
 
 
 def place_of_mark(share: float, width: int) -> int:
-    """The cell that is the first to be filled when the mark is reached."""
+    """The cell that is filled when the threshold is reached."""
     return min(width - 1, max(0, round(share * width) - 1))
 
 
 def cells_by_part(usage: UsageInfo | None, width: int) -> tuple[int, ...]:
-    """How many cells each part takes. Together as many as the whole; what is there at all shows, if there is room."""
+    """Cells per part, adding up to the total; parts with any tokens get at least one cell if there is room."""
     tokens = tokens_by_part(usage) if usage is not None else ()
     total = sum(tokens)
     if usage is None or total <= 0 or width <= 0:

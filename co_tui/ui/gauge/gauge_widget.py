@@ -1,4 +1,4 @@
-"""How full the context is, from `session.usage_info` alone."""
+"""The gauge: how full the context is."""
 
 import time
 from collections.abc import Iterator
@@ -16,16 +16,16 @@ from co_tui.ui.gauge.sparkline import sparkline
 from co_tui.ui.themes.motion import stands_still
 
 MOVE_S = 0.2
-"""How fast the mark of a compaction in the background moves."""
+"""Time per step of the moving marker of a background compaction."""
 EMPTY_TEXT = "Nothing sent yet. Here you see what fills the model's window; at ┆ older messages are summarised."
 MINI_BAR, SMALL_MINI_BAR, SMALL_COLUMNS = 20, 14, 70
 SEPARATOR = " · "
 ALL_PARTS_ROWS = 6
-"""Below, what fills the window is not told apart; above, the last turns and the cache are told, too."""
+"""With fewer rows the parts are not listed; with more, the last turns and the cache are shown, too."""
 
 
 class Gauge(Widget):
-    """The bar with its marks, the figures, and what they are made of."""
+    """The bar with thresholds, the figures and their parts."""
 
     reading: reactive[GaugeReading] = reactive(GaugeReading())
     COMPONENT_CLASSES = {
@@ -58,13 +58,13 @@ class Gauge(Widget):
         return self.get_component_rich_style(f"gauge--{level}", partial=True)
 
     def _style_of_part(self, name: str) -> Style:
-        """The conversation's colour tells how full it is: nothing else can be made smaller."""
+        """The conversation's colour shows how full the context is: only it can be compacted."""
         if not name:
             return self.style_of("muted")
         return self.style_of(self.reading.level if name == "conversation" else name)
 
     def _moving_at(self, width: int) -> int:
-        """Where the mark of a compaction in the background is; at the end, when nothing may move."""
+        """The cell of the background compaction's marker; the last one if motion is reduced."""
         return width - 1 if stands_still(self) else int(time.monotonic() / MOVE_S) % width
 
     def bar(self, width: int) -> Text:
@@ -102,7 +102,7 @@ class Gauge(Widget):
             yield Text(self._cache(), style=muted)
 
     def _legend(self) -> Iterator[Text]:
-        """Each part with its shade; the conversation, the one that grows, on a line of its own."""
+        """Each part with its shade; the conversation on its own line."""
         usage, muted = self.reading.usage, self.style_of("muted")
         assert usage is not None
         told = [
@@ -131,7 +131,7 @@ class Gauge(Widget):
 
 
 class MiniGauge(Gauge):
-    """The same in one line, for narrow screens: whole items, the weightiest first."""
+    """The gauge in one line, for narrow screens: whole items, the most important first."""
 
     DEFAULT_CSS = "MiniGauge { height: 1; border: none; display: none; }"
 

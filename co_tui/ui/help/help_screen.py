@@ -1,4 +1,4 @@
-"""All keys and commands, made from the tables that define them: first those of what has the focus, all searchable."""
+"""Help: all keys and commands from their tables, those of the focused widget first, searchable."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
@@ -12,8 +12,8 @@ from textual.widgets import Input
 from co_tui.actions import COMMANDS, KEYS, PLACES, Place
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
+from co_tui.ui.keys.active_keys import KeyInForce
 from co_tui.ui.keys.command_table import NO_CHOICE, told_key
-from co_tui.ui.keys.keys_in_force import KeyInForce
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
@@ -44,7 +44,7 @@ NOTHING: Final = Section("", [("", "Nothing here has these words.")])
 
 
 def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Section]:
-    """Everything that help tells; `chosen` are the keys that the user chose."""
+    """All sections of the help; `chosen` are the user's own keys."""
 
     def key_of(name: str, default: str) -> str:
         return told_key(chosen.get(name, default))
@@ -64,7 +64,7 @@ def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Sect
     ]
     in_prompt = {meaning for _, meaning in keys_in("prompt")}
     return [
-        Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has a section of its own
+        Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
         Section("First keys", [*first, ("^p", "In the last line of a screen: ctrl+p")]),
         Section("The gauge", _GAUGE),
         *places,

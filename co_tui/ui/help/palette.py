@@ -1,4 +1,4 @@
-"""The palette: every command by its name or by what it does, with its key."""
+"""The command palette: search commands by name or description."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
@@ -25,7 +25,7 @@ NO_MATCH: Final = "No command is called so, or does such a thing."
 
 
 def found_commands(typed: str) -> Sequence[Command]:
-    """The likeliest first: by the beginning of the name, by its letters, then by the words of what it does."""
+    """Best match first: by prefix of the name, by fuzzy name, then by words of the description."""
     wanted = typed.strip().lower().removeprefix("/")
     matcher, words = Matcher(wanted), wanted.split()
 
@@ -41,12 +41,12 @@ def found_commands(typed: str) -> Sequence[Command]:
 
 
 class PaletteScreen(ChoosingDialog[str]):
-    """Answers with the name of a command."""
+    """Returns the name of the chosen command."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "close", "Back", priority=True)]
 
     def __init__(self, chosen: Mapping[str, str]) -> None:
-        """`chosen` are the keys that the user chose."""
+        """`chosen` are the user's own keys."""
         super().__init__()
         self._chosen_keys = chosen
 

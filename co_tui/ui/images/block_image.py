@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from co_tui.ui.images.image_cells import Picture
 
 MOST_DRAWN = 8
-"""So many images of a block are drawn in the chat; all of them can be opened."""
+"""Images of a block drawn in the chat; all of them can be opened."""
 
 
 @dataclass(slots=True, eq=False)
 class BlockImage:
-    """An image of a message, and what came of unpacking it; neither until somebody looks at it."""
+    """An image of a message; decoded when first needed, to a picture or an error."""
 
     stored: StoredImage
     picture: "Picture | None" = None
@@ -23,19 +23,19 @@ class BlockImage:
 
     @property
     def is_unseen(self) -> bool:
-        """Whether nobody has tried to unpack it."""
+        """Whether it has not been decoded yet."""
         return self.picture is None and not self.trouble
 
     @property
     def told(self) -> str:
-        """What it is, in a line."""
+        """Type, size and any error, in one line."""
         if self.picture is None:
             return " · ".join(filter(None, (self.stored.media_type, self.trouble)))
         size = f"{self.picture.width:,} × {self.picture.height:,}"
         return f"{self.stored.media_type} · {size} · {self.picture.size_bytes:,} bytes"
 
     async def unpack(self) -> None:
-        """Beside the screen; afterwards there is a picture, or what the trouble with it is."""
+        """Decode it in a thread; sets `picture` or `trouble`."""
         from co_tui.ui.images.image_cells import NotDrawable, unpacked
 
         try:

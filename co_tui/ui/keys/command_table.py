@@ -1,4 +1,4 @@
-"""Commands as they are typed, and the keys of the tables in `co_tui.actions` as the library binds them."""
+"""Slash commands as typed, and Textual bindings for the tables in `co_tui.actions`."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
@@ -13,7 +13,7 @@ _TOLD = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "up": "↑", "do
 _BY_NAME = {command.name: command for command in COMMANDS}
 _USUAL_KEYS: Final = {row.name: row.key for row in (*COMMANDS, *KEYS)}
 WayTo: TypeAlias = Callable[[str], str]
-"""How a sentence names the way to something, by its name in the tables."""
+"""Returns the key or slash command for a name in the tables, for use in a sentence."""
 
 
 def find(name: str) -> Command | None:
@@ -21,17 +21,17 @@ def find(name: str) -> Command | None:
 
 
 def is_key(key: str, chosen: Mapping[str, str]) -> bool:
-    """Whether a key is a command's, under the keys that the user chose."""
+    """Whether a key runs a command, given the user's own keys."""
     return any(chosen.get(command.name, command.key) == key for command in COMMANDS)
 
 
 def told_key(keys: str) -> str:
-    """A key as people read it; where several do the same, all of them."""
+    """A key as people write it; alternatives are joined by a space."""
     return " ".join("+".join(_TOLD.get(part, part) for part in key.split("+")) for key in keys.split(","))
 
 
 def way_to(name: str, chosen: Mapping[str, str] = NO_CHOICE) -> str:
-    """How a sentence names the way to something: by the key it has, else by what can be typed; empty without both."""
+    """The key for an action, else its slash command, as a sentence names it; empty without both."""
     key = chosen.get(name, _USUAL_KEYS[name])
     if key:
         return "+".join(part.capitalize() for part in told_key(key).split("+"))
@@ -39,7 +39,7 @@ def way_to(name: str, chosen: Mapping[str, str] = NO_CHOICE) -> str:
 
 
 def starting_with(prefix: str) -> list[Command]:
-    """Commands whose slash form begins with what was typed; the one that is typed whole comes first."""
+    """Commands that begin with the typed prefix; an exact match comes first."""
     found = [command for command in COMMANDS if command.slash.startswith(prefix)]
     return sorted(found, key=lambda command: command.slash != prefix)
 
@@ -52,7 +52,7 @@ class Called(NamedTuple):
 
 
 def called(text: str) -> Called | None:
-    """The command a prompt calls; None for what is to be said. A path at the beginning is no command."""
+    """The command in a prompt; None for an ordinary prompt, also one that begins with a path."""
     text = text.strip()
     if not text.startswith("/") or "\n" in text:
         return None
@@ -61,20 +61,20 @@ def called(text: str) -> Called | None:
 
 
 def unknown(name: str) -> str:
-    """The sentence for a command that does not exist."""
+    """The message for an unknown command."""
     close = nearest(name, _BY_NAME, cutoff=0.5)
     hint = f"did you mean /{close}?" if close else "/help lists them all."
     return f"There is no command /{name}; {hint} ↑ brings back what you wrote."
 
 
 def command_bindings(chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
-    """The keys of the commands."""
+    """The bindings of the commands."""
     keys = ((command, chosen.get(command.name, command.key)) for command in COMMANDS)
     return [_of_command(command, key) for command, key in keys if key]
 
 
 def bindings(place: Place, chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
-    """The keys of one place."""
+    """The bindings of one part of the screen."""
     keys = ((row, chosen.get(row.name, row.key)) for row in KEYS if row.where == place)
     return [_of_key(row, key) for row, key in keys if key]
 

@@ -1,4 +1,4 @@
-"""Keys, pastes and clicks that come faster than what they are meant for: they wait until that is there."""
+"""Holds keys, pastes and clicks until the screen or field they are meant for is ready."""
 
 import asyncio
 import time
@@ -10,13 +10,13 @@ from textual import events
 
 LOOK_S: Final = 0.002
 EXPECTED_S: Final = 0.6
-"""What was asked for and does not come by then was not to come: a sentence was said instead."""
+"""How long an expected screen is waited for: the command may have shown a message instead."""
 MOST_LOOKS: Final = 5000
-"""A screen may take that long until all of it is there, on a machine that has much to do."""
+"""Limits the wait for a screen, on a slow machine."""
 
 
 class KeysOnHold:
-    """Holds them while a screen is being made, and gives them on in their order, each only once it finds its screen."""
+    """Holds events while a screen is being created, then delivers them in order."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class KeysOnHold:
         give: Callable[[events.Event], Awaitable[None]],
         run: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
     ) -> None:
-        """`run` runs beside whoever brings the events."""
+        """`run` starts a coroutine in the background."""
         self._is_screen_whole, self._give, self._run = is_screen_whole, give, run
         self._held: deque[events.Event] = deque()
         self._is_expected_there: Callable[[], bool] | None = None
@@ -32,11 +32,11 @@ class KeysOnHold:
         self._is_giving = False
 
     def expect(self, is_there: Callable[[], bool]) -> None:
-        """A screen or a field was asked for: what comes from now on is meant for it."""
+        """A screen or field was requested: hold events until `is_there`."""
         self._is_expected_there, self._expected_until = is_there, time.monotonic() + EXPECTED_S
 
     def takes(self, event: events.Event) -> bool:
-        """Whether it is held; otherwise it goes its usual way."""
+        """Whether the event is held; else the caller handles it as usual."""
         if not self._held and not self._is_giving and self._may_pass():
             return False
         self._held.append(event)
@@ -46,7 +46,7 @@ class KeysOnHold:
         return True
 
     async def _give_on(self) -> None:
-        """All that is held; what comes meanwhile waits behind it."""
+        """Deliver all held events, including those that arrive meanwhile."""
         try:
             while self._held:
                 await self._until_it_may_pass()

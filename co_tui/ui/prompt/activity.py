@@ -1,4 +1,7 @@
-"""What is being done right now, for how long, and whether anything comes. Knows no screen and no clock."""
+"""The status line of a running turn: what it is doing, for how long, and whether data is arriving.
+
+Independent of the screen; callers pass in the time.
+"""
 
 from typing import NamedTuple
 
@@ -30,30 +33,30 @@ from co_tui.ui.formatting import elapsed as in_words
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.1
 SILENCE_S = 5.0
-"""So long without a byte, and the line says that nothing comes."""
+"""After this long without data the line says so."""
 HIDDEN_SILENCE_S = 60.0
-"""The same while it thinks and shows nothing of it, as some do for long."""
+"""The same during hidden thinking, which can take long."""
 SPEED_FROM_S = 1.0
 CHARS_PER_TOKEN = 4
-"""A guess while a reply is on its way; its provider's own count comes with its end."""
+"""An estimate while a reply streams; the provider's count comes at its end."""
 GIST_CHARS = 48
 BOARD = "board"
-"""Stands for a run over the context board there."""
+"""Key of a context board update among the running tools."""
 VERBS = {"thinking": "thinking", "text": "answering", "tool_call": "calling a tool"}
 OWN_COMMAND = "!"
-"""Stands for the user's own command among the tools that run."""
+"""Key of the user's own command among the running tools."""
 
 
 STILL_FRAME = "●"
 
 
 def spinner(elapsed_s: float, *, still: bool = False) -> str:
-    """`still` is for who wants nothing to move."""
+    """The spinner's frame; always the same one with `still`."""
     return STILL_FRAME if still else FRAMES[int(elapsed_s / FRAME_S) % len(FRAMES)]
 
 
 class RunningTool(NamedTuple):
-    """What runs, what it is about, and since when."""
+    """A running tool: its name, gist and start time."""
 
     name: str
     gist: str
@@ -65,7 +68,7 @@ class RunningTool(NamedTuple):
 
 
 class Activity:
-    """Follows the events of a turn; every method is told the time."""
+    """Follows the events of a turn; callers pass in the time."""
 
     def __init__(self) -> None:
         self.begin(0.0)
@@ -74,11 +77,11 @@ class Activity:
         """A turn begins."""
         self._began = self._heard_at = now
         self._tokens = 0
-        """What providers counted of the replies that are complete."""
+        """Provider-counted tokens of the completed replies."""
         self._begin_reply()
         self._tools: dict[str, RunningTool] = {}
         self._delegates: dict[str, str] = {}
-        """Who works on which call of the main agent."""
+        """The main agent's call by delegate."""
         self._retry_at: float | None = None
         self._compacting = False
         self._stopping = False
@@ -90,7 +93,7 @@ class Activity:
         self._hidden_thoughts = False
 
     def stop(self) -> None:
-        """The user wants it to end."""
+        """The user asked the turn to stop."""
         self._stopping = True
 
     def hear(self, fact: Fact, now: float) -> None:
@@ -135,13 +138,13 @@ class Activity:
                 pass
 
     def _count(self, fact: Message | UsageInfo) -> None:
-        """A guess gives way to its provider's count."""
+        """Replace the estimate by the provider's count."""
         if isinstance(fact, UsageInfo) and fact.output_tokens is not None:
             self._tokens += fact.output_tokens
             self._begin_reply()
 
     def _hear_delegate(self, fact: Fact) -> None:
-        """Who was asked, and what it does now, stand beside the call that asked."""
+        """Show a delegate's name and current step on the delegating call."""
         match fact:
             case DelegationStart(agent=agent, name=name, call_id=call, task=task) if call in self._tools:
                 self._delegates[agent] = call
@@ -159,7 +162,7 @@ class Activity:
             self._tools[call] = self._tools[call]._replace(gist=gist)
 
     def is_held_up(self, now: float) -> bool:
-        """Whether nothing comes, or nothing is asked for yet: who waits may want to know."""
+        """Whether no data is arriving, or a retry is pending."""
         if self._stopping or self._tools:
             return False
         return self._waits_to_retry(now) or self._silent_s(now) >= (
@@ -170,7 +173,7 @@ class Activity:
         return self._retry_at is not None and self._retry_at > now
 
     def line(self, now: float, provider: str, *, still: bool = False, room: int = 200) -> str:
-        """One line; empty while something else tells what is waited for. What a tool is about is cut before times."""
+        """The status line; empty while the compaction indicator shows. A tool's gist is cut before the times."""
         if self._compacting:
             return ""
         return f"{spinner(now - self._began, still=still)} {self._words(now, provider, room - 2)}"
@@ -205,11 +208,11 @@ class Activity:
         return f"{words.plain}{figures}"
 
     def _told_tokens(self) -> str:
-        """Of the whole turn so far; `~` while some of it is a guess."""
+        """Tokens of the turn so far; `~` marks an estimate."""
         count = self._tokens + self._chars // CHARS_PER_TOKEN
         return f" · {'~' if self._chars else ''}{count:,} tokens" if count else ""
 
     def _told_speed(self, now: float) -> str:
-        """Of the reply that is coming: tools take their own time."""
+        """Tokens per second of the current reply, without the time tools take."""
         streamed = now - self._first_at if self._first_at is not None else 0.0
         return f" · {self._chars / CHARS_PER_TOKEN / streamed:.0f}/s" if streamed >= SPEED_FROM_S else ""

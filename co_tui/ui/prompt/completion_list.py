@@ -1,4 +1,4 @@
-"""The commands that fit what was typed after the slash, or the files after the at."""
+"""The list of completions: commands after `/`, files after `@`."""
 
 from textual.content import Content
 from textual.widgets import OptionList
@@ -9,11 +9,11 @@ from co_tui.ui.prompt.completion import Choice, CompletionOffer
 
 NAME_CHARS = 200
 MOST_NAME_COLUMNS = 22
-"""What they mean begins in one column, unless a name is longer than this."""
+"""Descriptions start in one column, unless a name is longer than this."""
 
 
 class Completions(OptionList, can_focus=False):
-    """Sits above the prompt while something is on offer; the prompt keeps the focus and decides."""
+    """Shown above the prompt, which keeps the focus and handles the keys."""
 
     DEFAULT_CSS = """
     Completions {

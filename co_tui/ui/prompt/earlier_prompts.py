@@ -1,4 +1,4 @@
-"""Earlier prompts, searched as one types: of this folder, or of all sessions."""
+"""Search earlier prompts as you type, of this folder or of all sessions."""
 
 import asyncio
 from functools import partial
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 MOST_SHOWN = 200
 LINE_CHARS = 200
 PAUSE_S = 0.05
-"""Keys that come faster are searched for together."""
+"""Debounce time for the search."""
 
 
 class EarlierPromptsScreen(ChoosingDialog[str]):
-    """Answers with the prompt that was chosen. The newest come first; the store is read beside the screen."""
+    """Returns the chosen prompt. Newest first; the store is read in a thread."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "widen", "This folder or all", priority=True),
@@ -42,7 +42,7 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
         self._store, self._cwd = store, cwd
         self._here = True
         self._asked = 0
-        """How often; only the latest question is answered."""
+        """Number of searches started; only the latest one's result is shown."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

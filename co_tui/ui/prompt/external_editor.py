@@ -1,4 +1,4 @@
-"""The prompt in the user's own editor, while everything else goes on."""
+"""Edits the prompt in the user's own editor, while turns keep running."""
 
 import asyncio
 import os
@@ -20,11 +20,11 @@ _NONE_NAMED = "No editor is named: set $VISUAL or $EDITOR, as in `export EDITOR=
 
 
 class EditorTrouble(Exception):
-    """Why nothing was edited, as a sentence."""
+    """Why nothing was edited, as a sentence for the user."""
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """What $VISUAL, else $EDITOR names, with its arguments. Raises `EditorTrouble`."""
+    """The command in $VISUAL, else $EDITOR. Raises `EditorTrouble`."""
     name = next((key for key in ("VISUAL", "EDITOR") if environ.get(key, "").strip()), "")
     if not name:
         raise EditorTrouble(_NONE_NAMED)
@@ -39,7 +39,7 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
 
 
 async def edited_elsewhere(app: App[Any], text: str, environ: Mapping[str, str], cwd: Path) -> str:
-    """The text as the editor left it. The screen is the editor's meanwhile. Raises `EditorTrouble`."""
+    """The edited text. The editor has the terminal meanwhile. Raises `EditorTrouble`."""
     command = editor_command(environ)
     handle, name = tempfile.mkstemp(prefix="co-tui-", suffix=".md")  # readable by its owner only
     file = Path(name)
@@ -62,7 +62,7 @@ async def edited_elsewhere(app: App[Any], text: str, environ: Mapping[str, str],
 
 
 async def _run(command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> int | OSError:
-    """Its exit code, or why it cannot be run: raised at once, that would leave the screen to nobody."""
+    """Its exit code, or the error that kept it from starting: raising inside `suspend` would not restore the screen."""
     try:
         child = await asyncio.create_subprocess_exec(*command, env=dict(environ), cwd=cwd)
     except OSError as error:
@@ -78,4 +78,4 @@ def _read(file: Path) -> str:
     if file.stat().st_size > MOST_BYTES:
         raise EditorTrouble("What the editor left is too long for a prompt; the prompt is as it was.")
     text = file.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
-    return text.removesuffix("\n")  # editors end the last line
+    return text.removesuffix("\n")  # editors add a final newline

@@ -1,4 +1,4 @@
-"""Lines, bars and marks for a terminal whose locale has none of ours: a sign of ASCII for each, as wide as it."""
+"""ASCII replacements of the same width, for terminals that cannot show our symbols."""
 
 import codecs
 from typing import Final, TextIO
@@ -30,7 +30,7 @@ _PLAIN: Final = {sign: plain for plain, signs in _SIGNS.items() for sign in sign
 
 
 def use_plain_signs(stream: TextIO) -> None:
-    """Let a stream that cannot write all characters write these instead, and never lose its columns."""
+    """Make a stream with a limited encoding write ASCII symbols of the same width."""
     if not (stream.encoding or "utf-8").lower().startswith("utf"):
         codecs.register_error(HANDLER, _plain)
         stream.reconfigure(errors=HANDLER)  # type: ignore[attr-defined]  # streams to a terminal have it

@@ -1,17 +1,17 @@
-"""Copying: to the terminal's clipboard, and saying so."""
+"""Copies text to the clipboard, and says so."""
 
 from typing import Any
 
 from textual.app import App
 
 MOST_CHARS = 70_000
-"""Several terminals take no longer text, and do not say so."""
+"""Some terminals silently ignore longer text."""
 MOST_WRITTEN_CHARS = 5_000_000
-"""All of it passes through the terminal, and nothing is drawn meanwhile."""
+"""Longest text copied: it passes through the terminal, which draws nothing meanwhile."""
 
 
 def copy(app: App[Any], text: str, what: str) -> None:
-    """Hand a text to the terminal, or to the browser that shows one: it has the clipboard, wherever the app runs."""
+    """Copy through the terminal or the browser: it owns the clipboard, wherever the app runs."""
     lines = text.count("\n") + 1
     size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
     if len(text) > MOST_WRITTEN_CHARS:

@@ -1,4 +1,4 @@
-"""The library's driver for an app in a browser, whose terminal may go away at any moment."""
+"""Textual's driver for an app in a browser, whose connection may end at any moment."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from co_tui.ui.terminal.driver import QuietParser
 
 
 class ServedDriver(web_driver.WebDriver):
-    """Reads keys through `QuietParser`; when the server that passes them on is gone, that is a hang-up."""
+    """Reads keys through `QuietParser`; treats the end of the server as a hang-up."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
@@ -22,7 +22,7 @@ class ServedDriver(web_driver.WebDriver):
         self._write = self._write_unless_gone  # type: ignore[assignment]  # the library's is a partial of `os.write`
 
     def start_application_mode(self) -> None:
-        # The library takes the signals for itself, and would leave without closing the session.
+        # Textual installs its own signal handlers, which exit without closing the session.
         ours = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         super().start_application_mode()
         for number, handler in ours.items():
@@ -33,7 +33,7 @@ class ServedDriver(web_driver.WebDriver):
         super().write(with_sure_columns(data))
 
     def run_input_thread(self) -> None:
-        # As in `QuietDriver`: the library has no other way of being given a parser.
+        # As in `QuietDriver`: there is no public hook for the parser.
         setattr(web_driver, "XTermParser", QuietParser)  # noqa: B010
         super().run_input_thread()
         if not self.exit_event.is_set():
@@ -41,7 +41,7 @@ class ServedDriver(web_driver.WebDriver):
             os.kill(os.getpid(), signal.SIGHUP)
 
     def give_up(self) -> None:
-        """Nobody reads what is written: write no more."""
+        """The server is gone: stop writing."""
         self._deaf = True
 
     def _write_unless_gone(self, data: bytes) -> int:

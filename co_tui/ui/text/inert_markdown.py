@@ -1,4 +1,4 @@
-"""Markdown to be read: rendered as in the chat, nothing in it can be followed or run."""
+"""Read-only Markdown, rendered as in the chat, without links to follow."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ _LINE_END: Final = re.compile(r"(?<=\S)\n(?=.)")
 
 
 class InertMarkdown(Widget):
-    """As high as its text, each line of which stays one. Stands inside of what scrolls."""
+    """As high as its text; line breaks are kept. Put it into a scrolling container."""
 
     DEFAULT_CSS = """
     InertMarkdown { height: auto; width: 1fr; }
@@ -25,7 +25,7 @@ class InertMarkdown(Widget):
         super().__init__(id=id)
         self._text, self._look = _LINE_END.sub("  \n", inert(text)), look
         self._lines: tuple[int, Prose] | None = None
-        """Laid out for a width."""
+        """A width and the lines laid out for it."""
 
     def set_look(self, look: Look) -> None:
         self._look, self._lines = look, None

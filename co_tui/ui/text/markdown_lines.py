@@ -1,4 +1,4 @@
-"""Markdown as it reads well in a chat: headings to the left, tables with thin lines, links and tags spelled out."""
+"""Markdown rendering for a chat: left-aligned headings, light tables, links and tags spelled out."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
@@ -16,7 +16,7 @@ from rich.text import Text
 from co_tui.ui.text.safe_links import is_web_address
 
 SIGN = "sign"
-"""In a token of a list's item: what stands in place of its bullet."""
+"""Key in a list item token's `meta`: the symbol that replaces its bullet."""
 _BOXES = {"[ ] ": "☐", "[x] ": "☑"}
 
 
@@ -65,7 +65,7 @@ class _Item(ListItem):
 
 
 class _Table(TableElement):
-    """May be wider than the prose around it, unless it stands within a list or a quotation."""
+    """May be wider than the prose around it, except within a list or a quotation."""
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
@@ -89,10 +89,10 @@ class _Table(TableElement):
 
 
 def _parser() -> MarkdownIt:
-    """Tags are what somebody wrote about, `<Suspense>` or `<b>`: as HTML they would vanish."""
+    """Without HTML, so that tags in the text, such as `<Suspense>`, do not vanish."""
     parser = MarkdownIt("commonmark", {"html": False, "linkify": True}).enable(["strikethrough", "table", "linkify"])
     assert parser.linkify is not None
-    # Only what begins with its scheme is an address: README.md is a file.
+    # Link only addresses with a scheme: README.md is a file.
     parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False, "fuzzy_ip": False})
     return parser
 
@@ -113,13 +113,13 @@ class ChatMarkdown(Markdown):
     inlines = {*Markdown.inlines, "address"}
 
     code_theme = inline_code_theme = "monokai"
-    """Asked for by Rich; code blocks are drawn elsewhere."""
+    """Required by Rich; code blocks are rendered elsewhere."""
     inline_code_lexer = justify = None
     style = "none"
     hyperlinks = True
 
     def __init__(self, text: str, prose_width: int, wide: int) -> None:
-        # Rich's own would make another parser for each text, which takes as long as to parse a page of it.
+        # Not super().__init__: it creates a parser per text, which takes as long as parsing a page.
         self.markup, self.parsed = text, _with_boxes(_PARSER.parse(text))
         self.prose_width, self.wide = prose_width, wide
 
@@ -127,7 +127,7 @@ class ChatMarkdown(Markdown):
         yield from super().__rich_console__(console, options.update(width=self.prose_width))
 
     def _flatten_tokens(self, tokens: Iterable[Token]) -> Iterator[Token]:
-        """In the order of reading, with the address after the words of each link."""
+        """Tokens in reading order, with the address after each link's text."""
         for token in tokens:
             if token.type == "inline":
                 yield from _with_addresses(token.children or ())
@@ -136,7 +136,7 @@ class ChatMarkdown(Markdown):
 
 
 def _with_boxes(tokens: list[Token]) -> list[Token]:
-    """Items that begin with `[ ]` or `[x]` have a box in place of their bullet."""
+    """Replace the bullets of items that begin with `[ ]` or `[x]` by a box."""
     for item, _, words in zip(tokens, tokens[1:], tokens[2:], strict=False):
         is_bullet = item.type == "list_item_open" and item.markup in ("-", "*", "+")
         first = words.children[0] if is_bullet and words.children else None
@@ -146,7 +146,7 @@ def _with_boxes(tokens: list[Token]) -> list[Token]:
 
 
 def _with_addresses(tokens: Iterable[Token]) -> Iterator[Token]:
-    """What cannot be opened is no link; an address that is its own words is told once."""
+    """Append each link's address, unless it is the link's text; only web addresses stay links."""
     address = words = ""
     for token in tokens:
         if token.type == "image":
@@ -172,6 +172,6 @@ def _told_address(address: str) -> Iterator[Token]:
 
 
 def _told_image(token: Token) -> Iterator[Token]:
-    """No terminal shows it for us: what it is of, and where it is."""
+    """An image as its description and address."""
     yield Token("text", "", 0, content=f"▣ {token.content or 'image'}")
     yield from _told_address(str(token.attrs.get("src", "")))

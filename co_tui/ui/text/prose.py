@@ -7,19 +7,19 @@ from co_tui.ui.text.markdown_splitter import LONGEST_CODE_LINE_CHARS, LONGEST_PA
 from co_tui.ui.text.text_rendering import Look
 
 CODE_MARGIN = 2
-"""Cells beside a code block."""
+"""Cells left and right of a code block's text."""
 
 
 class Prose:
-    """Markdown as lines, at one width; grows at its end without rendering the rest again.
+    """Markdown as lines at one width; appending does not render the rest again.
 
-    Lines are kept as their segments: a strip holds a dozen caches, which garbage collections would go through.
+    Lines are kept as segments: a strip holds a dozen caches, which slow garbage collection down.
     """
 
     def __init__(self, look: Look, width: int) -> None:
         self._look = look
         self._width = width
-        # A long line of code is cut where it is wrapped.
+        # Cut long lines of code where they are wrapped.
         inner = max(1, width - CODE_MARGIN)
         self._cutter = Cutter(max(1, LONGEST_CODE_LINE_CHARS // inner) * inner)
         self._final: list[list[Segment]] = []
@@ -41,7 +41,7 @@ class Prose:
             self._add(self._tail, lines, tail)
 
     def _freeze_all_but_last(self, lines: list[Strip]) -> None:
-        """Keep the full lines of a very long paragraph as they are; only its last line can still change."""
+        """Make the full lines of a very long paragraph final; only its last line can still change."""
         last = lines[-1].text.strip()
         at = self._cutter.rest.rfind(last) if last else -1
         if at <= 0:

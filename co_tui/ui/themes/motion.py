@@ -1,4 +1,4 @@
-"""Whether things may move on the screen: the one place to ask."""
+"""Reduced motion: the one place that decides whether things may move."""
 
 from typing import Any, Final
 
@@ -7,11 +7,11 @@ from textual.app import App
 from textual.dom import DOMNode
 
 STILL: Final = "-still"
-"""The app's class while the user wants nothing to move; style sheets may ask for it, too."""
+"""The app's CSS class while motion is reduced."""
 
 
 class SteadyAnimator(Animator):
-    """What one animation does may end another, which the library then misses."""
+    """Survives an animation step that ends another animation: Textual then fails with a KeyError."""
 
     def __call__(self) -> None:
         under_way = list(self._animations)
@@ -23,7 +23,7 @@ class SteadyAnimator(Animator):
 
 
 def stands_still(node: DOMNode) -> bool:
-    """Whether the setting `reduced_motion` is on: no spinner turns, no mark moves, no cursor blinks."""
+    """Whether the setting `reduced_motion` is on: no spinners, no moving markers, no blinking cursor."""
     return node.app.has_class(STILL)
 
 
@@ -38,7 +38,7 @@ def set_still(app: App[Any], still: bool) -> None:
 
 
 def hold_cursor(node: DOMNode) -> None:
-    """Of whatever gets the focus, if nothing may move."""
+    """Stop a newly focused widget's cursor from blinking if motion is reduced."""
     if stands_still(node):
         _set_blinking(node, False)
 

@@ -1,4 +1,4 @@
-"""A text to be read: a timeline entry, opened, or what a tool would do."""
+"""Details of a timeline entry, or of a tool call."""
 
 import json
 from typing import ClassVar
@@ -22,7 +22,7 @@ from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
 
 class TextScreen(Dialog[None]):
-    """A text to be read."""
+    """Shows a text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
@@ -32,7 +32,7 @@ class TextScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = Text(self._title)  # a tool's name is not ours
+            box.border_title = Text(self._title)  # as `Text`: a tool's name may contain markup
             with VerticalScroll():
                 yield Static(self._text)
             yield KeyHints(*SCROLL_AND_BACK)
@@ -42,7 +42,7 @@ class TextScreen(Dialog[None]):
 
 
 class EventScreen(TextScreen):
-    """What happened in words, and below it everything the log says of it."""
+    """An event in words, and its payload from the log."""
 
     def __init__(self, event: Event) -> None:
         happened, *_ = words_of(event.fact).split("\n")
@@ -64,7 +64,7 @@ def _text(event: Event) -> Text:
 
 
 def _sentence(fact: Fact) -> str:
-    """What the timeline had to shorten, whole."""
+    """The event in words, not shortened as on the timeline."""
     if isinstance(fact, Occurrence):
         return " · ".join(filter(None, (fact.what, fact.where, fact.outcome)))
     return words_of(fact).replace("\n", " · ")

@@ -1,4 +1,4 @@
-"""What each kind of block looks like, line by line: who speaks, what is said, what is folded away."""
+"""Renders each kind of block to lines: speaker, text, folded parts, diffs."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +13,6 @@ from co_tui.events.symbols import COMPACTED_SIGN
 from co_tui.session.tool_wording import BETWEEN_STEPS, INTERRUPTED, diff_of, told_arguments
 from co_tui.ui.text.text_rendering import Look, prose_width
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.diff_lines import coloured_diff, holds_diff
 
 BAR = "▌ "
 INDENT = "  "
@@ -25,13 +24,13 @@ _WENT_WRONG = re.compile(r"exit -?0*[1-9]\d*")
 _CHANGED = re.compile(r"(\+[\d,]+)( −[\d,]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 MAX_RESULT_CHARS = 20_000
-"""An opened tool result, or a prompt, shows this much; the log keeps all of it."""
+"""Most characters shown of a tool result or prompt; the log has all of it."""
 PROMPT_LINES_LEFT = 30
-"""So many lines of a long prompt show until it is opened."""
+"""Lines shown of a folded prompt."""
 
 
 def head_of(block: Block, look: Look, width: int) -> list[Strip]:
-    """Who speaks, and when."""
+    """The speaker's name and the time."""
     narrow, pin = prose_width(width), Segment(PINNED if block.pinned else "", look.you)
     if block.kind == "user":
         return [_spread(Segment("You", look.you), [pin, Segment(block.status or block.time, look.muted)], narrow)]
@@ -62,16 +61,16 @@ def _beginning(text: str) -> str:
 
 
 def _clipped(text: str, look: Look, width: int, style: Style | None = None) -> list[Strip]:
-    """As much of a text as is drawn, and how much more there is."""
+    """The beginning of a text, and how much more there is."""
     return [*look.plain(text[:MAX_RESULT_CHARS], width, style), *_left_out(len(text), look, width)]
 
 
 def _left_out(chars: int, look: Look, width: int) -> list[Strip]:
-    """What is said of a text that is longer than is drawn of it."""
+    """The line that says how many characters were left out."""
     if chars <= MAX_RESULT_CHARS:
         return []
-    words = f"… {chars - MAX_RESULT_CHARS:,} more characters: v in the chat shows them all"
-    return look.plain(words, width, look.muted)
+    hint = f"… {chars - MAX_RESULT_CHARS:,} more characters: v in the chat shows them all"
+    return look.plain(hint, width, look.muted)
 
 
 def _foldable(block: Block, look: Look, width: int) -> list[Strip]:
@@ -84,7 +83,7 @@ def _foldable(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _title(block: Block, name: str, look: Look, width: int) -> Strip:
-    """One line: what it is, what it is about, and how it ended."""
+    """One line: name, gist and outcome."""
     pin = PINNED if block.pinned and not block.first_of_reply else ""
     room = width - cell_len(name) - cell_len(pin) - 6
     gist = Text(block.gist if block.folded else "", overflow="ellipsis", no_wrap=True)
@@ -99,7 +98,7 @@ def _title(block: Block, name: str, look: Look, width: int) -> Strip:
 
 
 def _shortened(status: str, room: int) -> str:
-    """How it ended and how long that took; the figures between them only where there is room."""
+    """The outcome and the duration; the figures in between only if there is room."""
     items = status.split(BETWEEN_FIGURES)
     while len(items) > 2 and cell_len(BETWEEN_FIGURES.join(items)) > room:
         del items[-2]
@@ -107,7 +106,7 @@ def _shortened(status: str, room: int) -> str:
 
 
 def _ended(status: str, look: Look) -> Text:
-    """What went wrong stands out from what went as usual."""
+    """The outcome, with failures highlighted."""
     end = status.partition(BETWEEN_FIGURES)[0]
     if end == "failed" or _WENT_WRONG.fullmatch(end):
         return Text(status, look.error)
@@ -121,7 +120,7 @@ def _thought(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _opened_tool(block: Block, look: Look, width: int) -> list[Strip]:
-    """What was asked, and what came of it; as wide as there is room."""
+    """The call and its result, over the full width."""
     asked = _call(block, look, width)
     shown = block.result[:MAX_RESULT_CHARS]
     if not shown:
@@ -131,7 +130,7 @@ def _opened_tool(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _call(block: Block, look: Look, width: int) -> list[Strip]:
-    """What was asked of a tool; a change of a file as the lines that went and came."""
+    """A tool's arguments; a file change as a diff."""
     changed = diff_of(block.tool_name, block.text)
     if not changed:
         told = told_arguments(block.text) if block.text.strip("{}") else ""
@@ -141,7 +140,7 @@ def _call(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _plan(block: Block, look: Look, width: int) -> list[Strip]:
-    """One line, in which the step under way is seen; opened, a line for each step."""
+    """One line that shows the current step; unfolded, one line per step."""
     width = prose_width(width)
     line = Text.assemble(("☑ ", look.me), _with_present_step(block.text, width - 2))
     line.truncate(width, overflow="ellipsis")
@@ -150,7 +149,7 @@ def _plan(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _with_present_step(progress: str, width: int) -> str:
-    """Without the first steps, when these would keep the present one out of sight."""
+    """Drop the first steps where they would push the current one out of sight."""
     figures, gap, told = progress.partition("  ")
     steps = told.split(BETWEEN_STEPS)
     present = next((n for n, step in enumerate(steps) if step.startswith("▶")), 0)
@@ -164,7 +163,7 @@ def _note(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _compaction(block: Block, look: Look, width: int) -> list[Strip]:
-    """Stands out among what is said, with the sign it has everywhere."""
+    """Highlighted, with the symbol that compactions have everywhere."""
     what, colon, figures = block.text.partition(":")
     told = Text.assemble((what, look.compaction), (f"{colon}{figures}", look.muted))
     sign = Segment(f"{COMPACTED_SIGN} ", look.compaction)
@@ -172,7 +171,7 @@ def _compaction(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _welcome(block: Block, look: Look, width: int) -> list[Strip]:
-    """What it is for first; what can be tried stands out from what it does."""
+    """The slogan first; examples and keys are highlighted."""
     text = Text(block.text, look.muted)
     text.stylize(look.me, 0, max(0, block.text.find("\n")))
     text.highlight_regex(TO_TRY, look.text)
@@ -181,7 +180,7 @@ def _welcome(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _error(block: Block, look: Look, width: int) -> list[Strip]:
-    """What went wrong in its colour; what to do about it as any other words."""
+    """The first sentence in the error colour; what to do about it as plain text."""
     shown, room = block.text[:MAX_RESULT_CHARS].expandtabs(4), prose_width(width) - 2
     told = Text(shown, look.text, overflow="fold")
     end = _SENTENCE_END.search(shown)
@@ -190,7 +189,7 @@ def _error(block: Block, look: Look, width: int) -> list[Strip]:
 
 
 def _hanging(sign: Segment, lines: list[Strip]) -> list[Strip]:
-    """The sign once, and what follows under the words."""
+    """Lines with a hanging indent behind a symbol."""
     return [_prefixed(sign if n == 0 else Segment(INDENT), line) for n, line in enumerate(lines)]
 
 
@@ -208,3 +207,27 @@ BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {
 
 def _prefixed(prefix: Segment, line: Strip) -> Strip:
     return Strip([prefix, *line])
+
+
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
+LOOKED_AT_CHARS = 20_000
+
+
+def holds_diff(text: str) -> bool:
+    """Whether a text contains a unified diff."""
+    return _HUNK.search(text, 0, LOOKED_AT_CHARS) is not None
+
+
+def coloured_diff(lines: list[str], look: Look, width: int) -> list[Strip]:
+    """Diff lines, with added and removed ones on a coloured background over the full width."""
+    return [strip for line in lines for strip in _coloured(line, look, width)]
+
+
+def _coloured(line: str, look: Look, width: int) -> list[Strip]:
+    if line.startswith(("+++ ", "--- ", "diff ", "index ")):
+        return look.plain(line, width, Style(bold=True))
+    if line[:1] not in ("+", "-"):
+        return look.plain(line, width, look.muted if line.startswith("@") else None)
+    ground, sign = (look.came, look.me) if line[0] == "+" else (look.went, look.gone)
+    text = Text.assemble((line[0], sign), line[1:].expandtabs(4), style=ground, overflow="fold")
+    return [strip.extend_cell_length(width, ground) for strip in look.lines(text, width)]

@@ -1,19 +1,55 @@
-"""A block laid out: its lines at one width."""
+"""Lays a block and its images out as lines at one width."""
 
 from collections.abc import Callable, Iterator
 
 from rich.segment import Segment
 from textual.strip import Strip
 
+from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.text.find_in_text import in_small_letters
 from co_tui.ui.text.prose import Prose
 from co_tui.ui.text.text_rendering import Look, prose_width
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_lines import BODIES, MAX_RESULT_CHARS, PROMPT_LINES_LEFT, head_of
-from co_tui.ui.transcript.image_lines import MOST_ROWS, ImageLines
+
+INDENT = "  "
+MOST_COLUMNS, MOST_ROWS = 60, 16
+"""Largest size of an image in the chat."""
+
+
+class ImageLines:
+    """The lines of a block's images: above the title when the block is just an image, else below."""
+
+    def __init__(self, block: Block, look: Look, width: int, rows: int) -> None:
+        self.above: list[Strip] = []
+        self.below: list[Strip] = []
+        self.drawn: set[int] = set()
+        """Indexes of the lines that are part of an image."""
+        if not look.draws_images:
+            label = "" if block.hides_images else block.images_label
+            self.below = look.plain(f"{INDENT}{label}", width, look.muted) if label else []
+            return
+        for image in block.drawn_images:
+            lines = self.above if block.is_only_image else self.below
+            small = _drawn_small(image, look, width - len(INDENT), rows)
+            self.drawn.update(range(len(lines), len(lines) + len(small)))
+            lines += [Strip([Segment(INDENT), *line]) for line in small]
+            told = image.trouble if block.is_only_image else image.told
+            self.below += look.plain(f"{INDENT}{told}", width, look.muted) if told else []
+        if (more := len(block.images) - len(block.drawn_images)) and not block.hides_images:
+            told = f"… {more:,} more image{'s' if more > 1 else ''}: v in the chat shows all of them"
+            self.below += look.plain(f"{INDENT}{told}", width, look.muted)
+
+
+def _drawn_small(image: BlockImage, look: Look, width: int, rows: int) -> list[Strip]:
+    """The image as lines; none while it is not decoded."""
+    if image.picture is None:
+        return []
+    return image.picture.lines(max(1, min(MOST_COLUMNS, width)), rows, look.palette.surface)
+
 
 MAX_REPLY_CHARS = 50_000
-"""So much of a reply is drawn: laying out more would be felt in the keys. The pager shows all of it."""
+"""Most characters drawn of a reply: laying out more delays keystrokes. The pager shows all of it."""
 
 
 def _marks(block: Block) -> Iterator[str]:
@@ -24,7 +60,7 @@ def _marks(block: Block) -> Iterator[str]:
 
 
 class Laid:
-    """A block laid out at one width: an empty line unless it stands tight, a head, a body and a foot."""
+    """A block laid out at one width: an empty line unless it is tight, a head, a body and a foot."""
 
     def __init__(self, block: Block, look: Look, width: int, image_rows: int = MOST_ROWS) -> None:
         gap = [] if block.tight else [Strip.blank(0)]
@@ -51,7 +87,7 @@ class Laid:
         return self._prose is not None
 
     def grow(self, text: str) -> None:
-        """Add to a reply that is being streamed; beyond what is drawn of it, only counted."""
+        """Append streamed text to a reply; beyond the limit it is only counted."""
         assert self._prose is not None
         room = MAX_REPLY_CHARS - self._fed
         self._fed += len(text)
@@ -67,15 +103,15 @@ class Laid:
 
     @property
     def title_line(self) -> int:
-        """The line a fold is opened and closed on."""
+        """The line that toggles the fold when clicked."""
         return len(self._head)
 
     def lines_with(self, needle: str) -> list[int]:
-        """The lines that hold the text (in small letters)."""
+        """Indexes of the lines that contain a lowercase text."""
         return [n for n in range(self.height) if needle in in_small_letters(self.text_of(n))]
 
     def is_drawn(self, index: int) -> bool:
-        """Whether the line shows a piece of an image, and no text."""
+        """Whether the line is part of an image."""
         return index in self._drawn
 
     def text_of(self, index: int) -> str:
@@ -97,12 +133,12 @@ class Laid:
 
 
 def _segments(strips: list[Strip]) -> list[list[Segment]]:
-    """A strip holds a dozen caches, which garbage collections would go through; its segments are enough."""
+    """Keep only segments: a strip holds a dozen caches, which slow garbage collection down."""
     return [list(strip) for strip in strips]
 
 
 def estimated_height(block: Block, width: int) -> int:
-    """A guess until the block is laid out; only the scroll bar sees it."""
+    """An estimate for the scroll bar until the block is laid out."""
     if block.folded and block.is_long_prompt:
         return PROMPT_LINES_LEFT + 3
     if block.folded:

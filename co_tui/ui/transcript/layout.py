@@ -1,4 +1,4 @@
-"""Blocks as lines at one width: which line of which block stands where. Knows no screen."""
+"""Maps rows to lines of blocks at one width. Independent of the screen."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from co_tui.ui.text.text_rendering import Look
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_rendering import Laid, estimated_height
-from co_tui.ui.transcript.image_lines import MOST_ROWS
+from co_tui.ui.transcript.block_rendering import MOST_ROWS, Laid, estimated_height
 
 KEPT_LAYOUTS = 400
 
@@ -25,24 +24,24 @@ TOP = LinePlace(0, 0)
 
 
 class TranscriptLayout:
-    """Heights are estimated until a block is laid out; what is handed out as lines always is, at the present width.
+    """Heights are estimated until a block is laid out; returned lines always are laid out at the current width.
 
-    Whoever lays a block out may find that it is higher or lower than was thought: rows counted from the
-    beginning hold until then, a `LinePlace` that came from `window`, `walk` or `bottom_up` is real.
+    Laying a block out can change its height, which invalidates rows counted from the beginning;
+    a `LinePlace` returned by `window`, `walk` or `bottom_up` stays valid.
     """
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.look: Look | None = None
         self.version = 0
-        """Another number after every change of what would be drawn."""
+        """Increases with every change of what would be drawn."""
         self._width = 0
         self._image_rows = MOST_ROWS
         self._heights: list[int] = []
         self._ends: list[int] | None = []
         self._laid: OrderedDict[Block, Laid] = OrderedDict()
 
-    # What is laid out
+    # Laying out
 
     @property
     def laid_count(self) -> int:
@@ -53,9 +52,9 @@ class TranscriptLayout:
         self._forget_all()
 
     def set_width(self, width: int, top: LinePlace = TOP) -> LinePlace:
-        """Lay everything out anew when the width is another; returns where the place at the top went.
+        """Discard all layouts when the width changed; returns the new position of the top line.
 
-        A place within a block stays at the same share of it, since the same words are then near it.
+        A position within a block keeps its relative distance, so that it stays near the same text.
         """
         if width == self._width:
             return top
@@ -68,7 +67,7 @@ class TranscriptLayout:
         return self.clamp(LinePlace(top.block, round(top.line * self.lay_out(top.block).height / max(1, before))))
 
     def set_height(self, height: int) -> None:
-        """An image is never higher than what is seen at once."""
+        """Limit images to the height of the viewport."""
         rows = max(1, min(MOST_ROWS, height - 1))
         if rows != self._image_rows:
             self._image_rows = rows
@@ -90,7 +89,7 @@ class TranscriptLayout:
         self._changed()
 
     def refresh(self, block: Block) -> None:
-        """The block's data changed: it is laid out again when it is next looked at."""
+        """The block's data changed: lay it out again when it is next needed."""
         self._laid.pop(block, None)
         index = self.index_of(block)
         if index is not None:
@@ -98,7 +97,7 @@ class TranscriptLayout:
         self._changed()
 
     def refresh_all(self, blocks: Iterable[Block]) -> None:
-        """The same for many."""
+        """Refresh many blocks at once."""
         for block in blocks:
             self._laid.pop(block, None)
         self._heights = [
@@ -108,7 +107,7 @@ class TranscriptLayout:
         self._changed()
 
     def grow(self, block: Block, text: str) -> None:
-        """Text was added at the end of a reply: what is laid out of it is kept."""
+        """Append text to a reply without laying out the rest again."""
         laid = self._laid.get(block)
         index = self.index_of(block)
         if laid is None or index is None or not laid.can_grow:
@@ -126,10 +125,10 @@ class TranscriptLayout:
         self._ends = None
         self.version += 1
 
-    # Where things are
+    # Positions
 
     def index_of(self, block: Block) -> int | None:
-        """Where the block is; looked for from the end, where changes happen."""
+        """The block's index; searched from the end, where changes happen."""
         for index in range(len(self.blocks) - 1, -1, -1):
             if self.blocks[index] is block:
                 return index
@@ -141,11 +140,11 @@ class TranscriptLayout:
         return ends[-1] if ends else 0
 
     def row_of(self, place: LinePlace) -> int:
-        """The place counted in lines from the beginning."""
+        """The row of a position, counted from the beginning."""
         return (self._line_ends()[place.block - 1] if place.block > 0 else 0) + place.line
 
     def place_of(self, row: int) -> LinePlace | None:
-        """The line at a row; its block is laid out, and where that shows it to be lower, its last line serves."""
+        """The position at a row; the block's last line if its real height is lower than estimated."""
         if not self.blocks or not 0 <= row < self.row_count:
             return None
         index = bisect_right(self._line_ends(), row)
@@ -153,14 +152,14 @@ class TranscriptLayout:
         return LinePlace(index, min(line, max(0, self.lay_out(index).height - 1)))
 
     def clamp(self, place: LinePlace) -> LinePlace:
-        """The nearest line that exists."""
+        """The nearest existing position."""
         if not self.blocks:
             return TOP
         index = min(max(0, place.block), len(self.blocks) - 1)
         return LinePlace(index, min(max(0, place.line), max(0, self.lay_out(index).height - 1)))
 
     def walk(self, place: LinePlace, delta: int) -> LinePlace:
-        """So many lines further down, or up, through real heights; stops at both ends."""
+        """The position `delta` lines further down or up, by real heights; stops at both ends."""
         if not self.blocks:
             return TOP
         index, line = self.clamp(place)
@@ -174,7 +173,7 @@ class TranscriptLayout:
         return self.clamp(LinePlace(index, line))
 
     def bottom_up(self, height: int) -> LinePlace:
-        """The line from which `height` lines reach to the end."""
+        """The position from which `height` lines reach the end."""
         index, covered = len(self.blocks), 0
         while index > 0 and covered < height:
             index -= 1
@@ -182,7 +181,7 @@ class TranscriptLayout:
         return LinePlace(index, max(0, covered - height)) if self.blocks else TOP
 
     def window(self, top: LinePlace, height: int) -> list[LinePlace]:
-        """The lines in view below a place, fewer than `height` at the end."""
+        """Up to `height` lines from a position on."""
         places: list[LinePlace] = []
         if not self.blocks:
             return places
@@ -194,7 +193,7 @@ class TranscriptLayout:
         return places
 
     def lay_out(self, index: int) -> Laid:
-        """The block at the present width."""
+        """The block's layout at the current width."""
         block = self.blocks[index]
         laid = self._laid.get(block)
         if laid is None:

@@ -1,4 +1,4 @@
-"""Finding a text among blocks: how often it is there, which one is looked at, and how it is marked in a line."""
+"""Search in blocks: counting matches, stepping through them, highlighting them in a line."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,34 +14,34 @@ from co_tui.ui.transcript.layout import LinePlace, TranscriptLayout
 
 
 class Match(NamedTuple):
-    """One of the places where the text is: the how manieth of its block."""
+    """One match: the nth (from 0) of its block."""
 
     block: Block
     nth: int
 
 
 class Search:
-    """What is being searched for, how often each block has it, and which match is looked at."""
+    """The search text, its matches by block, and the current match."""
 
     def __init__(self) -> None:
         self.needle = ""
-        """In small letters; empty while nothing is searched for."""
+        """Lowercase; empty while there is no search."""
         self.match: Match | None = None
         self._line = 0
-        """Of its block, where the match that is looked at stands."""
+        """The current match's line within its block."""
         self._nth_in_line = 0
         self._counts: dict[Block, int] = {}
 
     def set_needle(self, text: str) -> None:
         needle = in_small_letters(text)
         if needle != self.needle:
-            # Whoever types on looks only where the letters so far were found.
+            # A longer text can only match where the shorter one did.
             is_longer = bool(self.needle) and self.needle in needle
             without = {block: 0 for block, count in self._counts.items() if not count} if is_longer else {}
             self.needle, self.match, self._counts = needle, None, without
 
     def count(self, blocks: Iterable[Block]) -> None:
-        """Look through more blocks."""
+        """Search more blocks."""
         for block in blocks:
             self._in(block)
 
@@ -58,11 +58,11 @@ class Search:
 
     @property
     def total(self) -> int:
-        """In all blocks that were looked through."""
+        """Matches in all blocks searched so far."""
         return sum(self._counts.values())
 
     def position(self, layout: TranscriptLayout) -> int:
-        """Which of all matches is looked at, from the beginning; 0 for none."""
+        """The current match's number among all, from 1; 0 without one."""
         if self.match is None:
             return 0
         before = 0
@@ -73,9 +73,9 @@ class Search:
         return 0
 
     def step(self, layout: TranscriptLayout, start: LinePlace, step: int) -> LinePlace | None:
-        """Look at the next match above (`step` −1) or below, around the ends; the first one from `start` on.
+        """Go to the next match above (`step` −1) or below, wrapping around; the first one from `start` on.
 
-        A block that is folded is opened when it holds it.
+        Unfolds the block that contains it.
         """
         found = self._next(layout, start, step)
         if found is None:
@@ -90,7 +90,7 @@ class Search:
         return self.place(layout)
 
     def place(self, layout: TranscriptLayout) -> LinePlace | None:
-        """Where the match that is looked at stands, as it is laid out now; None without one."""
+        """The current match's position in the current layout; None without one."""
         index = layout.index_of(self.match.block) if self.match is not None else None
         if self.match is None or index is None:
             return None
@@ -98,7 +98,7 @@ class Search:
         return LinePlace(index, self._line)
 
     def nth_looked_at(self, block: Block, line: int) -> int | None:
-        """The how manieth match of a line is looked at; None when none of them is."""
+        """Which match of a line (from 0) is the current one; None when none is."""
         is_here = self.match is not None and self.match.block is block and line == self._line
         return self._nth_in_line if is_here else None
 
@@ -119,8 +119,8 @@ class Search:
         return None
 
     def _line_of(self, layout: TranscriptLayout, index: int, nth: int) -> tuple[int, int]:
-        """In which line it is drawn, and as the how manieth there; what a line's end parts, or Markdown hides, is near
-        the others of its block."""
+        """The line of the nth match, and which match of that line it is; a match that is wrapped or hidden by Markdown
+        counts as the nearest visible one."""
         laid = layout.lay_out(index)
         lines = [
             n for n in laid.lines_with(self.needle) for _ in range(in_small_letters(laid.text_of(n)).count(self.needle))
@@ -132,7 +132,7 @@ class Search:
 
 
 def marked(strip: Strip, needle: str, style: Style, looked_at: tuple[int, Style] | None = None) -> Strip:
-    """The strip with every occurrence of the needle in this style, but for the one that is looked at."""
+    """The strip with all matches highlighted; the current one (its number and style) differently."""
     text = strip.text
     small = in_small_letters(text)
     parts: list[Strip] = []

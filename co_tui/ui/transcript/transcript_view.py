@@ -1,4 +1,4 @@
-"""The conversation, as one line-rendered widget: only what is near the viewport is ever laid out."""
+"""The conversation as one line-rendered widget: only blocks near the viewport are laid out."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,24 +15,24 @@ from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.layout import TOP, LinePlace, TranscriptLayout
 
 STREAM_INTERVAL_S = 0.05
-"""The open block is drawn again at most so often."""
+"""Minimum time between redraws of a streaming block."""
 MORE_BELOW = "↓ more below"
 NARROWEST, GAP_TO_BAR = 10, 1
 LEAST_ROWS = 5
-"""With fewer there is no room for a border."""
+"""Below this height there is no room for a border."""
 LINES_ABOVE = 2
-"""What is brought into view stands so far below the top."""
+"""Lines shown above a block that is scrolled to."""
 
 
 class TranscriptView(ScrollView):
-    """Shows blocks. The line at the top of the viewport (or the end, while following) stays where it is
-    when estimated heights turn into real ones, when the width changes, and while text streams in below."""
+    """Shows blocks. The top line of the viewport (or the end, while following) stays in place
+    when estimated heights become real, when the width changes, and while text streams in below."""
 
     class NearTop(Message):
         """The reader is close to the first block that is loaded."""
 
     class Followed(Message):
-        """The view began or ceased to follow the end."""
+        """The view started or stopped following the end."""
 
         def __init__(self, following: bool) -> None:
             super().__init__()
@@ -47,13 +47,13 @@ class TranscriptView(ScrollView):
         self._settled_size = Size(0, 0)
         self._view: list[LinePlace] = []
         self._view_of: tuple[LinePlace, int, int] | None = None
-        """Which top, layout and height `_view` belongs to."""
+        """The top, layout version and height for which `_view` is valid."""
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
         self.end_key = way_to("to_the_end").lower()
-        """Goes back to the end; empty without one."""
+        """Label of the key that scrolls to the end; empty without one."""
 
-    # What is shown
+    # Content
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -81,20 +81,20 @@ class TranscriptView(ScrollView):
         self._settle()
 
     def show(self, blocks: Iterable[Block]) -> None:
-        """Replace everything, and look at the end."""
+        """Replace all blocks and scroll to the end."""
         self._layout.show(blocks)
         self._pending.clear()
         self._follow(True)
         self._settle()
 
     def prepend(self, blocks: Sequence[Block]) -> None:
-        """Add older blocks above; what is being read stays where it is."""
+        """Add older blocks above without moving the view."""
         self._layout.insert(0, blocks)
         self._top = LinePlace(self._top.block + len(blocks), self._top.line)
         self._settle()
 
     def append(self, *blocks: Block, before: Block | None = None) -> None:
-        """Add blocks at the end, or above one that shall stay below them."""
+        """Add blocks at the end, or above the block `before`."""
         place = self._layout.index_of(before) if before is not None else None
         self._layout.insert(len(self.blocks) if place is None else place, blocks)
         self._settle()
@@ -114,13 +114,13 @@ class TranscriptView(ScrollView):
         self._settle()
 
     def grow(self, block: Block, text: str) -> None:
-        """Add streamed text to a block; it becomes part of it with the next frame of the stream."""
+        """Add streamed text to a block, drawn with the next frame of the stream."""
         self._pending.setdefault(block, []).append(text)
         if self._timer is None:
             self._timer = self.set_timer(STREAM_INTERVAL_S, self.draw_streamed)
 
     def draw_streamed(self) -> None:
-        """Take in what was streamed since the last frame."""
+        """Draw the text streamed since the last frame."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -136,7 +136,7 @@ class TranscriptView(ScrollView):
     # Layout
 
     def _settle(self) -> None:
-        """Lay out what is in view, then size and scroll so that the reader's place stays."""
+        """Lay out what is in view, then update size and scroll offset without moving the reader's line."""
         if self._layout.look is None or not self.is_mounted or not self.size:
             return
         self._top = self._layout.set_width(self._width, self._top)
@@ -161,21 +161,21 @@ class TranscriptView(ScrollView):
         self.refresh()
 
     def _set_rows(self, rows: int) -> None:
-        """Tell the scroll bar; the usual way would lay out and draw the whole screen for it."""
+        """Update the scroll bar alone: setting `virtual_size` would lay out and draw the whole screen."""
         size = Size(self._width, rows)
         if size != self.virtual_size:
             self.set_reactive(TranscriptView.virtual_size, size)
             self._scroll_update(size)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        # While the size changes, the library moves the view by itself; what follows the change sets it right.
+        # During a resize Textual scrolls by itself; `_resized` corrects that.
         moved = round(old_value) != round(new_value) and self.size == self._settled_size
         if moved and not self._placing and self.is_mounted:
             self._moved(round(new_value) - round(old_value), round(new_value))
         super().watch_scroll_y(old_value, new_value)
 
     def _moved(self, delta: int, target: int) -> None:
-        """The reader scrolled: walk there through real heights, so that no line is skipped or seen twice."""
+        """The reader scrolled: walk through real heights, so that no line is skipped or repeated."""
         if abs(delta) > 4 * self.size.height:
             self._top = self._layout.place_of(target) or self._layout.bottom_up(self.size.height)
         else:
@@ -235,11 +235,11 @@ class TranscriptView(ScrollView):
         return strip.crop_extend(0, width, base).apply_style(base).apply_offsets(0, row)
 
     def _decorated(self, strip: Strip, place: LinePlace, width: int) -> Strip:
-        """The line with whatever is marked in it."""
+        """The line with highlights; subclasses add them."""
         return strip
 
     def _place_at(self, y: int) -> LinePlace | None:
-        """The line drawn at a row of the viewport, which may just have got another size."""
+        """The position drawn at a row of the viewport, which may just have been resized."""
         if self._layout.look is None:
             return None
         self._top = self._layout.set_width(self._width, self._top)

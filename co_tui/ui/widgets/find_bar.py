@@ -1,4 +1,4 @@
-"""The line in which one searches the conversation."""
+"""The input line for searching."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ PLACEHOLDER = "Search in this conversation"
 
 
 def keys_told(keys: str) -> Content:
-    """Each key stands out from what it does, which is one word."""
+    """Hints with highlighted keys; each description is one word."""
     told = [each.rpartition(" ") for each in keys.split(BETWEEN)]
     return Content.styled(BETWEEN, "$muted").join(
         Content.assemble((key, KEY_STYLE), (f" {does}", "$muted")) for key, _, does in told
@@ -23,7 +23,7 @@ def keys_told(keys: str) -> Content:
 
 
 class FindBar(Input):
-    """Finds while one types; its border tells how many there are, and the keys."""
+    """Searches as you type; its border shows the match count and the keys."""
 
     DEFAULT_CSS = """
     FindBar, FindBar:focus {
@@ -42,7 +42,7 @@ class FindBar(Input):
     ]
 
     class Stepped(Message):
-        """To the next match, upwards (−1) or downwards."""
+        """Go to the next match, above (−1) or below."""
 
         def __init__(self, step: int) -> None:
             super().__init__()
@@ -57,7 +57,7 @@ class FindBar(Input):
         self.post_message(self.Stepped(step))
 
     def show_count(self, needle: str, position: int, total: int, *, done: bool) -> None:
-        """Which match of how many; while not everything was looked through, that there may be more."""
+        """Show the match number and the total; with an ellipsis until the search is `done`."""
         told: str | Content
         if not needle:
             told = "Find"

@@ -1,4 +1,4 @@
-"""A list that may change under a click or a key."""
+"""An option list that may change between a click or key and its handling."""
 
 from textual._widget_navigation import Direction
 from textual.events import Click
@@ -6,7 +6,7 @@ from textual.widgets import OptionList
 
 
 class SteadyList(OptionList):
-    """The library would fail on a click whose entry is gone when it is dealt with, and on paging without any room."""
+    """Textual fails on a click whose option is gone by then, and on paging in a list without height."""
 
     def _move_page(self, direction: Direction) -> None:
         if (self.highlighted or 0) in self._index_to_line:

@@ -1,4 +1,4 @@
-"""The library's text area, without a way in which it failed."""
+"""Textual's text area with a failure of its undo fixed."""
 
 import contextlib
 
@@ -6,8 +6,8 @@ from textual.widgets import TextArea
 
 
 class SteadyTextArea(TextArea):
-    """Taking back an edit may take away the line that the cursor still stands on."""
+    """Undo may remove the line that the cursor is still on."""
 
     def _recompute_cursor_offset(self) -> None:
-        with contextlib.suppress(ValueError):  # it is put elsewhere in the same step
+        with contextlib.suppress(ValueError):  # the same step moves the cursor afterwards
             super()._recompute_cursor_offset()  # type: ignore[no-untyped-call]  # the library gives it no types

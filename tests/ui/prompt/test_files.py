@@ -9,7 +9,7 @@ import pytest
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.completion import CompletionOffer
 from co_tui.ui.prompt.completion_list import Completions
-from co_tui.ui.prompt.file_index import find_files
+from co_tui.ui.prompt.file_finder import find_files
 from co_tui.ui.prompt.file_matching import MOST_FOUND, FileNames
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, until

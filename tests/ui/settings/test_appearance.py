@@ -19,9 +19,18 @@ from co_tui.ui.terminal import driver
 from co_tui.ui.terminal.ascii_symbols import use_plain_signs
 from co_tui.ui.terminal.before_app import has_dark_background
 from co_tui.ui.terminal.driver import BackgroundReported, QuietParser
-from co_tui.ui.terminal.known_terminals import KnownTerminals
-from co_tui.ui.themes.contrast import MARK_CONTRAST, TEXT_CONTRAST, contrast
-from co_tui.ui.themes.themes import CHOSEN_SHARE, OURS, TEXT_COLOURS, own_variables, palette_of, theme_named
+from co_tui.ui.terminal.terminal_facts import KnownTerminals
+from co_tui.ui.themes.themes import (
+    CHOSEN_SHARE,
+    MARK_CONTRAST,
+    OURS,
+    TEXT_COLOURS,
+    TEXT_CONTRAST,
+    contrast,
+    own_variables,
+    palette_of,
+    theme_named,
+)
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 

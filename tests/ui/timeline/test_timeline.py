@@ -37,7 +37,7 @@ from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
 from co_tui.ui.timeline.timeline_widget import MOST_DRAWN, PAGE, Timeline
 from co_tui.ui.timeline.timeline_wording import TROUBLES, trouble_of, words_of
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_events import event_at, place_of_event
+from co_tui.ui.transcript.marked_blocks import event_at, place_of_event
 from tests.support.events import any_fact
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
