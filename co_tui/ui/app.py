@@ -24,7 +24,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui.approvals.sandbox_check import SandboxCheck
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
-from co_tui.ui.chat.chat_requests import MOST_EDITED_CHARS
+from co_tui.ui.chat.chat_requests import MAX_EDITED_CHARS
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.control.dialog_questions import DialogQuestions
@@ -34,9 +34,9 @@ from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
-from co_tui.ui.terminal.attention import call_back
-from co_tui.ui.terminal.terminal_facts import drawable, is_job
-from co_tui.ui.theme_choice import Appearance, look_of, style_sheets
+from co_tui.ui.terminal.attention import alert_sequence
+from co_tui.ui.terminal.terminal_facts import clamped_resize, is_job
+from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
 from co_tui.ui.themes.motion import SteadyAnimator, hold_cursor
 from co_tui.ui.themes.themes import own_variables
 
@@ -77,7 +77,7 @@ class CoTui(App[None]):
         self._animate = self._animator.bind(self)
         self._has_theme = True
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
-        self.look = look_of(self.current_theme, rich=False)
+        self.renderer = renderer_for(self.current_theme, rich=False)
         self.chat = ChatScreen(self, launch, branch=repository_of(launch.cwd)[1])
         sandbox = SandboxCheck()
         questions = DialogQuestions(self, self.chat, sandbox)
@@ -116,9 +116,9 @@ class CoTui(App[None]):
         if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
             if isinstance(event, events.Key | events.Paste):
                 self._note_typing(event)
-            if self._early is not None or self._on_hold.takes(event):
+            if self._early is not None or self._on_hold.hold(event):
                 return
-        await self._deal_with(drawable(event) if isinstance(event, events.Resize) else event)
+        await self._deal_with(clamped_resize(event) if isinstance(event, events.Resize) else event)
 
     def _note_typing(self, event: events.Key | events.Paste) -> None:
         """Whoever types is writing a prompt."""
@@ -131,7 +131,7 @@ class CoTui(App[None]):
 
     async def _deal_with(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self.screen is self.chat and self.chat.took(event):
+            if self.screen is self.chat and self.chat.intercept(event):
                 return
             if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
                 event.text = self._for_field(event.text)
@@ -140,7 +140,7 @@ class CoTui(App[None]):
     def _for_field(self, text: str) -> str:
         """What was pasted elsewhere than in the prompt: the library's fields draw what they hold as it is, and lay out
         all of it."""
-        most, where = (MOST_IN_FIELD_CHARS, "line") if isinstance(self.focused, Input) else (MOST_EDITED_CHARS, "text")
+        most, where = (MOST_IN_FIELD_CHARS, "line") if isinstance(self.focused, Input) else (MAX_EDITED_CHARS, "text")
         if len(text) > most:
             self.notify(f"Only the first {most:,} characters go into this {where}.", timeout=4)
         return inert(text[:most])
@@ -171,7 +171,7 @@ class CoTui(App[None]):
             leave_on_signals(self._asked_to_leave, self._give_up_terminal, self.terminal_before)
 
     def _give_up_terminal(self) -> None:
-        getattr(self._driver, "give_up", lambda: None)()
+        getattr(self._driver, "stop_output", lambda: None)()
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
@@ -179,7 +179,7 @@ class CoTui(App[None]):
 
     def chat_mounted(self) -> None:
         """The screen is there: show what is stored, paint, and only then bring the rest and load the engine."""
-        self.chat.set_look(self.look)
+        self.chat.set_renderer(self.renderer)
         self.controller.show_stored(self.controller.session_id)
         self._give_early_keys()
         painted = guarded_callback(self, "Starting", self._painted)
@@ -251,14 +251,14 @@ class CoTui(App[None]):
     def action_help(self) -> None:
         """On any screen, and closed by the same key; in the chat it is a command."""
         from co_tui.ui.help.help_screen import HelpScreen
-        from co_tui.ui.keys.active_keys import keys_of_focus
+        from co_tui.ui.keys.active_keys import active_keys
 
         if self.screen is self.chat:
             self.action_command("help")
         elif isinstance(self.screen, HelpScreen):
             self.screen.action_close()
         else:
-            self.push_screen(HelpScreen(keys_of_focus(self.screen), self.launch.settings.keys))
+            self.push_screen(HelpScreen(active_keys(self.screen), self.launch.settings.keys))
 
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
@@ -283,15 +283,15 @@ class CoTui(App[None]):
     def interrupt(self) -> None:
         self.controller.interrupt()
 
-    def take_back(self) -> None:
+    def withdraw_prompt(self) -> None:
         self.controller.sender.take_back()
 
     def cancel_compaction(self) -> None:
         self.controller.cancel_compaction()
 
-    def call_back(self, words: str) -> None:
+    def alert(self, words: str) -> None:
         if not self.app_focus and self._driver is not None:
-            self._driver.write(call_back(words, self.launch.environ, self.launch.settings.notifications))
+            self._driver.write(alert_sequence(words, self.launch.environ, self.launch.settings.notifications))
 
     def draft_changed(self) -> None:
         self.controller.draft_changed()
@@ -406,6 +406,6 @@ class CoTui(App[None]):
         self._look_again()
 
     def _look_again(self) -> None:
-        self.look = look_of(self.current_theme, draws_images=self.appearance.draws_images)
+        self.renderer = renderer_for(self.current_theme, draws_images=self.appearance.draws_images)
         if self.chat.is_mounted:
-            self.chat.set_look(self.look)
+            self.chat.set_renderer(self.renderer)

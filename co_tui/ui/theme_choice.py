@@ -8,8 +8,8 @@ from textual.app import App
 from textual.theme import Theme
 
 from co_tui.settings import Settings
-from co_tui.ui.text.text_rendering import Look
-from co_tui.ui.themes.motion import set_still
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.themes.motion import set_reduced_motion
 from co_tui.ui.themes.themes import DARK, OURS, palette_of, theme_named
 
 NO_COLOR: Final = "NO_COLOR"
@@ -27,7 +27,7 @@ class Appearance:
             app.register_theme(theme)
         if app.no_color:
             _take_all_colours(app)
-        set_still(app, settings.reduced_motion == "on")
+        set_reduced_motion(app, settings.reduced_motion == "on")
         self._begin_with(self._wanted)
 
     @property
@@ -53,7 +53,7 @@ class Appearance:
 
     def follow(self, settings: Settings) -> None:
         """Settings that may have changed."""
-        set_still(self._app, settings.reduced_motion == "on")
+        set_reduced_motion(self._app, settings.reduced_motion == "on")
         drew, self._images = self.draws_images, settings.images
         if drew != self.draws_images:
             self._app.theme_changed_signal.publish(self._app.current_theme)  # the chat is to be drawn anew
@@ -92,5 +92,5 @@ def style_sheets(environ: Mapping[str, str]) -> list[str | PurePath]:
     return [UI / "chat" / "chat.tcss", *colourless]
 
 
-def look_of(theme: Theme, *, rich: bool = True, draws_images: bool = False) -> Look:
-    return Look(palette_of(theme), rich=rich, draws_images=draws_images)
+def renderer_for(theme: Theme, *, rich: bool = True, draws_images: bool = False) -> TextRenderer:
+    return TextRenderer(palette_of(theme), rich=rich, draws_images=draws_images)

@@ -41,13 +41,13 @@ class ChatHost(Protocol):
     def interrupt(self) -> None:
         """Stop the running turn."""
 
-    def take_back(self) -> None:
+    def withdraw_prompt(self) -> None:
         """Withdraw the last prompt that waits for a session."""
 
     def cancel_compaction(self) -> None:
         """Cancel the blocking compaction; a turn waiting for it continues."""
 
-    def call_back(self, words: str) -> None:
+    def alert(self, text: str) -> None:
         """Alert the user through the terminal, unless it has the focus."""
 
     def draft_changed(self) -> None:

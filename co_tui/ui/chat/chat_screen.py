@@ -25,7 +25,7 @@ from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.prompt.prompt_status import PromptStatus
 from co_tui.ui.terminal.attention import LONG_TURN_S
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
@@ -33,7 +33,7 @@ from co_tui.ui.transcript.transcript import Transcript
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
     from co_tui.ui.chat.late_widgets import LateWidgets
-    from co_tui.ui.keys.active_keys import KeyInForce
+    from co_tui.ui.keys.active_keys import ActiveKey
 
 MIN_COLUMNS, MIN_ROWS = 60, 16
 WIDE_COLUMNS = 110
@@ -82,9 +82,9 @@ class ChatScreen(ChatRequests):
 
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
-        self.feed = Feed(self.transcript, self.way_to)
+        self.feed = Feed(self.transcript, self.shortcut_for)
         self.prompt.cwd = self._launch.cwd
-        self._status = PromptStatus(self.prompt, self.way_to)
+        self._status = PromptStatus(self.prompt, self.shortcut_for)
         self._status.show_mode(self._host.mode)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         if self._launch.settings.keys:
@@ -115,8 +115,8 @@ class ChatScreen(ChatRequests):
                 self.query("TooSmall").remove()
         self._show_title()
 
-    def set_look(self, look: Look) -> None:
-        self.transcript.set_look(look)
+    def set_renderer(self, renderer: TextRenderer) -> None:
+        self.transcript.set_renderer(renderer)
 
     # Showing the session
 
@@ -144,22 +144,22 @@ class ChatScreen(ChatRequests):
     def show_older(self, blocks: list[Block]) -> None:
         self.transcript.prepend(blocks)
 
-    def hear(self, event: Event, state: SessionState) -> None:
+    def apply_event(self, event: Event, state: SessionState) -> None:
         """Show one event of the running session."""
         self._state = state
         if self._welcome is not None and event.type == "message":
             self.feed.drop(self._welcome)
             self._welcome = None
-        self.feed.hear(event)
-        self._status.hear(event.fact)
+        self.feed.apply_event(event)
+        self._status.apply(event.fact)
         if self._late is not None:
-            self._hear_late(self._late, event, state)
+            self._apply_to_late(self._late, event, state)
         if event.seq is not None and (not isinstance(event.fact, UsageInfo) or event.fact is state.usage):
             self.show_state(state)
 
-    def _hear_late(self, late: "LateWidgets", event: Event, state: SessionState) -> None:
+    def _apply_to_late(self, late: "LateWidgets", event: Event, state: SessionState) -> None:
         was_compacting = late.is_compacting
-        late.hear(event, state)
+        late.apply_event(event, state)
         if late.is_compacting != was_compacting:
             self._status.show_compacting(late.is_compacting)
             self.refresh_bindings()
@@ -176,7 +176,7 @@ class ChatScreen(ChatRequests):
         self.prompt.cwd = launch.cwd
         self.branch = repository_of(launch.cwd)[1]
         if self._late is not None:
-            self._late.look_in(launch.cwd)
+            self._late.set_folder(launch.cwd)
         self.show_launch(launch)
         self._host.folder_changed()
 
@@ -184,10 +184,10 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.keys.active_keys import rebind
 
         rebind(self, chosen)
-        self.transcript.end_key = command_table.way_to("to_the_end", chosen).lower()
+        self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen).lower()
 
-    def way_to(self, name: str) -> str:
-        return command_table.way_to(name, self._launch.settings.keys)
+    def shortcut_for(self, name: str) -> str:
+        return command_table.shortcut_for(name, self._launch.settings.keys)
 
     def show_state(self, state: SessionState) -> None:
         self._state = state
@@ -210,7 +210,7 @@ class ChatScreen(ChatRequests):
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
-        missing, way = self._embedded_is_missing, self.way_to("model")
+        missing, way = self._embedded_is_missing, self.shortcut_for("model")
         facts = TitleFacts(state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way)
         self.query_one(TitleLine).show(facts)
 
@@ -227,7 +227,7 @@ class ChatScreen(ChatRequests):
         self._status.set_busy(busy, waited_for)
         self.refresh_bindings()
         if not busy and ran_s >= LONG_TURN_S:
-            self._host.call_back(f"the turn ended after {ran_s:.0f} s")
+            self._host.alert(f"the turn ended after {ran_s:.0f} s")
 
     def show_stopping(self) -> None:
         self._status.show_stopping()
@@ -279,9 +279,9 @@ class ChatScreen(ChatRequests):
 
     # User actions
 
-    def took(self, event: Key | Paste) -> bool:
+    def intercept(self, event: Key | Paste) -> bool:
         """Whether an open question consumed the key."""
-        return self._questions.took(event)
+        return self._questions.intercept(event)
 
     def action_next_mode(self) -> None:
         self._host.next_mode()
@@ -292,7 +292,7 @@ class ChatScreen(ChatRequests):
         elif self._status.busy:
             self._host.interrupt()
         else:
-            self._host.take_back()
+            self._host.withdraw_prompt()
 
     async def action_back(self) -> None:
         if self._late is not None and self._late.is_offering:
@@ -312,7 +312,7 @@ class ChatScreen(ChatRequests):
         self._questions.show(panel)
         if turn_waits:
             self._status.show_asking(True)
-            self._host.call_back("waiting for your answer")
+            self._host.alert("waiting for your answer")
 
     def end_question(self, panel: QuestionPanel) -> None:
         self._questions.end(panel)
@@ -324,10 +324,10 @@ class ChatScreen(ChatRequests):
 
     # For commands
 
-    def keys_here(self) -> "Sequence[KeyInForce]":
-        from co_tui.ui.keys.active_keys import keys_of_focus
+    def keys_here(self) -> "Sequence[ActiveKey]":
+        from co_tui.ui.keys.active_keys import active_keys
 
-        return keys_of_focus(self)
+        return active_keys(self)
 
     def toggle_side(self) -> None:
         if self._late is not None and self._late.is_timeline_read:
@@ -349,5 +349,5 @@ class ChatScreen(ChatRequests):
 
     def set_draft(self, text: str) -> None:
         """Replace the unsent prompt; the old one is kept among the earlier prompts."""
-        self.prompt.exchange(text)
+        self.prompt.replace_draft(text)
         self.prompt.focus()

@@ -64,7 +64,7 @@ class ImageScreen(Dialog[None]):
     def __init__(self, title: str, images: Sequence[BlockImage]) -> None:
         super().__init__(tall=True)
         self.add_class("-full")
-        self._title, self._images, self._place = title, images, 0
+        self._title, self._images, self._index = title, images, 0
         self._shown = replace(images[0])
         """A copy: the chat drops pictures that are scrolled out of view."""
         self._is_unpacking = False
@@ -81,8 +81,8 @@ class ImageScreen(Dialog[None]):
         self.query_one(ImageView).focus()
 
     def _show(self) -> None:
-        count = f"{self._place + 1} of {len(self._images)} · " if len(self._images) > 1 else ""
-        self.query_one(Vertical).border_subtitle = Text(f"{count}{self._shown.told}")
+        count = f"{self._index + 1} of {len(self._images)} · " if len(self._images) > 1 else ""
+        self.query_one(Vertical).border_subtitle = Text(f"{count}{self._shown.label}")
         self.query_one(ImageView).show(self._shown.picture)
         if self._shown.is_unseen and not self._is_unpacking:
             run_in_background(self, "Unpacking the image", self._unpack, group="image")
@@ -98,6 +98,6 @@ class ImageScreen(Dialog[None]):
         self._show()
 
     def action_step(self, step: int) -> None:
-        self._place = (self._place + step) % len(self._images)
-        self._shown = replace(self._images[self._place])
+        self._index = (self._index + step) % len(self._images)
+        self._shown = replace(self._images[self._index])
         self._show()

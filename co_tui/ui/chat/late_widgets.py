@@ -40,9 +40,9 @@ class LateWidgets:
             await screen.mount(ChatKeys())
             screen.add_class("-complete")
 
-    def look_in(self, folder: Path) -> None:
+    def set_folder(self, folder: Path) -> None:
         """Complete files of another folder."""
-        self._finder.look_in(folder)
+        self._finder.set_folder(folder)
 
     def show_session(self, state: SessionState) -> None:
         self._compacting.end()
@@ -70,7 +70,7 @@ class LateWidgets:
     def go_to_timeline(self, seq: int) -> None:
         self._timeline.go_to(seq)
 
-    def hear(self, event: Event, state: SessionState) -> None:
+    def apply_event(self, event: Event, state: SessionState) -> None:
         """Show one event of the running session; the gauge shows background compaction by itself."""
         if event.seq is not None and state.timeline and state.timeline[-1] is event:
             self._timeline.add(event)
@@ -93,7 +93,7 @@ class LateWidgets:
         """Update the completions for the text being typed; files follow as soon as they are found."""
         offer = prompt.follow_offer()
         self.offer(offer)
-        self._finder.look(offer, lambda: self.offer(offer))
+        self._finder.search(offer, lambda: self.offer(offer))
 
     def offer(self, offer: CompletionOffer) -> None:
         self._completions.show(offer)

@@ -9,7 +9,7 @@ from co_tui.inert import one_line
 from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.text.safe_links import addresses_in
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.transcript import Wish
+from co_tui.ui.transcript.transcript import MessageAction
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
@@ -31,12 +31,12 @@ class MessageActions:
         self._screen = screen
         self._host = host
 
-    def do(self, wish: Wish, block: Block) -> None:
-        match wish:
+    def do(self, action: MessageAction, block: Block) -> None:
+        match action:
             case "edit":
                 self._host.run_command("rewind", str(block.turn))
             case "fork" | "pin":
-                self._host.run_command(wish, str(block.seq))
+                self._host.run_command(action, str(block.seq))
             case "view":
                 self._read(block)
             case "see":
@@ -56,7 +56,7 @@ class MessageActions:
 
     def _see(self, block: Block) -> None:
         """Show its images full-screen, or its text when none of them can be drawn."""
-        if drawable := [image for image in block.images if not image.trouble]:
+        if drawable := [image for image in block.images if not image.error]:
             from co_tui.ui.chat.image_screen import ImageScreen
 
             self._screen.app.push_screen(ImageScreen(_title(block), drawable))

@@ -15,7 +15,7 @@ QUIET_S = 1.5
 """A question takes the focus only after this long without typing."""
 ANSWERED_S = 0.5
 """The same after an answer, so that a bouncing key does not answer the next question."""
-LOOK_AGAIN_S = 0.3
+CHECK_AGAIN_S = 0.3
 
 
 class Questions:
@@ -28,19 +28,19 @@ class Questions:
     def show(self, panel: QuestionPanel) -> None:
         """Mount a panel; it takes the focus once the user is idle, unless they left it with Tab."""
         self._screen.mount(panel, before=self._prompt)
-        if self._nobody_writes:
+        if self._is_idle:
             self._screen.call_after_refresh(panel.focus)
-        panel.set_interval(LOOK_AGAIN_S, lambda: self._offer_focus(panel))
+        panel.set_interval(CHECK_AGAIN_S, lambda: self._offer_focus(panel))
 
     @property
-    def _nobody_writes(self) -> bool:
+    def _is_idle(self) -> bool:
         typed_at = self._last_typed_at()
         was_answer = self._answered_at >= typed_at
         quiet = time.monotonic() - max(typed_at, self._answered_at) > (ANSWERED_S if was_answer else QUIET_S)
         return quiet and not self._prompt.text and self._screen.focused in (self._prompt, None)
 
     def _offer_focus(self, panel: QuestionPanel) -> None:
-        if self._nobody_writes and not panel.was_left and panel is self._screen.query(QuestionPanel).first():
+        if self._is_idle and not panel.was_left and panel is self._screen.query(QuestionPanel).first():
             panel.focus()
 
     def end(self, panel: QuestionPanel) -> None:
@@ -61,7 +61,7 @@ class Questions:
         if self.is_dismissable:
             self._screen.query(QuestionPanel).first().action_dismiss()
 
-    def _went_to_question(self) -> bool:
+    def _focus_question(self) -> bool:
         """Move the focus from the prompt to a question, unless Tab accepts a completion."""
         panels = self._screen.query(QuestionPanel)
         if not panels or self._prompt.follow_offer().is_open:
@@ -69,11 +69,11 @@ class Questions:
         panels.first().focus()
         return True
 
-    def took(self, event: Key | Paste) -> bool:
+    def intercept(self, event: Key | Paste) -> bool:
         """Whether a question consumed the key. Text typed outside of text fields moves the focus to the prompt."""
         focused = self._screen.focused
         if isinstance(event, Key) and event.key == "tab" and focused is self._prompt:
-            return self._went_to_question()
+            return self._focus_question()
         if isinstance(focused, QuestionPanel) and isinstance(event, Key) and event.key == "tab":
             focused.was_left = True
         if isinstance(focused, TextArea | Input):

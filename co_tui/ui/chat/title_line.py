@@ -9,18 +9,18 @@ from textual.widgets import Static
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, short_name
 from co_tui.inert import one_line
 
-EMBEDDED_WORDS = (
+EMBEDDED_NOTICES = (
     f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). {{}} chooses another.",
     f"Embedded model {EMBEDDED_LABEL} (offline). {{}} chooses another.",
 )
 """Longest first; `{}` is the key or command that chooses another model."""
-MISSING_WORDS = (
+MISSING_NOTICES = (
     f"No model here yet: /fetch brings {EMBEDDED_LABEL}, which works offline. {{}} chooses another.",
     "No model here yet: /fetch brings one. {} chooses another.",
 )
 """The same while the embedded model is chosen but not installed."""
 SEPARATOR = Content.styled(" · ", "$muted")
-MOST_FOR_TITLE = 30
+MAX_FOR_TITLE = 30
 """Cells of the session's title that take precedence over everything but the model's name."""
 
 
@@ -55,24 +55,26 @@ class TitleLine(Static):
         room = max(0, self.app.size.width - 2)
         line = title_line(facts, room)
         if facts.model == EMBEDDED:
-            told = [words.format(facts.other_model) for words in (MISSING_WORDS if facts.missing else EMBEDDED_WORDS)]
-            words = next((words for words in told if len(words) <= room), told[-1])
-            line = Content.assemble(line, "\n", (words, "$muted"))
+            parts = [
+                notice.format(facts.other_model) for notice in (MISSING_NOTICES if facts.missing else EMBEDDED_NOTICES)
+            ]
+            notice = next((notice for notice in parts if len(notice) <= room), parts[-1])
+            line = Content.assemble(line, "\n", (notice, "$muted"))
         self.update(line)
 
 
 def title_line(facts: TitleFacts, room: int) -> Content:
     session = [(" · ", "$muted"), (one_line(facts.session, 60), "bold")] if facts.session else []
     left, gap = Content.assemble(("co-tui", "bold $primary"), *session), 2
-    needed = min(left.cell_length, MOST_FOR_TITLE)
-    forms = [SEPARATOR.join(told) for told in _told(facts)]
+    needed = min(left.cell_length, MAX_FOR_TITLE)
+    forms = [SEPARATOR.join(parts) for parts in _right_forms(facts)]
     right = next((form for form in forms if needed + gap + form.cell_length <= room), forms[-1])
     left = left.truncate(max(8, room - right.cell_length - gap), ellipsis=True)
     between = " " * max(gap, room - left.cell_length - right.cell_length)
     return Content.assemble(left, between, right).truncate(room, ellipsis=True)
 
 
-def _told(facts: TitleFacts) -> Iterator[list[Content]]:
+def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     """The right side, longest form first; what affects permissions is always kept."""
     model = short_name(facts.model)
     if model.endswith(":"):  # the server's first model, unknown until the first request
@@ -89,10 +91,10 @@ def _told(facts: TitleFacts) -> Iterator[list[Content]]:
         (without_provider, (effort, policy, sandbox)),
         (without_provider, (sandbox,)),
     ):
-        told = [
+        parts = [
             waits,
             Content(private),
             Content(one_line(who, 44)),
             *(Content.styled(each, "$muted") for each in further),
         ]
-        yield [each for each in told if each]
+        yield [each for each in parts if each]

@@ -21,7 +21,7 @@ from co_tui.events import (
 from co_tui.events.stored_messages import command_in, prompt_of
 from co_tui.inert import inert
 from co_tui.session.event_wording import told_retry
-from co_tui.ui.keys.command_table import WayTo
+from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.transcript.block import Block, Kind, clock
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
@@ -44,9 +44,9 @@ class WaitingShown(NamedTuple):
 class Feed:
     """Feeds one session's events to one transcript."""
 
-    def __init__(self, transcript: Transcript, way_to: WayTo) -> None:
+    def __init__(self, transcript: Transcript, shortcut_for: ShortcutFor) -> None:
         self._transcript = transcript
-        self._builder = BlockBuilder(way_to)
+        self._builder = BlockBuilder(shortcut_for)
         self._streaming: dict[int, Block] = {}
         self._waiting: list[Block] = []
         """Prompts that are not part of the conversation yet; they stay at the bottom."""
@@ -87,10 +87,10 @@ class Feed:
             self._builder.blocks.remove(block)
         self._transcript.drop(block)
 
-    def hear(self, event: Event) -> None:
+    def apply_event(self, event: Event) -> None:
         """Show one event."""
         if event.seq is not None and self._unsaved:
-            self._tell_saved()
+            self._show_saved()
         if (delegated := self._builder.delegated(event)) is not None:
             self._transcript.changed(delegated)
             return
@@ -114,7 +114,7 @@ class Feed:
                 if (block := self._builder.output(call_id, text)) is not None:
                     self._transcript.changed(block)
             case CommandOutput() as output:
-                self._command_says(output)
+                self._show_command_output(output)
             case QueueChanged() | PromptReturned():
                 pass
             case Message() as message:
@@ -124,7 +124,7 @@ class Feed:
             case PlanChanged(steps=steps):
                 self._show_plan(self._builder.plan(steps))
             case SessionError(retry_in_s=float()) as error:
-                self._tell_retry(error)
+                self._show_retry(error)
             case _:
                 self._add_new(event)
 
@@ -136,7 +136,7 @@ class Feed:
             said[-1].unsaved = True
             self._transcript.changed(said[-1])
 
-    def _tell_saved(self) -> None:
+    def _show_saved(self) -> None:
         """Saving works again: events are logged in order, so earlier ones are saved by now."""
         unsaved, self._unsaved = self._unsaved, []
         for block in unsaved:
@@ -151,7 +151,7 @@ class Feed:
         else:
             self._append(block)
 
-    def _command_says(self, output: CommandOutput) -> None:
+    def _show_command_output(self, output: CommandOutput) -> None:
         """Show output of the user's own command; its message replaces the block in the end."""
         if self._command is None:
             self._command = self._builder.command(output.command, "")
@@ -159,7 +159,7 @@ class Feed:
         self._command.result += inert(output.text)
         self._transcript.changed(self._command)
 
-    def _tell_retry(self, error: SessionError) -> None:
+    def _show_retry(self, error: SessionError) -> None:
         """Show one note for all attempts at the same request."""
         text = inert(told_retry(error))
         if self._retry is None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from co_tui.events import UsageInfo
 
-EMPTY, MARK = "░", "┆"
+EMPTY, MARKER = "░", "┆"
 
 
 class Part(NamedTuple):
@@ -21,7 +21,7 @@ PARTS = (Part("system", "█"), Part("tools", "▓"), Part("conversation", "▒"
 class Cell(NamedTuple):
     """One cell of the bar; `part` is empty in the free space."""
 
-    sign: str
+    symbol: str
     part: str = ""
 
 
@@ -32,15 +32,15 @@ def tokens_by_part(usage: UsageInfo) -> tuple[int, ...]:
 
 def bar_cells(usage: UsageInfo | None, marks: tuple[float | None, ...], width: int) -> Iterator[Cell]:
     """The bar's cells; threshold markers are drawn over the parts."""
-    places = {place_of_mark(share, width) for share in marks if share is not None}
+    markers = {marker_cell(share, width) for share in marks if share is not None}
     filled = [part for part, count in zip(PARTS, cells_by_part(usage, width), strict=True) for _ in range(count)]
     for n in range(width):
         part = filled[n] if n < len(filled) else None
-        sign = MARK if n in places else part.shade if part else EMPTY
-        yield Cell(sign, part.name if part else "")
+        symbol = MARKER if n in markers else part.shade if part else EMPTY
+        yield Cell(symbol, part.name if part else "")
 
 
-def place_of_mark(share: float, width: int) -> int:
+def marker_cell(share: float, width: int) -> int:
     """The cell that is filled when the threshold is reached."""
     return min(width - 1, max(0, round(share * width) - 1))
 

@@ -13,7 +13,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.ui.formatting import tokens
 
-MOST_TURNS = 100
+MAX_TURNS = 100
 """Forecasts beyond this many turns are not shown as a number."""
 NEARLY, FULLY = 0.8, 0.95
 """Warning levels under policies without thresholds on the window."""
@@ -137,8 +137,8 @@ def _turns(room: float, pace: float) -> int | None:
 def _in_turns(left: int | None) -> str:
     if left is None:
         return ""
-    if left > MOST_TURNS:
-        return f"> {MOST_TURNS} turns"
+    if left > MAX_TURNS:
+        return f"> {MAX_TURNS} turns"
     return f"≈ {left} turns" if left > 1 else "next turn"
 
 

@@ -10,10 +10,10 @@ from textual.widget import Widget
 
 from co_tui.events.symbols import COMPACTED_SIGN
 from co_tui.ui.formatting import FREE, money, tokens, told_cost
-from co_tui.ui.gauge.gauge_bar import MARK, PARTS, bar_cells, tokens_by_part
+from co_tui.ui.gauge.gauge_bar import MARKER, PARTS, bar_cells, tokens_by_part
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.sparkline import sparkline
-from co_tui.ui.themes.motion import stands_still
+from co_tui.ui.themes.motion import has_reduced_motion
 
 MOVE_S = 0.2
 """Time per step of the moving marker of a background compaction."""
@@ -65,7 +65,7 @@ class Gauge(Widget):
 
     def _moving_at(self, width: int) -> int:
         """The cell of the background compaction's marker; the last one if motion is reduced."""
-        return width - 1 if stands_still(self) else int(time.monotonic() / MOVE_S) % width
+        return width - 1 if has_reduced_motion(self) else int(time.monotonic() / MOVE_S) % width
 
     def bar(self, width: int) -> Text:
         reading = self.reading
@@ -76,7 +76,9 @@ class Gauge(Widget):
             if n == moving:
                 bar.append(COMPACTED_SIGN, self.style_of("warning"))
             else:
-                bar.append(cell.sign, self.style_of("mark") if cell.sign == MARK else self._style_of_part(cell.part))
+                bar.append(
+                    cell.symbol, self.style_of("mark") if cell.symbol == MARKER else self._style_of_part(cell.part)
+                )
         return bar
 
     def render(self) -> Text:
@@ -105,24 +107,24 @@ class Gauge(Widget):
         """Each part with its shade; the conversation on its own line."""
         usage, muted = self.reading.usage, self.style_of("muted")
         assert usage is not None
-        told = [
+        items = [
             Text.assemble((part.shade, self._style_of_part(part.name)), (f" {part.name} {tokens(count)}", muted))
             for part, count in zip(PARTS, tokens_by_part(usage), strict=True)
             if count or part is PARTS[-1]
         ]
-        if told[:-1]:
-            yield Text(SEPARATOR, style=muted).join(told[:-1])
-        yield told[-1]
+        if items[:-1]:
+            yield Text(SEPARATOR, style=muted).join(items[:-1])
+        yield items[-1]
 
     def _last_turns(self) -> Text:
         fills = self.reading.fills
         turns = len({fill.turn for fill in fills})
-        words = f" last {turns} turns" if turns > 1 else " first turn"
-        bars = sparkline(fills, max(1, self.size.width - len(words)), self.reading.high_tokens)
+        label = f" last {turns} turns" if turns > 1 else " first turn"
+        bars = sparkline(fills, max(1, self.size.width - len(label)), self.reading.high_tokens)
         shown = Text(no_wrap=True)
-        for sign in bars:
-            shown.append(sign, self.style_of("compacted" if sign == COMPACTED_SIGN else "normal"))
-        return shown.append(words, self.style_of("muted"))
+        for symbol in bars:
+            shown.append(symbol, self.style_of("compacted" if symbol == COMPACTED_SIGN else "normal"))
+        return shown.append(label, self.style_of("muted"))
 
     def _cache(self) -> str:
         saved = self.reading.cache_saved

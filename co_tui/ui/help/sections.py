@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-MOST_NAME_COLUMNS: Final = 16
+MAX_NAME_COLUMNS: Final = 16
 GAP: Final = 2
 
 
@@ -74,7 +74,7 @@ class Sections(ScrollView, can_focus=False):
 def _lines(sections: Sequence[Section], width: int) -> Iterator[_Line]:
     """All lines, with the meanings aligned in one column."""
     longest = max((len(name) for section in sections for name, _ in section.rows), default=0)
-    columns = min(longest, MOST_NAME_COLUMNS, width // 3)
+    columns = min(longest, MAX_NAME_COLUMNS, width // 3)
     for section in sections:
         for part in textwrap.wrap(section.title, width):
             yield _Line(part, is_title=True)

@@ -9,7 +9,7 @@ from co_tui.events.images import StoredImage
 if TYPE_CHECKING:
     from co_tui.ui.images.image_cells import Picture
 
-MOST_DRAWN = 8
+MAX_DRAWN = 8
 """Images of a block drawn in the chat; all of them can be opened."""
 
 
@@ -19,18 +19,18 @@ class BlockImage:
 
     stored: StoredImage
     picture: "Picture | None" = None
-    trouble: str = ""
+    error: str = ""
 
     @property
     def is_unseen(self) -> bool:
         """Whether it has not been decoded yet."""
-        return self.picture is None and not self.trouble
+        return self.picture is None and not self.error
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """Type, size and any error, in one line."""
         if self.picture is None:
-            return " · ".join(filter(None, (self.stored.media_type, self.trouble)))
+            return " · ".join(filter(None, (self.stored.media_type, self.error)))
         size = f"{self.picture.width:,} × {self.picture.height:,}"
         return f"{self.stored.media_type} · {size} · {self.picture.size_bytes:,} bytes"
 
@@ -40,5 +40,5 @@ class BlockImage:
 
         try:
             self.picture = await asyncio.to_thread(unpacked, self.stored.encoded)
-        except NotDrawable as trouble:
-            self.trouble = str(trouble)
+        except NotDrawable as error:
+            self.error = str(error)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
 """The formats that models accept; others are not tried."""
-MOST_BYTES: Final = 20_000_000
-MOST_PIXELS: Final = 36_000_000
+MAX_BYTES: Final = 20_000_000
+MAX_PIXELS: Final = 36_000_000
 """Larger images take a second and hundreds of megabytes to decode."""
-MOST_JPEG_PIXELS: Final = 200_000_000
+MAX_JPEG_PIXELS: Final = 200_000_000
 """JPEGs can be decoded at an eighth of their size, unless stored in several passes."""
 KEPT_PIXELS: Final = (320, 240)
 """Size to which images are reduced; enough for the largest screen."""
@@ -60,8 +60,8 @@ class Picture:
 
 def unpacked(encoded: str) -> Picture:
     """Decode an image, or the first frame of an animation. Slow; raises `NotDrawable`."""
-    if len(encoded) * 3 // 4 > MOST_BYTES:
-        raise NotDrawable(f"It is not drawn: it has more than {MOST_BYTES // 1_000_000} MB.")
+    if len(encoded) * 3 // 4 > MAX_BYTES:
+        raise NotDrawable(f"It is not drawn: it has more than {MAX_BYTES // 1_000_000} MB.")
     try:
         data = base64.b64decode(encoded.translate(_STANDARD_ALPHABET), validate=True)
         return _unpacked(data)
@@ -87,7 +87,7 @@ def _unpacked(data: bytes) -> Picture:
 
 
 def _most_pixels(image: "Image", data: bytes) -> int:
-    return MOST_JPEG_PIXELS if image.format == "JPEG" and not _has_passes(image, data) else MOST_PIXELS
+    return MAX_JPEG_PIXELS if image.format == "JPEG" and not _has_passes(image, data) else MAX_PIXELS
 
 
 def _has_passes(image: Any, data: bytes) -> bool:

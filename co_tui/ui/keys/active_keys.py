@@ -8,34 +8,34 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from co_tui.actions import COMMANDS, KEYS, Place
-from co_tui.ui.keys.command_table import bindings, command_bindings, told_key
+from co_tui.ui.keys.command_table import bindings, command_bindings, key_label
 
 
-class KeyInForce(NamedTuple):
+class ActiveKey(NamedTuple):
     key: str
     """As people write it."""
     help: str
 
 
-def keys_of_focus(screen: Screen[Any]) -> list[KeyInForce]:
+def active_keys(screen: Screen[Any]) -> list[ActiveKey]:
     """Our keys for the focused widget, and for a screen other than the chat, in table order; Textual's own keys are
     left out."""
-    told: list[tuple[int, KeyInForce]] = []
+    found: list[tuple[int, ActiveKey]] = []
     for active in screen.active_bindings.values():
         binding = active.binding
         is_here = active.node is screen.focused or (active.node is screen and screen.app.screen_stack[0] is not screen)
         words = binding.tooltip or binding.description
-        places = _own_actions(active.node)
-        if is_here and active.enabled and words and binding.action in places:
-            told.append((places[binding.action], KeyInForce(binding.key_display or told_key(binding.key), words)))
-    return [each for _, each in sorted(told, key=lambda row: row[0])]
+        positions = _own_actions(active.node)
+        if is_here and active.enabled and words and binding.action in positions:
+            found.append((positions[binding.action], ActiveKey(binding.key_display or key_label(binding.key), words)))
+    return [each for _, each in sorted(found, key=lambda row: row[0])]
 
 
 def _own_actions(node: DOMNode) -> dict[str, int]:
     """Our actions on a node, with their position in the table."""
     ours = (cls for cls in type(node).__mro__ if cls.__module__.startswith("co_tui."))
     bound = (binding for cls in ours for binding in cls.__dict__.get("BINDINGS", ()))
-    return {binding.action: place for place, binding in enumerate(bound) if isinstance(binding, Binding)}
+    return {binding.action: position for position, binding in enumerate(bound) if isinstance(binding, Binding)}
 
 
 _PLACES: Final[Mapping[str, Place]] = {"Prompt": "prompt", "Transcript": "chat", "Timeline": "timeline"}

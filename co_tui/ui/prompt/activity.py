@@ -28,7 +28,7 @@ from co_tui.events import (
 from co_tui.events.stored_messages import prompt_of
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import told_call
-from co_tui.ui.formatting import elapsed as in_words
+from co_tui.ui.formatting import elapsed as duration_text
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.1
@@ -63,7 +63,7 @@ class RunningTool(NamedTuple):
     since: float
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         return f"{self.name}  {self.gist}".rstrip() if self.name != OWN_COMMAND else f"{self.name} {self.gist}"
 
 
@@ -96,11 +96,11 @@ class Activity:
         """The user asked the turn to stop."""
         self._stopping = True
 
-    def hear(self, fact: Fact, now: float) -> None:
+    def apply(self, fact: Fact, now: float) -> None:
         match fact:
             case _ if agent_of(fact):
                 self._heard_at = now
-                self._hear_delegate(fact)
+                self._apply_delegate(fact)
             case Message(message=message) if prompt_of(message) is not None:
                 self.begin(now)
             case CommandOutput(command=command):
@@ -143,7 +143,7 @@ class Activity:
             self._tokens += fact.output_tokens
             self._begin_reply()
 
-    def _hear_delegate(self, fact: Fact) -> None:
+    def _apply_delegate(self, fact: Fact) -> None:
         """Show a delegate's name and current step on the delegating call."""
         match fact:
             case DelegationStart(agent=agent, name=name, call_id=call, task=task) if call in self._tools:
@@ -176,43 +176,43 @@ class Activity:
         """The status line; empty while the compaction indicator shows. A tool's gist is cut before the times."""
         if self._compacting:
             return ""
-        return f"{spinner(now - self._began, still=still)} {self._words(now, provider, room - 2)}"
+        return f"{spinner(now - self._began, still=still)} {self._text(now, provider, room - 2)}"
 
     def _silent_s(self, now: float) -> float:
         return now - max(self._heard_at, self._retry_at or 0.0)
 
-    def _words(self, now: float, provider: str, room: int) -> str:
-        took, silent = in_words(now - self._began), self._silent_s(now)
+    def _text(self, now: float, provider: str, room: int) -> str:
+        took, silent = duration_text(now - self._began), self._silent_s(now)
         if self._stopping:
             return f"stopping · {took}"
         if self._tools:
-            return self._told_tool(now, room)
+            return self._tool_text(now, room)
         if self._waits_to_retry(now):
-            return f"trying again in {in_words((self._retry_at or now) - now)}"
+            return f"trying again in {duration_text((self._retry_at or now) - now)}"
         if self._hidden_thoughts:
-            unheard = f" · nothing heard for {in_words(silent)}" if silent >= HIDDEN_SILENCE_S else ""
-            return f"thinking · {took}{self._told_tokens()}{unheard}"
+            unheard = f" · nothing heard for {duration_text(silent)}" if silent >= HIDDEN_SILENCE_S else ""
+            return f"thinking · {took}{self._tokens_text()}{unheard}"
         if self.is_held_up(now):
             since = "without an answer" if self._first_at is None else "since its last word"
-            return f"waiting for {provider} · {in_words(silent)} {since}"
+            return f"waiting for {provider} · {duration_text(silent)} {since}"
         if self._first_at is None:
-            return f"asking {provider} · {took}{self._told_tokens()}"
-        return f"{VERBS.get(self._kind, 'answering')} · {took}{self._told_tokens()}{self._told_speed(now)}"
+            return f"asking {provider} · {took}{self._tokens_text()}"
+        return f"{VERBS.get(self._kind, 'answering')} · {took}{self._tokens_text()}{self._speed_text(now)}"
 
-    def _told_tool(self, now: float, room: int) -> str:
+    def _tool_text(self, now: float, room: int) -> str:
         tool = next(reversed(self._tools.values()))
         more = f" · {len(self._tools)} at once" if len(self._tools) > 1 else ""
-        figures = f" · {in_words(now - tool.since)}{more}"
-        words = Text(tool.words)
-        words.truncate(max(8, room - len(figures)), overflow="ellipsis")
-        return f"{words.plain}{figures}"
+        figures = f" · {duration_text(now - tool.since)}{more}"
+        label = Text(tool.label)
+        label.truncate(max(8, room - len(figures)), overflow="ellipsis")
+        return f"{label.plain}{figures}"
 
-    def _told_tokens(self) -> str:
+    def _tokens_text(self) -> str:
         """Tokens of the turn so far; `~` marks an estimate."""
         count = self._tokens + self._chars // CHARS_PER_TOKEN
         return f" · {'~' if self._chars else ''}{count:,} tokens" if count else ""
 
-    def _told_speed(self, now: float) -> str:
+    def _speed_text(self, now: float) -> str:
         """Tokens per second of the current reply, without the time tools take."""
         streamed = now - self._first_at if self._first_at is not None else 0.0
         return f" · {self._chars / CHARS_PER_TOKEN / streamed:.0f}/s" if streamed >= SPEED_FROM_S else ""

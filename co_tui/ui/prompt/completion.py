@@ -8,7 +8,7 @@ from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.file_matching import FileNames
 
 Sort: TypeAlias = Literal["command", "file"]
-MOST_LETTERS = 200
+MAX_LETTERS = 200
 """Longer text is not completed."""
 
 
@@ -34,7 +34,7 @@ class _Typed(NamedTuple):
     """Identifies the word being typed; stays the same while it grows."""
 
 
-class SoughtFile(NamedTuple):
+class FileSearch(NamedTuple):
     """A file name being typed, and the files to search."""
 
     typed: _Typed
@@ -57,7 +57,7 @@ class CompletionOffer:
         self.found: list[Choice] = []
         self.index = 0
         self._typed: _Typed | None = None
-        self._found_for: SoughtFile | None = None
+        self._found_for: FileSearch | None = None
         """The search whose results are shown."""
         self._dismissed = ""
         """The word for which completions were dismissed."""
@@ -74,23 +74,23 @@ class CompletionOffer:
         return self.is_open
 
     @property
-    def sought(self) -> SoughtFile | None:
+    def pending_search(self) -> FileSearch | None:
         """The file search still to be done; None when there is none."""
         if self._typed is None or self._typed.sort != "file" or self._is_dismissed:
             return None
-        sought = SoughtFile(self._typed, self.files)
-        return sought if sought != self._found_for else None
+        pending_search = FileSearch(self._typed, self.files)
+        return pending_search if pending_search != self._found_for else None
 
-    def take(self, sought: SoughtFile, paths: Iterable[str]) -> None:
+    def take(self, pending_search: FileSearch, paths: Iterable[str]) -> None:
         """Show the files found, unless the text has changed meanwhile."""
-        if sought.typed == self._typed:
-            self._found_for = sought
+        if pending_search.typed == self._typed:
+            self._found_for = pending_search
             self._offer([_file(path) for path in paths])
 
-    def look(self) -> None:
+    def search(self) -> None:
         """Do the pending file search now."""
-        if (sought := self.sought) is not None:
-            self.take(sought, sought.find())
+        if (pending_search := self.pending_search) is not None:
+            self.take(pending_search, pending_search.find())
 
     @property
     def is_open(self) -> bool:
@@ -131,7 +131,7 @@ def _file_in(before: str) -> _Typed | None:
     """The name between the last `@` that begins a word and the cursor."""
     at = before.rfind("@")
     name = before[at + 1 :]
-    if at < 0 or len(name) > MOST_LETTERS or (at and before[at - 1] not in " \t([{<\"'"):
+    if at < 0 or len(name) > MAX_LETTERS or (at and before[at - 1] not in " \t([{<\"'"):
         return None
     letters = name[1:] if name.startswith('"') else name
     if '"' in letters or (letters is name and any(each.isspace() or each == "`" for each in name)):

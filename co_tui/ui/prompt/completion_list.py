@@ -8,7 +8,7 @@ from co_tui.inert import one_line
 from co_tui.ui.prompt.completion import Choice, CompletionOffer
 
 NAME_CHARS = 200
-MOST_NAME_COLUMNS = 22
+MAX_NAME_COLUMNS = 22
 """Descriptions start in one column, unless a name is longer than this."""
 
 
@@ -37,7 +37,7 @@ class Completions(OptionList, can_focus=False):
         if [option.id for option in self._options] != [choice.name for choice in offer.found]:
             self.clear_options()
             width = max(len(choice.title) + len(choice.arguments) + 1 for choice in offer.found)
-            self.add_options([_option(choice, min(width, MOST_NAME_COLUMNS)) for choice in offer.found])
+            self.add_options([_option(choice, min(width, MAX_NAME_COLUMNS)) for choice in offer.found])
         self.highlighted = offer.index
         keys = "enter runs it · tab completes it" if offer.found[0].sort == "command" else "tab takes it"
         self.border_subtitle = f"{keys} · {offer.index + 1} of {len(offer.found):,}"

@@ -45,7 +45,7 @@ class DraftSaver:
         self._stop()
         self._next_write(self._key(), self._written())()
 
-    def save_beside(self) -> None:
+    def save_in_background(self) -> None:
         """Save in a thread: syncing to disk may be slow."""
         self._stop()
         write = self._next_write(self._key(), self._written())
@@ -53,7 +53,7 @@ class DraftSaver:
 
     def save_soon(self) -> None:
         self._stop()
-        self._timer = self._host.set_timer(SAVE_S, guarded_callback(self._host, SAVING, self.save_beside))
+        self._timer = self._host.set_timer(SAVE_S, guarded_callback(self._host, SAVING, self.save_in_background))
 
     def forget_next(self) -> None:
         """Delete the draft of the folder's next session: it has been sent."""

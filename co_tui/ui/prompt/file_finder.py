@@ -30,14 +30,14 @@ class FileFinder:
         self._listing = False
         self._asked = 0
 
-    def look_in(self, folder: Path) -> None:
+    def set_folder(self, folder: Path) -> None:
         """Switch to another folder."""
         self._cwd, self._listed_at = folder, float("-inf")
 
-    def look(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
+    def search(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         """Match the file being named, if any, then call `found`. Cancels the previous search."""
         self._asked += 1
-        if offer.sought is None:
+        if offer.pending_search is None:
             return
         if not self._listing and time.monotonic() - self._listed_at > FRESH_S:
             self._listing = True
@@ -58,17 +58,17 @@ class FileFinder:
         return FileNames(find_files(self._cwd))
 
     async def _match(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
-        asked, sought = self._asked, offer.sought
-        if sought is None:
+        asked, pending_search = self._asked, offer.pending_search
+        if pending_search is None:
             return
-        paths = await asyncio.to_thread(sought.find, lambda: asked == self._asked)
+        paths = await asyncio.to_thread(pending_search.find, lambda: asked == self._asked)
         if asked == self._asked:
-            offer.take(sought, paths)
+            offer.take(pending_search, paths)
             found()
 
 
 DATING_S: Final = 1.0
-MOST_DATED_FILES: Final = 20_000
+MAX_DATED_FILES: Final = 20_000
 """Files whose modification time is read: for more it would take longer than listing them."""
 
 
@@ -86,11 +86,11 @@ def find_files(cwd: Path) -> list[str]:
 def _latest_first(cwd: Path, paths: list[str]) -> list[str]:
     dated: list[tuple[float, str]] = []
     until = time.monotonic() + DATING_S
-    for number, path in enumerate(paths[:MOST_DATED_FILES]):
+    for number, path in enumerate(paths[:MAX_DATED_FILES]):
         if time.monotonic() > until:
             return [path for _, path in sorted(dated, key=lambda each: -each[0])] + paths[number:]
         changed = modified_at(f"{cwd}/{path}")
         if changed is not None:
             dated.append((changed, path))
     dated.sort(key=lambda each: -each[0])
-    return [path for _, path in dated] + paths[MOST_DATED_FILES:]
+    return [path for _, path in dated] + paths[MAX_DATED_FILES:]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-MOST_FOUND: Final = 50
+MAX_FOUND: Final = 50
 SLICE: Final = 2_000
 """Names matched between two checks for cancellation."""
 
@@ -21,13 +21,13 @@ class FileNames:
         self._names = [path[path.rfind("/") + 1 :] for path in self._lowered]
 
     def matching(self, letters: str, wanted: Callable[[], bool] = lambda: True) -> list[str]:
-        """At most `MOST_FOUND` paths: contiguous matches before scattered ones, in the file name before the folders,
+        """At most `MAX_FOUND` paths: contiguous matches before scattered ones, in the file name before the folders,
         then the most recent. None when the letters are a whole path, or `wanted` turns False.
         """
         if letters in self._known:
             return []
         if not letters:
-            return list(self.paths[:MOST_FOUND])
+            return list(self.paths[:MAX_FOUND])
         found: dict[int, None] = {}
         for texts, fits in self._ways(letters.lower()):
             for start in range(0, len(texts), SLICE):
@@ -35,8 +35,8 @@ class FileNames:
                     return []
                 some = texts[start : start + SLICE]
                 found.update((n, None) for n, text in enumerate(some, start) if fits(text))
-                if len(found) >= MOST_FOUND:
-                    return [self.paths[n] for n in found][:MOST_FOUND]
+                if len(found) >= MAX_FOUND:
+                    return [self.paths[n] for n in found][:MAX_FOUND]
         return [self.paths[n] for n in found]
 
     def _ways(self, sought: str) -> Iterator[tuple[list[str], Fits]]:

@@ -8,20 +8,20 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-MOST_CHARS = 64
+MAX_CHARS = 64
 """Characters examined on one side of the cursor; no grapheme is longer."""
 
 
 def start_before(line: str, column: int) -> int:
     """The column where the grapheme before a column begins."""
-    begin = max(0, column - MOST_CHARS)
+    begin = max(0, column - MAX_CHARS)
     near = line[begin:column]
     return column - 1 if near.isascii() or column < 2 else begin + split_graphemes(near)[0][-1][0]
 
 
 def end_after(line: str, column: int) -> int:
     """The column where the grapheme at a column ends."""
-    near = line[column : column + MOST_CHARS]
+    near = line[column : column + MAX_CHARS]
     return column + 1 if near.isascii() else column + split_graphemes(near)[0][0][1]
 
 

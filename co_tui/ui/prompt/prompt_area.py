@@ -20,16 +20,16 @@ from co_tui.ui.prompt.pasted import PastedTexts
 from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
 PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
-OWN_COMMAND_SIGN = "!"
+OWN_COMMAND_PREFIX = "!"
 HOW_TO_RUN = "Write the command behind the sign, as in `!git status`: it runs here, and the model sees what it says."
 MAX_REMEMBERED = 200
-_STEERING = ("up", "down", "escape", "tab", "enter")
+_COMPLETION_KEYS = ("up", "down", "escape", "tab", "enter")
 """Keys that control the completions while they are shown."""
 
 
 def is_own_command(text: str) -> bool:
     """Whether it is a shell command of the user's own."""
-    return text.startswith(OWN_COMMAND_SIGN) and bool(text[1:].strip())
+    return text.startswith(OWN_COMMAND_PREFIX) and bool(text[1:].strip())
 
 
 class Prompt(SteadyTextArea):
@@ -53,14 +53,14 @@ class Prompt(SteadyTextArea):
     class Edited(Message):
         """The text or its completions changed."""
 
-    class Commanded(Message):
+    class CommandChosen(Message):
         """A command was chosen from the completions."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
             self.name = name
 
-    class Unknown(Message):
+    class UnknownCommand(Message):
         """An unknown command was sent; up recalls it for correction."""
 
         def __init__(self, name: str) -> None:
@@ -74,10 +74,10 @@ class Prompt(SteadyTextArea):
             super().__init__()
             self.why = why
 
-    class SentNothing(Message):
+    class EmptySubmitted(Message):
         """Enter was pressed in an empty prompt."""
 
-    class WentUp(Message):
+    class QueueRequested(Message):
         """Up was pressed in an empty prompt."""
 
     class PastedOpened(Message):
@@ -100,7 +100,7 @@ class Prompt(SteadyTextArea):
         """The text refused last because of files it names."""
         self._pasted = PastedTexts()
         self._past: list[str] = []
-        self._place: int | None = None
+        self._recall_index: int | None = None
         self._present = ""
 
     @property
@@ -119,11 +119,11 @@ class Prompt(SteadyTextArea):
         self.text = text
         self.move_cursor(self.document.end)
 
-    def bring_back(self, text: str) -> None:
+    def append_draft(self, text: str) -> None:
         """Append an unsent text to the draft."""
         self._put("\n".join(filter(None, (self.text, self._pasted.fold_if_slow(text)))))
 
-    def exchange(self, text: str) -> None:
+    def replace_draft(self, text: str) -> None:
         """Replace the draft; up recalls the old one."""
         if self.text.strip():
             self._leave(self.whole)
@@ -158,20 +158,20 @@ class Prompt(SteadyTextArea):
     # Keys
 
     async def _on_key(self, event: events.Key) -> None:
-        if await self._took(event.key):
+        if await self._handle_key(event.key):
             event.stop()
             event.prevent_default()
 
-    async def _took(self, key: str) -> bool:
+    async def _handle_key(self, key: str) -> bool:
         """Handle a key; False leaves it to the text area, which inserts printable ones."""
-        if key in _STEERING and self._steered(key):
+        if key in _COMPLETION_KEYS and self._controls_completions(key):
             return True
         match key:
             case "enter":
                 self.send()
                 return True
             case "up" if not self.text and self.up_opens_queue:
-                self.post_message(self.WentUp())
+                self.post_message(self.QueueRequested())
                 return True
             case "up" if self.cursor_at_first_line and self._step(-1):
                 return True
@@ -194,8 +194,8 @@ class Prompt(SteadyTextArea):
         self.offer.update(self.text, "" if is_own_command(self.text) else self.document[row][:column])
         return self.offer
 
-    def _steered(self, key: str) -> bool:
-        self.follow_offer().look()  # decide by the current text, not by the list on the screen
+    def _controls_completions(self, key: str) -> bool:
+        self.follow_offer().search()  # decide by the current text, not by the list on the screen
         chosen = self.offer.chosen
         if chosen is None:
             return False
@@ -205,20 +205,20 @@ class Prompt(SteadyTextArea):
             case "escape":
                 self.offer.dismiss()
             case _:
-                self._take(chosen, finally_so=key == "enter")
+                self._take(chosen, runs=key == "enter")
         self.post_message(self.Edited())
         return True
 
-    def _take(self, chosen: Choice, *, finally_so: bool) -> None:
+    def _take(self, chosen: Choice, *, runs: bool) -> None:
         """Insert the chosen file or command; with `finally_so`, run the command."""
         if chosen.sort == "file":
             row, column = self.cursor_location
             start = (row, column - self.offer.length)
             if result := self._replace_via_keyboard(inserted(chosen), start, (row, column)):
                 self.move_cursor(result.end_location)
-        elif finally_so:
+        elif runs:
             self.text = ""
-            self.post_message(self.Commanded(chosen.name))
+            self.post_message(self.CommandChosen(chosen.name))
         else:
             self.set_text(f"{chosen.title} ")
 
@@ -271,16 +271,16 @@ class Prompt(SteadyTextArea):
             self._put(self.text[:-1] + "\n")
             return
         if not text.strip():
-            self.post_message(self.SentNothing())
+            self.post_message(self.EmptySubmitted())
             return
-        called = command_table.called(text)
-        if text.strip() == OWN_COMMAND_SIGN:
+        called = command_table.parse_command(text)
+        if text.strip() == OWN_COMMAND_PREFIX:
             self._leave(text)  # so that the next prompt is not sent to a shell
             self.post_message(self.Refused(HOW_TO_RUN))
             return
         if called is not None and command_table.find(called.name) is None:
             self._leave(text)
-            self.post_message(self.Unknown(called.name))
+            self.post_message(self.UnknownCommand(called.name))
             return
         # Folded pastes are not searched for file names: they were not typed.
         says = called is None and not is_own_command(text)
@@ -301,21 +301,21 @@ class Prompt(SteadyTextArea):
     def _remember(self, text: str) -> None:
         if not self._past or self._past[-1] != text:
             self._past = [*self._past, text][-MAX_REMEMBERED:]
-        self._place = None
+        self._recall_index = None
 
     def _step(self, step: int) -> bool:
         """Recall an earlier or later prompt; the draft comes after the last one."""
-        place = len(self._past) if self._place is None else self._place
-        target = place + step
-        if not 0 <= target <= len(self._past) or (self._place is None and step > 0):
+        index = len(self._past) if self._recall_index is None else self._recall_index
+        target = index + step
+        if not 0 <= target <= len(self._past) or (self._recall_index is None and step > 0):
             return False
-        if self._place is None:
+        if self._recall_index is None:
             self._present = self.text
         if target == len(self._past):
-            self._place = None
+            self._recall_index = None
             self._put(self._present)
         else:
-            self._place = target
+            self._recall_index = target
             self.set_text(self._past[target])
         return True
 

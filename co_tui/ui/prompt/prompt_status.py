@@ -7,15 +7,15 @@ from textual.timer import Timer
 
 from co_tui.events import Fact
 from co_tui.ui.approvals.mode_wording import mode_label
-from co_tui.ui.keys.command_table import WayTo
+from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.prompt.activity import FRAME_S, Activity
 from co_tui.ui.prompt.prompt_area import Prompt
-from co_tui.ui.themes.motion import stands_still
+from co_tui.ui.themes.motion import has_reduced_motion
 from co_tui.ui.widgets.key_hints import KEY_STYLE
 
 BORDER, BORDER_CELLS = "─", 6
 """The border's character, and its cells that no title can use: corners, a dash each, and spaces."""
-LEAST_BORDER = 3
+MIN_BORDER = 3
 """Shortest piece of border between two texts."""
 ASKING = "◔ waiting for your answer"
 MODE_LINE_S = 4.0
@@ -25,9 +25,9 @@ MODE_LINE_S = 4.0
 class PromptStatus:
     """Shows the running turn on the upper border, and the keys and the mode on the lower one."""
 
-    def __init__(self, prompt: Prompt, way_to: WayTo) -> None:
+    def __init__(self, prompt: Prompt, shortcut_for: ShortcutFor) -> None:
         self._prompt = prompt
-        self._way_to = way_to
+        self._way_to = shortcut_for
         self._activity = Activity()
         self._timer: Timer | None = None
         self._busy = False
@@ -67,8 +67,8 @@ class PromptStatus:
             self._timer = None
         self._draw()
 
-    def hear(self, fact: Fact) -> None:
-        self._activity.hear(fact, time.monotonic())
+    def apply(self, fact: Fact) -> None:
+        self._activity.apply(fact, time.monotonic())
 
     def show_stopping(self) -> None:
         """The turn was asked to stop."""
@@ -134,7 +134,7 @@ class PromptStatus:
         now = time.monotonic()
         if self._asking:
             return Content.styled(ASKING, "$warning")
-        line = self._activity.line(now, self.provider, still=stands_still(self._prompt), room=room)
+        line = self._activity.line(now, self.provider, still=has_reduced_motion(self._prompt), room=room)
         return Content.styled(line, "$warning" if self._activity.is_held_up(now) else "$primary")
 
     def _hints(self, *, running: bool) -> Content:
@@ -160,4 +160,4 @@ def _key(key: str, does: str) -> Content:
 def at_both_ends(left: Content, right: Content, width: int) -> Content | None:
     """Two texts at the ends of a border; None when they do not fit."""
     gap = width - left.cell_length - right.cell_length - 2
-    return Content.assemble(left, f" {BORDER * gap} ", right) if gap >= LEAST_BORDER else None
+    return Content.assemble(left, f" {BORDER * gap} ", right) if gap >= MIN_BORDER else None

@@ -10,7 +10,7 @@ _BY_OSC_9: Final = ("iterm", "wezterm", "ghostty", "kitty")
 _BY_OSC_777: Final = ("foot", "rxvt")
 
 
-def call_back(text: str, environ: Mapping[str, str], setting: str) -> str:
+def alert_sequence(text: str, environ: Mapping[str, str], setting: str) -> str:
     """The escape sequence of an alert; `text` must be ours, never a model's. Empty when switched off.
 
     Multiplexers get the bell: they do not pass on the rest.

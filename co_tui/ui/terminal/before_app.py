@@ -16,7 +16,7 @@ _HEX: Final = r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})"
 _LIGHT_ANSI: Final = ("7", "15")
 
 
-class Before(NamedTuple):
+class EarlyInput(NamedTuple):
     """Input typed before the app, and the shell's terminal attributes."""
 
     typed: str = ""
@@ -24,14 +24,14 @@ class Before(NamedTuple):
 
 
 @contextlib.contextmanager
-def unbuffered() -> Iterator[Before]:
+def unbuffered() -> Iterator[EarlyInput]:
     """Read keys unbuffered and without echo; restores the terminal on exit.
 
     Keeps what was typed before: switching with a flush, as `tty` does, would drop it.
     """
     before = _attributes()
     if before is None:
-        yield Before()
+        yield EarlyInput()
         return
     import termios
 
@@ -43,7 +43,7 @@ def unbuffered() -> Iterator[Before]:
     # Until now the terminal translated Enter to a newline.
     typed = _pending(terminal).replace(b"\n", b"\r").decode(errors="ignore")
     try:
-        yield Before(typed, before)
+        yield EarlyInput(typed, before)
     finally:
         with contextlib.suppress(termios.error):  # the terminal may be gone
             termios.tcsetattr(terminal, termios.TCSANOW, before)
@@ -69,10 +69,10 @@ def _pending(terminal: int) -> bytes:
 def has_dark_background(typed: str, colorfgbg: str = "") -> bool | None:
     """Whether the background is dark, by the terminal's reply, else by $COLORFGBG; None when unknown."""
     found = re.search(COLOUR_REPLY, typed) if "\x1b" in typed else None
-    told = is_dark_colour(found[1]) if found is not None else None
-    if told is None and colorfgbg:
+    dark = is_dark_colour(found[1]) if found is not None else None
+    if dark is None and colorfgbg:
         return colorfgbg.rpartition(";")[2] not in _LIGHT_ANSI
-    return told
+    return dark
 
 
 def is_dark_colour(colour: str) -> bool | None:

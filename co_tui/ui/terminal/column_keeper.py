@@ -26,7 +26,7 @@ _STAYS: Final = frozenset("mhlqt")
 """Final bytes of sequences that do not move the cursor: colours, modes, shapes, titles."""
 
 
-def with_sure_columns(data: str) -> str:
+def with_fixed_columns(data: str) -> str:
     """The same output, in which a character of unexpected width shifts nothing behind it."""
     return "".join(_sure(data)) if _HOLDS_ANY.search(data) else data
 

@@ -19,9 +19,9 @@ from textual.events import Key
 from textual.keys import Keys
 from textual.message import Message
 
-from co_tui.ui.terminal.ascii_symbols import use_plain_signs
+from co_tui.ui.terminal.ascii_symbols import use_ascii_symbols
 from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
-from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.column_keeper import with_fixed_columns
 from co_tui.ui.terminal.control_strings import (
     ESCAPE,
     HELD_ESCAPE_S,
@@ -155,7 +155,7 @@ class QuietParser(XTermParser):
         yield from super().tick()
 
 
-def forgiving_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
+def lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
     """A decoder that replaces invalid bytes: Textual's own would end the app."""
     return partial(codecs.getincrementaldecoder(encoding), "replace")
 
@@ -165,17 +165,17 @@ class QuietDriver(linux_driver.LinuxDriver):
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
-        self._deaf = False
+        self._is_muted = False
         self._asked_to_stop = False
         self._parser: QuietParser | None = getattr(app, "key_parser", None)
         self._terminal_before: list[Any] | None = getattr(app, "terminal_before", None)
         """The shell's terminal attributes, for the first start: by then they have been changed."""
-        use_plain_signs(cast(TextIO, self._file))
-        self._file = cast(Any, _Forgiving(cast(TextIO, self._file)))
+        use_ascii_symbols(cast(TextIO, self._file))
+        self._file = cast(Any, _LossyStream(cast(TextIO, self._file)))
 
-    def give_up(self) -> None:
+    def stop_output(self) -> None:
         """The terminal is gone: stop writing, and release blocked writers."""
-        self._deaf = True
+        self._is_muted = True
         if self._writer_thread is not None:
             with contextlib.suppress(queue.Empty):
                 while True:
@@ -183,21 +183,21 @@ class QuietDriver(linux_driver.LinuxDriver):
 
     def write(self, data: str) -> None:
         # While an editor has the terminal, drop output; the screen is redrawn afterwards.
-        if not self._deaf and self._writer_thread is not None:
-            super().write(with_sure_columns(data))
+        if not self._is_muted and self._writer_thread is not None:
+            super().write(with_fixed_columns(data))
 
     def _sigtstp_application(self, *_: Any) -> None:
         if is_job():  # without job control nothing could resume us
             self._asked_to_stop = True
-            self._at_a_step_of_the_loop(self._stop)
+            self._run_in_loop(self._stop)
 
     def _sigcont_application(self, *_: Any) -> None:
         if self._asked_to_stop:
             self._asked_to_stop = False  # `_stop` resumes by itself, or no longer has to stop
         else:
-            self._at_a_step_of_the_loop(self._take_terminal_again)
+            self._run_in_loop(self._reenter_screen)
 
-    def _at_a_step_of_the_loop(self, act: Callable[[], object]) -> None:
+    def _run_in_loop(self, act: Callable[[], object]) -> None:
         """Run in the event loop: inside a signal handler, a lock may be held by the interrupted code."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(act)
@@ -213,7 +213,7 @@ class QuietDriver(linux_driver.LinuxDriver):
         if has_screen:
             self._resume()
 
-    def _take_terminal_again(self) -> None:
+    def _reenter_screen(self) -> None:
         """After SIGSTOP, which skips `_stop`: leave the screen and enter it again."""
         if self._auto_restart and self._writer_thread is not None:
             self.suspend_application_mode()
@@ -249,12 +249,12 @@ class QuietDriver(linux_driver.LinuxDriver):
         # Textual's input loop creates its parser and decoder by these module names; there is no public hook.
         # `setattr`, since types do not allow assigning to a class name.
         setattr(linux_driver, "XTermParser", self._make_parser)  # noqa: B010
-        setattr(linux_driver, "getincrementaldecoder", forgiving_decoder)  # noqa: B010
+        setattr(linux_driver, "getincrementaldecoder", lenient_decoder)  # noqa: B010
         with contextlib.suppress(OSError):  # hung up: SIGHUP ends the app
             super().run_input_thread()
 
 
-class _Forgiving:
+class _LossyStream:
     """A stream to a terminal that may go away; ignores write errors."""
 
     def __init__(self, stream: TextIO) -> None:

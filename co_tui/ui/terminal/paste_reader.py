@@ -10,13 +10,13 @@ from co_tui.ui.terminal.control_strings import ESCAPE, TYPED_AT_ONCE_CHARS
 
 PASTE_BEGINS: Final = "\x1b[200~"
 PASTE_ENDS: Final = "\x1b[201~"
-TOLD_FROM_CHARS: Final = 100_000
-TOLD_EVERY_S: Final = 0.2
+PROGRESS_FROM_CHARS: Final = 100_000
+PROGRESS_EVERY_S: Final = 0.2
 SILENCE_S: Final = 1.0
 """A paste without its end marker ends after this long without input."""
 LATE_S: Final = 30.0
 """How late the rest of a paste may arrive."""
-MOST_CHARS: Final = 50_000_000
+MAX_CHARS: Final = 50_000_000
 """Longest paste; the rest is dropped."""
 
 
@@ -45,7 +45,7 @@ class PasteReader:
             self._last = ""
         self._pieces: list[str] = []
         self._chars = 0
-        self._told_at: float | None = None
+        self._reported_at: float | None = None
         self._came_at = time.monotonic()
 
     def continues(self, data: str) -> bool:
@@ -81,19 +81,21 @@ class PasteReader:
         return messages
 
     def _add(self, text: str) -> None:
-        self._pieces.append(text[: max(0, MOST_CHARS - self._chars)])
+        self._pieces.append(text[: max(0, MAX_CHARS - self._chars)])
         self._chars += len(text)
 
     def _progress(self) -> list[Message]:
         now = time.monotonic()
-        if self._chars < TOLD_FROM_CHARS or (self._told_at is not None and now - self._told_at < TOLD_EVERY_S):
+        if self._chars < PROGRESS_FROM_CHARS or (
+            self._reported_at is not None and now - self._reported_at < PROGRESS_EVERY_S
+        ):
             return []
-        self._told_at = now
+        self._reported_at = now
         return [PasteArriving(self._chars)]
 
     def _ended(self) -> list[Message]:
         text = "".join(self._pieces).replace("\0", "")
-        dropped = max(0, self._chars - MOST_CHARS)
-        told: list[Message] = [PasteArriving(0, dropped)] if dropped or self._told_at is not None else []
+        dropped = max(0, self._chars - MAX_CHARS)
+        reports: list[Message] = [PasteArriving(0, dropped)] if dropped or self._reported_at is not None else []
         self.under_way, self._pieces, self._last = False, [], ""
-        return [Paste(text), *told] if text or not self._is_rest else told
+        return [Paste(text), *reports] if text or not self._is_rest else reports

@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import App
 from textual.drivers import web_driver
 
-from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.column_keeper import with_fixed_columns
 from co_tui.ui.terminal.driver import QuietParser
 
 
@@ -18,8 +18,8 @@ class ServedDriver(web_driver.WebDriver):
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
-        self._deaf = False
-        self._write = self._write_unless_gone  # type: ignore[assignment]  # the library's is a partial of `os.write`
+        self._is_muted = False
+        self._write = self._write_if_connected  # type: ignore[assignment]  # the library's is a partial of `os.write`
 
     def start_application_mode(self) -> None:
         # Textual installs its own signal handlers, which exit without closing the session.
@@ -30,22 +30,22 @@ class ServedDriver(web_driver.WebDriver):
             signal.signal(number, handler)
 
     def write(self, data: str) -> None:
-        super().write(with_sure_columns(data))
+        super().write(with_fixed_columns(data))
 
     def run_input_thread(self) -> None:
         # As in `QuietDriver`: there is no public hook for the parser.
         setattr(web_driver, "XTermParser", QuietParser)  # noqa: B010
         super().run_input_thread()
         if not self.exit_event.is_set():
-            self.give_up()
+            self.stop_output()
             os.kill(os.getpid(), signal.SIGHUP)
 
-    def give_up(self) -> None:
+    def stop_output(self) -> None:
         """The server is gone: stop writing."""
-        self._deaf = True
+        self._is_muted = True
 
-    def _write_unless_gone(self, data: bytes) -> int:
-        if not self._deaf:
+    def _write_if_connected(self, data: bytes) -> int:
+        if not self._is_muted:
             with contextlib.suppress(OSError):
                 return os.write(self.fileno, data)
         return len(data)

@@ -12,9 +12,9 @@ from textual.geometry import Size
 
 from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
 
-MOST_KNOWN: Final = 20
+MAX_KNOWN: Final = 20
 LIMIT_BYTES: Final = 16_000
-_TELLING: Final = ("TERM_PROGRAM", "TERM", "COLORTERM", "SSH_TTY")
+_IDENTIFYING: Final = ("TERM_PROGRAM", "TERM", "COLORTERM", "SSH_TTY")
 """Variables that identify a terminal; of the last, only whether it is set."""
 
 
@@ -23,8 +23,8 @@ class KnownTerminals:
 
     def __init__(self, paths: Paths, environ: Mapping[str, str]) -> None:
         self._file: Path = paths.state / "terminals.json"
-        values = (environ.get(name, "") for name in _TELLING[:-1])
-        self._name = " ".join((*values, "ssh" if environ.get(_TELLING[-1]) else "here"))[:200]
+        values = (environ.get(name, "") for name in _IDENTIFYING[:-1])
+        self._name = " ".join((*values, "ssh" if environ.get(_IDENTIFYING[-1]) else "here"))[:200]
 
     def is_dark(self) -> bool | None:
         """Whether this terminal was dark the last time; None when unknown."""
@@ -35,7 +35,7 @@ class KnownTerminals:
         known = self._read()
         if known.get(self._name) is dark:
             return
-        others = [(name, told) for name, told in known.items() if name != self._name][-(MOST_KNOWN - 1) :]
+        others = [(name, was_dark) for name, was_dark in known.items() if name != self._name][-(MAX_KNOWN - 1) :]
         with contextlib.suppress(OSError):
             ensure_dir(self._file.parent)
             write_atomically(self._file, json.dumps({**dict(others), self._name: dark}))
@@ -53,17 +53,17 @@ def is_job() -> bool:
     return hasattr(os, "getsid") and os.getpgrp() != os.getsid(0)
 
 
-LEAST_COLUMNS, LEAST_ROWS = 20, 5
+MIN_COLUMNS, MIN_ROWS = 20, 5
 """Below this, borders leave no room for content, and Textual fails."""
-MOST_CELLS: Final = 4000
+MAX_CELLS: Final = 4000
 """Most columns and rows, whatever a terminal reports."""
 
 
-def drawable(resized: Resize) -> Resize:
+def clamped_resize(resized: Resize) -> Resize:
     """The event with its size limited to what can be drawn; the terminal cuts off the rest."""
-    size = Size(_between(LEAST_COLUMNS, resized.size.width), _between(LEAST_ROWS, resized.size.height))
+    size = Size(_clamped(MIN_COLUMNS, resized.size.width), _clamped(MIN_ROWS, resized.size.height))
     return resized if size == resized.size else Resize(size, size, size, resized.pixel_size)
 
 
-def _between(least: int, cells: int) -> int:
-    return max(least, min(cells, MOST_CELLS))
+def _clamped(minimum: int, cells: int) -> int:
+    return max(minimum, min(cells, MAX_CELLS))

@@ -28,7 +28,7 @@ class TextSearch:
         self._counts: dict[int, int] = {}
 
     def set_needle(self, text: str) -> None:
-        self.needle, self.found = in_small_letters(text), None
+        self.needle, self.found = lowercase(text), None
         self._counts.clear()
 
     @property
@@ -46,13 +46,13 @@ class TextSearch:
         return sum(self._counts.values())
 
     @property
-    def position(self) -> int:
+    def match_number(self) -> int:
         """The current match's number among all, from 1; 0 while unknown."""
         if self.found is None or any(n not in self._counts for n in range(self.found.slice)):
             return 0
         return sum(self._counts[n] for n in range(self.found.slice)) + self.found.nth + 1
 
-    def look_through(self, start: int) -> Iterator[None]:
+    def search_from(self, start: int) -> Iterator[None]:
         """Search everything slice by slice from `start` on; the first match from there becomes the current one."""
         first = min(start, max(0, len(self._text) - 1)) // SLICE_CHARS
         for number in (*range(first, self._slices), *range(first)):
@@ -83,7 +83,7 @@ class TextSearch:
         if not self.needle:
             return
         begin = max(0, start - len(self.needle) + 1)
-        small = in_small_letters(self._text[begin : end + len(self.needle) - 1])
+        small = lowercase(self._text[begin : end + len(self.needle) - 1])
         at = small.find(self.needle)
         while at >= 0:
             yield begin + at, begin + at + len(self.needle)
@@ -107,9 +107,9 @@ class TextSearch:
     def _slice(self, number: int) -> str:
         """The slice, plus the overlap that a match beginning in it may need."""
         start = number * SLICE_CHARS
-        return in_small_letters(self._text[start : start + SLICE_CHARS + len(self.needle) - 1])
+        return lowercase(self._text[start : start + SLICE_CHARS + len(self.needle) - 1])
 
 
-def in_small_letters(text: str) -> str:
+def lowercase(text: str) -> str:
     """Lowercase with the length unchanged, so that offsets stay valid."""
     return text.replace("İ", "i").lower()  # the only letter whose lowercase form is longer

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from co_tui.ui.background import run_in_background
 from co_tui.ui.text.find_in_text import TextSearch
-from co_tui.ui.text.row_cutting import estimated_rows_in, line_pieces, place_of_row, row_of_place, rows_in
+from co_tui.ui.text.row_cutting import estimated_rows_in, line_pieces, row_of_column, row_text, rows_in
 
 TAB_SPACES = 4
 LINES_ABOVE = 3
@@ -26,11 +26,11 @@ MEASURED_AT_ONCE_CHARS = 200_000
 class Pager(ScrollView, can_focus=True):
     """Shows text that is already inert; long lines are wrapped."""
 
-    COMPONENT_CLASSES = {"pager--found", "pager--looked-at"}
+    COMPONENT_CLASSES = {"pager--found", "pager--current-match"}
     DEFAULT_CSS = """
     Pager { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }
     Pager > .pager--found { color: $background; background: $warning; }
-    Pager > .pager--looked-at { color: $background; background: $primary; text-style: bold underline; }
+    Pager > .pager--current-match { color: $background; background: $primary; text-style: bold underline; }
     """
 
     def __init__(self, text: str) -> None:
@@ -97,7 +97,7 @@ class Pager(ScrollView, can_focus=True):
         found = self.search.found
         if found is not None and self._ends:
             line = bisect_right(self._starts, found.at) - 1
-            part = row_of_place(self._lines[line], found.at - self._starts[line], self._width)
+            part = row_of_column(self._lines[line], found.at - self._starts[line], self._width)
             row = (self._ends[line - 1] if line else 0) + part
             if not self.scroll_y <= row < self.scroll_y + self.scrollable_content_region.height:
                 self.scroll_to(y=max(0, row - LINES_ABOVE), animate=False)
@@ -112,7 +112,7 @@ class Pager(ScrollView, can_focus=True):
             return Strip.blank(self.size.width, base)
         line = bisect_right(self._ends, row)
         part = row - (self._ends[line - 1] if line else 0)
-        begin, text = place_of_row(self._lines[line], part, self._width)
+        begin, text = row_text(self._lines[line], part, self._width)
         segments = self._marked(text, self._starts[line] + begin)
         return Strip(segments).crop_extend(0, self.size.width, base).apply_style(base)
 
@@ -121,8 +121,8 @@ class Pager(ScrollView, can_focus=True):
         segments, done = [], 0
         found = self.search.found
         for begin, end in self.search.matches_between(start, start + len(text)):
-            looked_at = found is not None and found.at == begin
-            style = self.get_component_rich_style("pager--looked-at" if looked_at else "pager--found")
+            current_match = found is not None and found.at == begin
+            style = self.get_component_rich_style("pager--current-match" if current_match else "pager--found")
             first, last = max(0, begin - start), min(len(text), end - start)
             segments += [Segment(text[done:first]), Segment(text[first:last], style)]
             done = last

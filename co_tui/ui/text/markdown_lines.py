@@ -15,7 +15,7 @@ from rich.text import Text
 
 from co_tui.ui.text.safe_links import is_web_address
 
-SIGN = "sign"
+BULLET = "sign"
 """Key in a list item token's `meta`: the symbol that replaces its bullet."""
 _BOXES = {"[ ] ": "☐", "[x] ": "☑"}
 
@@ -37,19 +37,19 @@ class _Rule(HorizontalRule):
 
 
 class _Item(ListItem):
-    sign = "•"
+    bullet = "•"
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
         item = cls()
-        item.sign = token.meta.get(SIGN, cls.sign)
+        item.bullet = token.meta.get(BULLET, cls.bullet)
         return item
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
         style = console.get_style("markdown.item.bullet", default="none")
         lines = console.render_lines(self.elements, options.update(width=options.max_width - 3), style=self.style)
         for n, line in enumerate(lines):
-            yield Segment("   " if n else f" {self.sign} ", style)
+            yield Segment("   " if n else f" {self.bullet} ", style)
             yield from line
             yield Segment.line()
 
@@ -140,8 +140,8 @@ def _with_boxes(tokens: list[Token]) -> list[Token]:
     for item, _, words in zip(tokens, tokens[1:], tokens[2:], strict=False):
         is_bullet = item.type == "list_item_open" and item.markup in ("-", "*", "+")
         first = words.children[0] if is_bullet and words.children else None
-        if first is not None and first.type == "text" and (sign := _BOXES.get(first.content[:4].lower())):
-            item.meta[SIGN], first.content = sign, first.content[4:]
+        if first is not None and first.type == "text" and (bullet := _BOXES.get(first.content[:4].lower())):
+            item.meta[BULLET], first.content = bullet, first.content[4:]
     return tokens
 
 
@@ -150,7 +150,7 @@ def _with_addresses(tokens: Iterable[Token]) -> Iterator[Token]:
     address = words = ""
     for token in tokens:
         if token.type == "image":
-            yield from _told_image(token)
+            yield from _image_tokens(token)
         elif token.type == "link_open":
             address, words = str(token.attrs.get("href", "")), ""
             if is_web_address(address):
@@ -159,19 +159,19 @@ def _with_addresses(tokens: Iterable[Token]) -> Iterator[Token]:
             if is_web_address(address):
                 yield token
             if words not in (address, address.removeprefix("mailto:"), _PARSER.normalizeLinkText(address)):
-                yield from _told_address(address)
+                yield from _address_tokens(address)
         else:
             words += token.content
             yield token
 
 
-def _told_address(address: str) -> Iterator[Token]:
+def _address_tokens(address: str) -> Iterator[Token]:
     yield Token("address_open", "address", 1)
     yield Token("text", "", 0, content=f" ({address})")
     yield Token("address_close", "address", -1)
 
 
-def _told_image(token: Token) -> Iterator[Token]:
+def _image_tokens(token: Token) -> Iterator[Token]:
     """An image as its description and address."""
     yield Token("text", "", 0, content=f"▣ {token.content or 'image'}")
-    yield from _told_address(str(token.attrs.get("src", "")))
+    yield from _address_tokens(str(token.attrs.get("src", "")))

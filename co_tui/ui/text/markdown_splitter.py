@@ -37,7 +37,7 @@ class _Fence(NamedTuple):
     indent: int
 
 
-class Cutter:
+class MarkdownSplitter:
     """Takes text as it streams and returns pieces as soon as they are final.
 
     A piece ends at a blank line outside of code, after some lines of code or within a very long one, or within
@@ -183,9 +183,9 @@ def _dedented(text: str, indent: int, *, first: bool = True) -> str:
 
 def code_blocks(text: str) -> list[str]:
     """The text of each fenced code block."""
-    cutter = Cutter()
-    pieces = cutter.feed(text)
-    tail = cutter.tail
+    splitter = MarkdownSplitter()
+    pieces = splitter.feed(text)
+    tail = splitter.tail
     blocks: list[str] = []
     for piece in [*pieces, *([tail] if tail is not None else [])]:
         if piece.language is None:

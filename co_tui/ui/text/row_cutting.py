@@ -58,7 +58,7 @@ def estimated_rows_in(line: str, width: int) -> int:
     return rows_in(line, width) if line.isascii() else max(1, -(-len(line) // max(1, width // 2)))
 
 
-def place_of_row(line: str, row: int, width: int) -> tuple[int, str]:
+def row_text(line: str, row: int, width: int) -> tuple[int, str]:
     """One row of a line and its offset in the line."""
     if chars := _chars_in_row(line, width):
         return row * chars, line[row * chars : (row + 1) * chars]
@@ -66,7 +66,7 @@ def place_of_row(line: str, row: int, width: int) -> tuple[int, str]:
     return sum(map(len, rows[:row])), rows[row] if row < len(rows) else ""
 
 
-def row_of_place(line: str, column: int, width: int) -> int:
+def row_of_column(line: str, column: int, width: int) -> int:
     """The row of a line that contains a column."""
     if chars := _chars_in_row(line, width):
         return column // chars

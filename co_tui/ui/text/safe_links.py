@@ -5,12 +5,12 @@ from urllib.parse import urlsplit
 
 _ADDRESS = re.compile(r"\b(?:https?://|mailto:)[^\s<>\"'`|\\^{}\[\]␀-␦]+", re.IGNORECASE)
 _OPENED = ("http", "https", "mailto")
-MOST_CHARS = 2_000
+MAX_CHARS = 2_000
 
 
 def is_web_address(address: str) -> bool:
     """Whether it is an http(s) or mailto address; nothing else is passed to the system."""
-    if len(address) > MOST_CHARS or not address.isprintable() or any(each.isspace() for each in address):
+    if len(address) > MAX_CHARS or not address.isprintable() or any(each.isspace() for each in address):
         return False
     try:
         parts = urlsplit(address)

@@ -27,7 +27,7 @@ def prose_width(width: int) -> int:
     return min(width, PROSE_COLUMNS)
 
 
-class Look:
+class TextRenderer:
     """Renders text under one theme, and has its styles."""
 
     def __init__(self, palette: Palette, *, rich: bool = True, draws_images: bool = False) -> None:
@@ -48,7 +48,7 @@ class Look:
         self.came = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.reply, CHANGED_SHARE))
         self.went = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.error, CHANGED_SHARE))
         self.found = Style.parse(f"not bold not underline {palette.surface} on {palette.warning}")
-        self.looked_at = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
+        self.current_match = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
 
     @cached_property
     def console(self) -> Console:

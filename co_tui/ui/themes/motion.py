@@ -6,7 +6,7 @@ from textual._animator import Animator
 from textual.app import App
 from textual.dom import DOMNode
 
-STILL: Final = "-still"
+REDUCED_MOTION: Final = "-still"
 """The app's CSS class while motion is reduced."""
 
 
@@ -22,15 +22,15 @@ class SteadyAnimator(Animator):
                 raise
 
 
-def stands_still(node: DOMNode) -> bool:
+def has_reduced_motion(node: DOMNode) -> bool:
     """Whether the setting `reduced_motion` is on: no spinners, no moving markers, no blinking cursor."""
-    return node.app.has_class(STILL)
+    return node.app.has_class(REDUCED_MOTION)
 
 
-def set_still(app: App[Any], still: bool) -> None:
-    if app.has_class(STILL) == still:
+def set_reduced_motion(app: App[Any], still: bool) -> None:
+    if app.has_class(REDUCED_MOTION) == still:
         return
-    app.set_class(still, STILL, update=False)
+    app.set_class(still, REDUCED_MOTION, update=False)
     if app.is_running:
         for screen in app.screen_stack:
             for node in screen.query("Input, TextArea"):
@@ -39,7 +39,7 @@ def set_still(app: App[Any], still: bool) -> None:
 
 def hold_cursor(node: DOMNode) -> None:
     """Stop a newly focused widget's cursor from blinking if motion is reduced."""
-    if stands_still(node):
+    if has_reduced_motion(node):
         _set_blinking(node, False)
 
 

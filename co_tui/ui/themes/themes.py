@@ -45,11 +45,11 @@ def _luminance(colour: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def readable(colour: Color, grounds: Sequence[Color], least: float = TEXT_CONTRAST) -> Color:
+def readable(colour: Color, backgrounds: Sequence[Color], minimum: float = TEXT_CONTRAST) -> Color:
     """The colour, lightened or darkened until it is readable on these backgrounds."""
-    dark = sum(_luminance(ground) for ground in grounds) / len(grounds) < 0.18
+    dark = sum(_luminance(background_name) for background_name in backgrounds) / len(backgrounds) < 0.18
     towards, shown, share = _WHITE if dark else _BLACK, colour, 0.0
-    while share < 1 and min(contrast(shown, ground) for ground in grounds) < least:
+    while share < 1 and min(contrast(shown, background_name) for background_name in backgrounds) < minimum:
         share += _STEP
         shown = colour.blend(towards, share)
     return shown
@@ -162,21 +162,21 @@ def _readable_colours(name: str) -> Mapping[str, str]:
     theme = BUILTIN_THEMES[name]
     given = {**theme.to_color_system().generate(), **theme.variables}
     own = (DARK if theme.dark else LIGHT).variables
-    grounds = [Color.parse(given[ground]) for ground in ("background", "surface")]
-    grounds.append(grounds[0].blend(Color.parse(given["primary"]), CHOSEN_SHARE))
+    backgrounds = [Color.parse(given[background_name]) for background_name in ("background", "surface")]
+    backgrounds.append(backgrounds[0].blend(Color.parse(given["primary"]), CHOSEN_SHARE))
 
     def shown(colour: str) -> str:
-        return readable(Color.parse(colour), grounds).hex6
+        return readable(Color.parse(colour), backgrounds).hex6
 
     key = given["footer-key-foreground"] if given["footer-key-foreground"].startswith("#") else given["primary"]
     given |= {"footer-key-foreground": key, "foreground": theme.foreground or given["foreground"]}
-    border = grounds[0].blend(Color.parse(given["foreground"]), BORDER_SHARE)
+    border = backgrounds[0].blend(Color.parse(given["foreground"]), BORDER_SHARE)
     return {
         **{each: shown(given[each]) for each in (*TEXT_COLOURS, "foreground")},
         "muted": shown(theme.variables.get("muted", own["muted"])),
         "panel": given["surface"],
         "border": border.hex6,
-        "scrollbar": readable(border, grounds[:1], MARK_CONTRAST).hex6,
+        "scrollbar": readable(border, backgrounds[:1], MARK_CONTRAST).hex6,
     }
 
 
@@ -202,7 +202,7 @@ def palette_of(theme: Theme) -> Palette:
     )
 
 
-TELLING_CONTRAST: Final = 1.5
+MEANINGFUL_CONTRAST: Final = 1.5
 """A background with more contrast than this has a meaning: a cursor, a selection, the chosen row."""
 
 
@@ -216,7 +216,7 @@ class Colourless(LineFilter):
 @lru_cache(4096)
 def _without_colour(style: Style, background: Color) -> Style:
     own = Color.from_rich_color(style.bgcolor) if style.bgcolor is not None else background
-    stands_out = _contrast(own, background) > TELLING_CONTRAST
+    stands_out = _contrast(own, background) > MEANINGFUL_CONTRAST
     plain = style.without_color
     return plain + Style(reverse=stands_out != bool(style.reverse)) if stands_out or style.reverse else plain
 

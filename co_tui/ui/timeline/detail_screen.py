@@ -53,14 +53,14 @@ def _text(event: Event) -> Text:
     fact = event.fact
     if isinstance(fact, Message):
         return Text(inert("\n".join(text for _, text, _ in pieces(fact.message))))
-    told = Text(f"{inert(_sentence(fact))}\n\n")
-    told.append(f"In the log: {event.type}, event {event.seq}\n", "dim")
+    details = Text(f"{inert(_sentence(fact))}\n\n")
+    details.append(f"In the log: {event.type}, event {event.seq}\n", "dim")
     for key, value in payload_of(event).items():
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
         if shown not in ("", "null", "[]", "{}"):
-            told.append(f"{inert(key)}  ", "bold dim").append(f"{inert(shown)}\n", "dim")
-    told.rstrip()
-    return told
+            details.append(f"{inert(key)}  ", "bold dim").append(f"{inert(shown)}\n", "dim")
+    details.rstrip()
+    return details
 
 
 def _sentence(fact: Fact) -> str:

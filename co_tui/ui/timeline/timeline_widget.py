@@ -19,7 +19,7 @@ from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
 from co_tui.ui.widgets.steady_list import SteadyList
 
 NARROWEST, GAP_TO_BAR = 20, 1
-PAGE, MOST_DRAWN = 150, 450
+PAGE, MAX_DRAWN = 150, 450
 """Entries drawn around the highlighted one; the second is the limit as new ones are added."""
 EMPTY = "Turns, compactions and all else that happens will stand here; Enter opens an entry."
 
@@ -58,7 +58,7 @@ class Timeline(SteadyList):
             super().__init__()
             self.event = event
 
-    class WantedInChat(Message):
+    class ShowInChat(Message):
         """Request to show an entry in the conversation."""
 
         def __init__(self, event: Event) -> None:
@@ -93,10 +93,10 @@ class Timeline(SteadyList):
             return
         if not self._drawn:
             self.clear_options()
-        if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MOST_DRAWN:
+        if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MAX_DRAWN:
             self._drawn = range(self._drawn.start, self._drawn.stop + 1)
             self.add_option(self._option(event))
-        self._tell_hidden()
+        self._show_hidden()
         if self.has_focus and at_newest:  # the reader at the newest entry sees the next one, too
             self.scroll_end(animate=False, immediate=False)
         self.see_newest()
@@ -121,26 +121,26 @@ class Timeline(SteadyList):
         count = len(self._entries)
         self._draw(range(max(0, count - PAGE), count))
 
-    def _draw(self, places: range) -> None:
+    def _draw(self, indexes: range) -> None:
         self._drawn_as = (self._width, self._styles)
-        self._drawn = places
+        self._drawn = indexes
         self.clear_options()
-        self.add_options([self._option(self._entries[place]) for place in places])
-        if not places:
+        self.add_options([self._option(self._entries[index]) for index in indexes])
+        if not indexes:
             self.add_option(Option(Text(EMPTY), disabled=True))
-        self._tell_hidden()
+        self._show_hidden()
 
-    def _draw_and_go_to(self, place: int) -> None:
+    def _draw_and_go_to(self, index: int) -> None:
         """Highlight an entry, and draw those around it if needed."""
-        if place not in self._drawn:
-            start = max(0, min(place - PAGE // 2, len(self._entries) - PAGE))
+        if index not in self._drawn:
+            start = max(0, min(index - PAGE // 2, len(self._entries) - PAGE))
             self._draw(range(start, min(len(self._entries), start + PAGE)))
-        self.highlighted = place - self._drawn.start
+        self.highlighted = index - self._drawn.start
 
     def _option(self, event: Event) -> Option:
         return Option(timeline_row(event, *self._drawn_as))
 
-    def _tell_hidden(self) -> None:
+    def _show_hidden(self) -> None:
         above, below = self._drawn.start, len(self._entries) - self._drawn.stop
         further = [f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count]
         self.border_title = Text(" · ".join(["Timeline", *further]))
@@ -182,7 +182,7 @@ class Timeline(SteadyList):
     # Keys
 
     @property
-    def _place(self) -> int | None:
+    def _index(self) -> int | None:
         """The highlighted entry's index among the filtered entries."""
         return None if self.highlighted is None else self._drawn.start + self.highlighted
 
@@ -198,9 +198,9 @@ class Timeline(SteadyList):
 
     def _move(self, step: int) -> None:
         """Highlight the next entry, and draw more at the edge of the page."""
-        place = (len(self._entries) if self._place is None else self._place) + step
-        if 0 <= place < len(self._entries):
-            self._draw_and_go_to(place)
+        index = (len(self._entries) if self._index is None else self._index) + step
+        if 0 <= index < len(self._entries):
+            self._draw_and_go_to(index)
 
     def action_first(self) -> None:
         if self._entries:
@@ -217,8 +217,8 @@ class Timeline(SteadyList):
         self.highlighted = len(self._drawn) - 1 if self._drawn else None
 
     def action_show_in_chat(self) -> None:
-        if self._place is not None:
-            self.post_message(self.WantedInChat(self._entries[self._place]))
+        if self._index is not None:
+            self.post_message(self.ShowInChat(self._entries[self._index]))
 
     def go_to(self, seq: int) -> None:
         """Focus the newest entry up to an event, without a filter."""
@@ -231,6 +231,6 @@ class Timeline(SteadyList):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        place = self._drawn.start + event.option_index
-        if place < len(self._entries):  # else a filter removed it right after the click
-            self.post_message(self.Opened(self._entries[place]))
+        index = self._drawn.start + event.option_index
+        if index < len(self._entries):  # else a filter removed it right after the click
+            self.post_message(self.Opened(self._entries[index]))

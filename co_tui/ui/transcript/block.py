@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from co_tui.events.images import images_label
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import GIST_CHARS, told_arguments, told_call
-from co_tui.ui.images.block_image import MOST_DRAWN, BlockImage
+from co_tui.ui.images.block_image import MAX_DRAWN, BlockImage
 
 ATTACHED, MADE = "attached", "made"
 """Stand-ins for a tool name: a file attached to a prompt, an image made by the model."""
@@ -79,7 +79,7 @@ class Block:
     @property
     def drawn_images(self) -> tuple[BlockImage, ...]:
         """The images drawn in the chat; the rest are only counted."""
-        return () if self.hides_images else self.images[:MOST_DRAWN]
+        return () if self.hides_images else self.images[:MAX_DRAWN]
 
     @property
     def hides_images(self) -> bool:

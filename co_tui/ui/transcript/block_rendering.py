@@ -6,79 +6,79 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from co_tui.ui.images.block_image import BlockImage
-from co_tui.ui.text.find_in_text import in_small_letters
+from co_tui.ui.text.find_in_text import lowercase
 from co_tui.ui.text.prose import Prose
-from co_tui.ui.text.text_rendering import Look, prose_width
+from co_tui.ui.text.text_rendering import TextRenderer, prose_width
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_lines import BODIES, MAX_RESULT_CHARS, PROMPT_LINES_LEFT, head_of
 
 INDENT = "  "
-MOST_COLUMNS, MOST_ROWS = 60, 16
+MAX_COLUMNS, MAX_ROWS = 60, 16
 """Largest size of an image in the chat."""
 
 
 class ImageLines:
     """The lines of a block's images: above the title when the block is just an image, else below."""
 
-    def __init__(self, block: Block, look: Look, width: int, rows: int) -> None:
+    def __init__(self, block: Block, renderer: TextRenderer, width: int, rows: int) -> None:
         self.above: list[Strip] = []
         self.below: list[Strip] = []
         self.drawn: set[int] = set()
         """Indexes of the lines that are part of an image."""
-        if not look.draws_images:
+        if not renderer.draws_images:
             label = "" if block.hides_images else block.images_label
-            self.below = look.plain(f"{INDENT}{label}", width, look.muted) if label else []
+            self.below = renderer.plain(f"{INDENT}{label}", width, renderer.muted) if label else []
             return
         for image in block.drawn_images:
             lines = self.above if block.is_only_image else self.below
-            small = _drawn_small(image, look, width - len(INDENT), rows)
+            small = _drawn_small(image, renderer, width - len(INDENT), rows)
             self.drawn.update(range(len(lines), len(lines) + len(small)))
             lines += [Strip([Segment(INDENT), *line]) for line in small]
-            told = image.trouble if block.is_only_image else image.told
-            self.below += look.plain(f"{INDENT}{told}", width, look.muted) if told else []
+            caption = image.error if block.is_only_image else image.label
+            self.below += renderer.plain(f"{INDENT}{caption}", width, renderer.muted) if caption else []
         if (more := len(block.images) - len(block.drawn_images)) and not block.hides_images:
-            told = f"… {more:,} more image{'s' if more > 1 else ''}: v in the chat shows all of them"
-            self.below += look.plain(f"{INDENT}{told}", width, look.muted)
+            caption = f"… {more:,} more image{'s' if more > 1 else ''}: v in the chat shows all of them"
+            self.below += renderer.plain(f"{INDENT}{caption}", width, renderer.muted)
 
 
-def _drawn_small(image: BlockImage, look: Look, width: int, rows: int) -> list[Strip]:
+def _drawn_small(image: BlockImage, renderer: TextRenderer, width: int, rows: int) -> list[Strip]:
     """The image as lines; none while it is not decoded."""
     if image.picture is None:
         return []
-    return image.picture.lines(max(1, min(MOST_COLUMNS, width)), rows, look.palette.surface)
+    return image.picture.lines(max(1, min(MAX_COLUMNS, width)), rows, renderer.palette.surface)
 
 
 MAX_REPLY_CHARS = 50_000
 """Most characters drawn of a reply: laying out more delays keystrokes. The pager shows all of it."""
 
 
-def _marks(block: Block) -> Iterator[str]:
+def _warnings(block: Block) -> Iterator[str]:
     if block.interrupted:
         yield "✂ interrupted"
     if block.unsaved:
         yield "⚠ not saved yet"
 
 
-class Laid:
+class BlockLayout:
     """A block laid out at one width: an empty line unless it is tight, a head, a body and a foot."""
 
-    def __init__(self, block: Block, look: Look, width: int, image_rows: int = MOST_ROWS) -> None:
+    def __init__(self, block: Block, renderer: TextRenderer, width: int, image_rows: int = MAX_ROWS) -> None:
         gap = [] if block.tight else [Strip.blank(0)]
-        images = ImageLines(block, look, width, image_rows)
-        self._head = _segments([*gap, *head_of(block, look, width), *images.above])
+        images = ImageLines(block, renderer, width, image_rows)
+        self._head = _segments([*gap, *head_of(block, renderer, width), *images.above])
         self._prose: Prose | None = None
         self._body: list[list[Segment]] = []
         self._fed = 0
-        self._left_out: Callable[[int], list[Strip]] = lambda chars: look.plain(
-            f"… {chars:,} more characters: v in the chat shows them all", prose_width(width), look.muted
+        self._left_out: Callable[[int], list[Strip]] = lambda chars: renderer.plain(
+            f"… {chars:,} more characters: v in the chat shows them all", prose_width(width), renderer.muted
         )
-        self._end = [[Segment(mark, look.warning)] for mark in _marks(block)]
+        self._end = [[Segment(mark, renderer.warning)] for mark in _warnings(block)]
         self._foot: list[list[Segment]] = self._end
         if block.kind == "reply":
-            self._prose = Prose(look, width)
+            self._prose = Prose(renderer, width)
             self.grow(block.text)
         else:
-            self._body = _segments([*BODIES[block.kind](block, look, width), *images.below])
+            self._body = _segments([*BODIES[block.kind](block, renderer, width), *images.below])
         first = len(self._head) - len(images.above) if images.above else self.height - len(images.below)
         self._drawn = frozenset(first + line for line in images.drawn)
 
@@ -108,7 +108,7 @@ class Laid:
 
     def lines_with(self, needle: str) -> list[int]:
         """Indexes of the lines that contain a lowercase text."""
-        return [n for n in range(self.height) if needle in in_small_letters(self.text_of(n))]
+        return [n for n in range(self.height) if needle in lowercase(self.text_of(n))]
 
     def is_drawn(self, index: int) -> bool:
         """Whether the line is part of an image."""

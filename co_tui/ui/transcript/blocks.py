@@ -38,7 +38,7 @@ from co_tui.session.tool_wording import (
     told_steps,
 )
 from co_tui.ui.images.block_image import BlockImage
-from co_tui.ui.keys.command_table import WayTo, way_to
+from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind, clock
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ CLEARED = (
     "again."
 )
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
-_WAYS_ON = {
+_NEXT_STEPS = {
     "steps": "{continue} goes on.",
     "length": "{continue} continues.",
     "repeated_call": "{continue} continues, or type a correction.",
@@ -63,9 +63,9 @@ _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 class BlockBuilder:
     """Turns events into blocks, in order; tool results join the call they answer."""
 
-    def __init__(self, way_to: WayTo = way_to) -> None:
+    def __init__(self, shortcut_for: ShortcutFor = shortcut_for) -> None:
         self.blocks: list[Block] = []
-        self._way_to = way_to
+        self._way_to = shortcut_for
         self.touched: list[Block] = []
         """Earlier blocks changed by the latest event."""
         self._speaking = False
@@ -97,13 +97,13 @@ class BlockBuilder:
                 for block in self.blocks[before:]:
                     block.turn = fact.turn
             case SessionError() if fact.retry_in_s is None:
-                self.note(self._told_error(fact), "error", event.seq or 0)
+                self.note(self._error_text(fact), "error", event.seq or 0)
             case SessionInterrupted():
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
-                way_back = " /undo takes it back." if fact.success and fact.replaced else ""
+                undo_hint = " /undo takes it back." if fact.success and fact.replaced else ""
                 kind: Kind = "compaction" if fact.success else "note"
-                self.note(told_compaction(fact) + way_back, kind, event.seq or 0)
+                self.note(told_compaction(fact) + undo_hint, kind, event.seq or 0)
             case Clear():
                 self.note(CLEARED, "note", event.seq or 0)
             case PlanChanged(steps=steps):
@@ -165,9 +165,9 @@ class BlockBuilder:
         """A file attached to the prompt above."""
         _, _, body = text.partition("\n")
         lines = _unfenced(body).count("\n") + 1
-        told = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: truncated, or an image
+        wording = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: truncated, or an image
         note = body.partition("\n")[0].strip("()").removeprefix("only its ").replace("; the file has", " of")
-        size = one_line(note, 72) if body.startswith("(") else told
+        size = one_line(note, 72) if body.startswith("(") else wording
         block = Block("tool", inert(name), folded=True, tool_name=ATTACHED, result=inert(text), status=size, seq=seq)
         self._append(block).tight = True
         block.images = (BlockImage(image),) if image is not None else ()
@@ -183,8 +183,8 @@ class BlockBuilder:
         """A command the user ran; folded when its output is long."""
         self._speaking = False
         exited = _EXITED.search(how)
-        told = one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
-        ended = f"exit {exited[1]} · {exited[2]}" if exited else told
+        wording = one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
+        ended = f"exit {exited[1]} · {exited[2]}" if exited else wording
         long = output.count("\n") > LINES_LEFT_OPEN
         return self._append(
             Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
@@ -258,14 +258,14 @@ class BlockBuilder:
         if block is not None:
             block.result_seq, block.images = seq, tuple(map(BlockImage, images := images_in(part)))
             if images:
-                block.result, block.status = inert(text_beside_images(part)).rstrip("\n"), told_images(images)
+                block.result, block.status = inert(text_beside_images(part)).rstrip("\n"), images_status(images)
             self.touched.append(block)
 
-    def _told_error(self, error: SessionError) -> str:
-        if (way_on := _WAYS_ON.get(error.kind)) is None:
+    def _error_text(self, error: SessionError) -> str:
+        if (next_step := _NEXT_STEPS.get(error.kind)) is None:
             return error.what
-        ways = {name: self._way_to(name) for name in ("continue", "model")}
-        return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {way_on.format(**ways)}"
+        shortcuts = {name: self._way_to(name) for name in ("continue", "model")}
+        return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {next_step.format(**shortcuts)}"
 
     def _append(self, block: Block) -> Block:
         before = self.blocks[-1] if self.blocks else None
@@ -274,7 +274,7 @@ class BlockBuilder:
         return block
 
 
-def told_images(images: Sequence[StoredImage]) -> str:
+def images_status(images: Sequence[StoredImage]) -> str:
     """The status of a call that returned images."""
     return f"{len(images):,} images" if len(images) > 1 else images[0].media_type
 

@@ -47,9 +47,9 @@ class _Followed:
 
     def add(self, text: str) -> Block:
         """Append lines to the fold."""
-        told = "\n".join(INDENT * (self.depth + 1) + line for line in text.split("\n"))
+        lines = "\n".join(INDENT * (self.depth + 1) + line for line in text.split("\n"))
         block = self.block
-        block.inner = block.result = f"{block.inner}\n{told}" if block.inner else told
+        block.inner = block.result = f"{block.inner}\n{lines}" if block.inner else lines
         return block
 
     def show(self) -> Block:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.transcript.block import Block
 
-MOST_KEPT = 32
+MAX_KEPT = 32
 """Decoded pictures kept; older ones out of view are dropped and decoded again when needed."""
 
 
@@ -15,18 +15,18 @@ class ImageLoader:
 
     def __init__(self, loaded: Callable[[Block], None]) -> None:
         self._loaded = loaded
-        self._wanted: OrderedDict[Block, None] = OrderedDict()
+        self._queued: OrderedDict[Block, None] = OrderedDict()
         self._in_view: frozenset[BlockImage] = frozenset()
         self._kept: OrderedDict[BlockImage, None] = OrderedDict()
         self._is_loading = False
 
-    def want(self, in_view: Iterable[Block]) -> bool:
+    def request(self, in_view: Iterable[Block]) -> bool:
         """Queue the images of these blocks; True when `load` has to be started."""
         blocks = [block for block in dict.fromkeys(in_view) if block.images]
         self._in_view = frozenset(image for block in blocks for image in block.drawn_images)
         unseen = (block for block in blocks if any(image.is_unseen for image in block.drawn_images))
-        self._wanted.update(dict.fromkeys(unseen))
-        return bool(self._wanted) and not self._is_loading
+        self._queued.update(dict.fromkeys(unseen))
+        return bool(self._queued) and not self._is_loading
 
     async def load(self) -> None:
         """Load everything queued, including what is added meanwhile."""
@@ -34,8 +34,8 @@ class ImageLoader:
             return
         self._is_loading = True
         try:
-            while self._wanted:
-                await self._load(next(reversed(self._wanted)))
+            while self._queued:
+                await self._load(next(reversed(self._queued)))
         finally:
             self._is_loading = False
 
@@ -46,14 +46,14 @@ class ImageLoader:
                     await image.unpack()
                     self._keep(image)
         finally:
-            del self._wanted[block]
+            del self._queued[block]
         self._loaded(block)
 
     def _keep(self, image: BlockImage) -> None:
         """Keep a picture and drop old ones, but none in view: it would be requested again at once."""
         if image.picture is not None:
             self._kept[image] = None
-        over = len(self._kept) - MOST_KEPT
+        over = len(self._kept) - MAX_KEPT
         for old in [each for each in self._kept if each not in self._in_view][: max(0, over)]:
             del self._kept[old]
             old.picture = None

@@ -6,40 +6,40 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_rendering import MOST_ROWS, Laid, estimated_height
+from co_tui.ui.transcript.block_rendering import MAX_ROWS, BlockLayout, estimated_height
 
 KEPT_LAYOUTS = 400
 
 
-class LinePlace(NamedTuple):
+class LinePosition(NamedTuple):
     """A line of a block."""
 
     block: int
     line: int
 
 
-TOP = LinePlace(0, 0)
+TOP = LinePosition(0, 0)
 
 
 class TranscriptLayout:
     """Heights are estimated until a block is laid out; returned lines always are laid out at the current width.
 
     Laying a block out can change its height, which invalidates rows counted from the beginning;
-    a `LinePlace` returned by `window`, `walk` or `bottom_up` stays valid.
+    a `LinePosition` returned by `window`, `walk` or `bottom_up` stays valid.
     """
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        self.look: Look | None = None
+        self.renderer: TextRenderer | None = None
         self.version = 0
         """Increases with every change of what would be drawn."""
         self._width = 0
-        self._image_rows = MOST_ROWS
+        self._image_rows = MAX_ROWS
         self._heights: list[int] = []
         self._ends: list[int] | None = []
-        self._laid: OrderedDict[Block, Laid] = OrderedDict()
+        self._laid: OrderedDict[Block, BlockLayout] = OrderedDict()
 
     # Laying out
 
@@ -47,11 +47,11 @@ class TranscriptLayout:
     def laid_count(self) -> int:
         return len(self._laid)
 
-    def set_look(self, look: Look) -> None:
-        self.look = look
+    def set_renderer(self, renderer: TextRenderer) -> None:
+        self.renderer = renderer
         self._forget_all()
 
-    def set_width(self, width: int, top: LinePlace = TOP) -> LinePlace:
+    def set_width(self, width: int, top: LinePosition = TOP) -> LinePosition:
         """Discard all layouts when the width changed; returns the new position of the top line.
 
         A position within a block keeps its relative distance, so that it stays near the same text.
@@ -62,13 +62,13 @@ class TranscriptLayout:
         self._width = width
         self._forget_all()
         self._heights = [estimated_height(block, width) for block in self.blocks]
-        if not top.line or self.look is None or top.block >= len(self.blocks):
+        if not top.line or self.renderer is None or top.block >= len(self.blocks):
             return top
-        return self.clamp(LinePlace(top.block, round(top.line * self.lay_out(top.block).height / max(1, before))))
+        return self.clamp(LinePosition(top.block, round(top.line * self.lay_out(top.block).height / max(1, before))))
 
     def set_height(self, height: int) -> None:
         """Limit images to the height of the viewport."""
-        rows = max(1, min(MOST_ROWS, height - 1))
+        rows = max(1, min(MAX_ROWS, height - 1))
         if rows != self._image_rows:
             self._image_rows = rows
             self.refresh_all([block for block in self._laid if block.images])
@@ -139,30 +139,30 @@ class TranscriptLayout:
         ends = self._line_ends()
         return ends[-1] if ends else 0
 
-    def row_of(self, place: LinePlace) -> int:
+    def row_of(self, position: LinePosition) -> int:
         """The row of a position, counted from the beginning."""
-        return (self._line_ends()[place.block - 1] if place.block > 0 else 0) + place.line
+        return (self._line_ends()[position.block - 1] if position.block > 0 else 0) + position.line
 
-    def place_of(self, row: int) -> LinePlace | None:
+    def position_at(self, row: int) -> LinePosition | None:
         """The position at a row; the block's last line if its real height is lower than estimated."""
         if not self.blocks or not 0 <= row < self.row_count:
             return None
         index = bisect_right(self._line_ends(), row)
-        line = row - self.row_of(LinePlace(index, 0))
-        return LinePlace(index, min(line, max(0, self.lay_out(index).height - 1)))
+        line = row - self.row_of(LinePosition(index, 0))
+        return LinePosition(index, min(line, max(0, self.lay_out(index).height - 1)))
 
-    def clamp(self, place: LinePlace) -> LinePlace:
+    def clamp(self, position: LinePosition) -> LinePosition:
         """The nearest existing position."""
         if not self.blocks:
             return TOP
-        index = min(max(0, place.block), len(self.blocks) - 1)
-        return LinePlace(index, min(max(0, place.line), max(0, self.lay_out(index).height - 1)))
+        index = min(max(0, position.block), len(self.blocks) - 1)
+        return LinePosition(index, min(max(0, position.line), max(0, self.lay_out(index).height - 1)))
 
-    def walk(self, place: LinePlace, delta: int) -> LinePlace:
+    def walk(self, position: LinePosition, delta: int) -> LinePosition:
         """The position `delta` lines further down or up, by real heights; stops at both ends."""
         if not self.blocks:
             return TOP
-        index, line = self.clamp(place)
+        index, line = self.clamp(position)
         line += delta
         while index > 0 and line < 0:
             index -= 1
@@ -170,35 +170,35 @@ class TranscriptLayout:
         while index < len(self.blocks) - 1 and line >= (height := self.lay_out(index).height):
             line -= height
             index += 1
-        return self.clamp(LinePlace(index, line))
+        return self.clamp(LinePosition(index, line))
 
-    def bottom_up(self, height: int) -> LinePlace:
+    def bottom_up(self, height: int) -> LinePosition:
         """The position from which `height` lines reach the end."""
         index, covered = len(self.blocks), 0
         while index > 0 and covered < height:
             index -= 1
             covered += self.lay_out(index).height
-        return LinePlace(index, max(0, covered - height)) if self.blocks else TOP
+        return LinePosition(index, max(0, covered - height)) if self.blocks else TOP
 
-    def window(self, top: LinePlace, height: int) -> list[LinePlace]:
+    def window(self, top: LinePosition, height: int) -> list[LinePosition]:
         """Up to `height` lines from a position on."""
-        places: list[LinePlace] = []
+        positions: list[LinePosition] = []
         if not self.blocks:
-            return places
+            return positions
         index, line = self.clamp(top)
-        while index < len(self.blocks) and len(places) < height:
+        while index < len(self.blocks) and len(positions) < height:
             last = self.lay_out(index).height
-            places += [LinePlace(index, each) for each in range(line, min(last, line + height - len(places)))]
+            positions += [LinePosition(index, each) for each in range(line, min(last, line + height - len(positions)))]
             index, line = index + 1, 0
-        return places
+        return positions
 
-    def lay_out(self, index: int) -> Laid:
+    def lay_out(self, index: int) -> BlockLayout:
         """The block's layout at the current width."""
         block = self.blocks[index]
         laid = self._laid.get(block)
         if laid is None:
-            assert self.look is not None
-            laid = self._laid[block] = Laid(block, self.look, self._width, self._image_rows)
+            assert self.renderer is not None
+            laid = self._laid[block] = BlockLayout(block, self.renderer, self._width, self._image_rows)
             if len(self._laid) > KEPT_LAYOUTS:
                 self._laid.popitem(last=False)
         else:

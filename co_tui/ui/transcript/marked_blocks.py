@@ -41,8 +41,8 @@ class Mark:
         index = layout.index_of(self.block) if self.block is not None else None
         if index is None:
             return None
-        places = range(index + step, len(layout.blocks) if step > 0 else -1, step)
-        return next((place for place in places if wanted(layout.blocks[place])), None)
+        positions = range(index + step, len(layout.blocks) if step > 0 else -1, step)
+        return next((position for position in positions if wanted(layout.blocks[position])), None)
 
     def marked(self, layout: TranscriptLayout) -> Sequence[Block]:
         """All marked blocks, in reading order."""
@@ -106,18 +106,18 @@ class Pins:
         return block.is_message and not self._seqs.isdisjoint((block.seq, block.result_seq))
 
 
-def place_of_event(blocks: Sequence[Block], seq: int) -> int | None:
+def index_of_event(blocks: Sequence[Block], seq: int) -> int | None:
     """Index of the first block of an event, else of the last block before it."""
     found: int | None = None
-    for place in range(len(blocks) - 1, -1, -1):
-        of_block = blocks[place].seq
+    for position in range(len(blocks) - 1, -1, -1):
+        of_block = blocks[position].seq
         if of_block and of_block <= seq:
             if found is not None and of_block < blocks[found].seq:
                 break
-            found = place
+            found = position
     return found if found is not None else 0 if blocks else None
 
 
-def event_at(blocks: Sequence[Block], place: int) -> int:
+def event_at(blocks: Sequence[Block], position: int) -> int:
     """The seq of the event a block shows, else of the one before it; 0 when there is none."""
-    return next((blocks[n].seq for n in range(min(place, len(blocks) - 1), -1, -1) if blocks[n].seq), 0)
+    return next((blocks[n].seq for n in range(min(position, len(blocks) - 1), -1, -1) if blocks[n].seq), 0)

@@ -32,12 +32,16 @@ def selected_text(layout: TranscriptLayout, selection: Selection) -> str:
     total = layout.row_count
     first = selection.start.y if selection.start else 0
     last = selection.end.y if selection.end else total - 1
-    places = [layout.place_of(row) for row in range(max(0, first), min(last, total - 1) + 1)]
-    lines = [layout.lay_out(place.block).text_of(place.line) if place else "" for place in places]
+    positions = [layout.position_at(row) for row in range(max(0, first), min(last, total - 1) + 1)]
+    lines = [layout.lay_out(position.block).text_of(position.line) if position else "" for position in positions]
     local = Selection(
         Offset(selection.start.x, 0) if selection.start else None,
         Offset(selection.end.x, last - first) if selection.end else None,
     )
-    said = zip(places, local.extract("\n".join(lines)).split("\n"), strict=False)
-    texts = (text for place, text in said if place is None or not layout.lay_out(place.block).is_drawn(place.line))
+    said = zip(positions, local.extract("\n".join(lines)).split("\n"), strict=False)
+    texts = (
+        text
+        for position, text in said
+        if position is None or not layout.lay_out(position.block).is_drawn(position.line)
+    )
     return "\n".join(text.removeprefix(BAR).rstrip() for text in texts)

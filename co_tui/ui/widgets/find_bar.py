@@ -14,11 +14,11 @@ BETWEEN = " · "
 PLACEHOLDER = "Search in this conversation"
 
 
-def keys_told(keys: str) -> Content:
+def styled_keys(keys: str) -> Content:
     """Hints with highlighted keys; each description is one word."""
-    told = [each.rpartition(" ") for each in keys.split(BETWEEN)]
+    title = [each.rpartition(" ") for each in keys.split(BETWEEN)]
     return Content.styled(BETWEEN, "$muted").join(
-        Content.assemble((key, KEY_STYLE), (f" {does}", "$muted")) for key, _, does in told
+        Content.assemble((key, KEY_STYLE), (f" {does}", "$muted")) for key, _, does in title
     )
 
 
@@ -51,18 +51,18 @@ class FindBar(Input):
     def __init__(self, placeholder: str = PLACEHOLDER, keys: str = KEYS) -> None:
         super().__init__(placeholder=placeholder)
         self.border_title = "Find"
-        self.border_subtitle = keys_told(keys)
+        self.border_subtitle = styled_keys(keys)
 
     def action_step(self, step: int) -> None:
         self.post_message(self.Stepped(step))
 
-    def show_count(self, needle: str, position: int, total: int, *, done: bool) -> None:
+    def show_count(self, needle: str, number: int, total: int, *, done: bool) -> None:
         """Show the match number and the total; with an ellipsis until the search is `done`."""
-        told: str | Content
+        title: str | Content
         if not needle:
-            told = "Find"
+            title = "Find"
         elif not total:
-            told = Content.styled("Find · nothing found", "$warning") if done else "Find · …"
+            title = Content.styled("Find · nothing found", "$warning") if done else "Find · …"
         else:
-            told = f"Find · {f'{position:,}' if position else '–'} of {total:,}{'' if done else '…'}"
-        self.border_title = told
+            title = f"Find · {f'{number:,}' if number else '–'} of {total:,}{'' if done else '…'}"
+        self.border_title = title

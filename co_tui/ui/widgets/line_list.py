@@ -88,9 +88,9 @@ class LineList(ScrollView, can_focus=True):
 
     def _measure(self) -> None:
         width = self.scrollable_content_region.width
-        self.virtual_size = Size(width, self._count or len(self._told_nothing(width)))
+        self.virtual_size = Size(width, self._count or len(self._empty_text(width)))
 
-    def _told_nothing(self, width: int) -> list[str]:
+    def _empty_text(self, width: int) -> list[str]:
         return textwrap.wrap(self._nothing, max(1, width))
 
     def _place_of(self, key: Hashable) -> int | None:
@@ -118,9 +118,9 @@ class LineList(ScrollView, can_focus=True):
         place, width = y + round(self.scroll_y), self.scrollable_content_region.width
         base = self.rich_style
         if place >= self._count:
-            told = [] if self._count else self._told_nothing(width)
+            lines = [] if self._count else self._empty_text(width)
             style = base + self.get_component_rich_style("line-list--nothing", partial=True)
-            return Strip([Segment(told[place], style)] if place < len(told) else []).extend_cell_length(width, base)
+            return Strip([Segment(lines[place], style)] if place < len(lines) else []).extend_cell_length(width, base)
         line = self._line_of(place, width)
         line.truncate(width, overflow="ellipsis", pad=True)
         style = base + self._chosen_style if place == self.chosen else base
