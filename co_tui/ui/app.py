@@ -10,8 +10,8 @@ from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.dom import DOMNode
 from textual.driver import Driver
+from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import WorkerFailed
@@ -36,9 +36,17 @@ from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import alert_sequence
 from co_tui.ui.terminal.terminal_facts import clamped_resize, is_job
+from co_tui.ui.textual_internals import (
+    AppInternals,
+    driver_of,
+    forward_event,
+    is_exiting,
+    print_after_exit,
+    use_steady_animator,
+)
 from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
-from co_tui.ui.themes.motion import SteadyAnimator, hold_cursor
-from co_tui.ui.themes.themes import own_variables
+from co_tui.ui.themes.motion import hold_cursor
+from co_tui.ui.themes.themes import own_variables, without_colours
 
 if TYPE_CHECKING:
     from co_tui.ui.command_host import AppCommandHost
@@ -54,7 +62,7 @@ MOST_IN_FIELD_CHARS = 2_000
 """Of a paste into a line that is searched with, or a name."""
 
 
-class CoTui(App[None]):
+class CoTui(AppInternals, App[None]):
     """co-tui's full screen."""
 
     TITLE = "co-tui"
@@ -73,8 +81,7 @@ class CoTui(App[None]):
         # Textual loads no style sheet of a default screen.
         super().__init__(css_path=style_sheets(launch.environ))
         self.animation_level = "none"
-        self._animator = SteadyAnimator(self)
-        self._animate = self._animator.bind(self)
+        use_steady_animator(self)
         self._has_theme = True
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
         self.renderer = renderer_for(self.current_theme, rich=False)
@@ -153,7 +160,7 @@ class CoTui(App[None]):
             if isinstance(event, events.Key) and command_table.is_key(event.key, self.launch.settings.keys):
                 self.call_later(guarded_callback(self, "This key", self.on_event), event)
             else:
-                self.chat.prompt._forward_event(event)
+                forward_event(self.chat.prompt, event)
 
     def get_driver_class(self) -> type[Driver]:
         usual = super().get_driver_class()
@@ -171,7 +178,7 @@ class CoTui(App[None]):
             leave_on_signals(self._asked_to_leave, self._give_up_terminal, self.terminal_before)
 
     def _give_up_terminal(self) -> None:
-        getattr(self._driver, "stop_output", lambda: None)()
+        getattr(driver_of(self), "stop_output", lambda: None)()
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
@@ -290,8 +297,8 @@ class CoTui(App[None]):
         self.controller.cancel_compaction()
 
     def alert(self, words: str) -> None:
-        if not self.app_focus and self._driver is not None:
-            self._driver.write(alert_sequence(words, self.launch.environ, self.launch.settings.notifications))
+        if not self.app_focus and (driver := driver_of(self)) is not None:
+            driver.write(alert_sequence(words, self.launch.environ, self.launch.settings.notifications))
 
     def draft_changed(self) -> None:
         self.controller.draft_changed()
@@ -327,19 +334,12 @@ class CoTui(App[None]):
             leave = partial(self._leaving.leave, EXIT_CODE)
             run_in_background(self, "Leaving", leave, group="leaving", failed=lambda: self.exit(return_code=EXIT_CODE))
 
-    def _handle_exception(self, error: Exception) -> None:
-        if self._exit:
-            return  # what was under way may miss what is gone already
-        if not (isinstance(error, WorkerFailed) and self._told_failure(error)):
-            super()._handle_exception(error)
+    def survives(self, error: Exception) -> bool:
+        # While exiting, work in progress may miss what is gone already.
+        return is_exiting(self) or (isinstance(error, WorkerFailed) and self._told_failure(error))
 
-    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        try:
-            return await super()._dispatch_action(namespace, action_name, params)
-        except Exception as error:
-            if not self._told_failure(error):
-                raise
-            return True
+    def survives_action(self, error: Exception) -> bool:
+        return self._told_failure(error)
 
     def _told_failure(self, error: Exception) -> bool:
         """What failed without harm to the rest is told, and the work goes on; not where mistakes are looked for."""
@@ -355,27 +355,30 @@ class CoTui(App[None]):
             return
         self.failures.append(sentence)
         if self.launch.environ.get(DEBUG_VARIABLE):
-            self._exit_renderables.append(Text("".join(traceback.format_exception(error))))
+            print_after_exit(self, Text("".join(traceback.format_exception(error))))
         if self.chat.is_mounted:
             self.chat.feed.note(sentence, "error")
         if self.screen is not self.chat:
             self.notify(sentence, severity="error", markup=False)
 
-    def _fatal_error(self) -> None:
+    def crash(self, error: Exception | None) -> None:
         """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""
-        error = self._exception
         words = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._leaving.told_kept}"
         told = [words, self.controller.way_back_now, "CO_TUI_DEBUG=1 shows where it happened."]
         if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:
             told = traceback.format_exception(error)
-        self._exit_renderables.append(Text("\n".join(filter(None, told))))
-        self._close_messages_no_wait()
+        print_after_exit(self, Text("\n".join(filter(None, told))))
+        self.panic()
 
     def action_copy_or_leave(self) -> None:
         """After the letters that were typed before it, which are on their way to the prompt."""
         self.chat.prompt.call_later(guarded_callback(self, "Ctrl+C", self._leaving.copy_or_leave))
 
     # Looks
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return without_colours(filters) if self.no_color else filters
 
     def get_css_variables(self) -> dict[str, str]:
         if not self._has_theme:  # the library asks for those of its own theme, which nobody will see

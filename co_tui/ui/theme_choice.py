@@ -1,6 +1,7 @@
 """What the app looks like: its theme, by the settings and the terminal, and what stands still."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from textual.theme import Theme
 
 from co_tui.settings import Settings
 from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.textual_internals import refresh_ansi_filter
 from co_tui.ui.themes.motion import set_reduced_motion
 from co_tui.ui.themes.themes import DARK, OURS, palette_of, theme_named
 
@@ -25,8 +27,6 @@ class Appearance:
         self._terminal_is_dark = terminal_is_dark
         for theme in OURS:
             app.register_theme(theme)
-        if app.no_color:
-            _take_all_colours(app)
         set_reduced_motion(app, settings.reduced_motion == "on")
         self._begin_with(self._wanted)
 
@@ -42,7 +42,7 @@ class Appearance:
         app.set_reactive(App.theme, name)
         dark = app.current_theme.dark
         app.update_classes({f"-theme-{name}": True, "-dark-mode": dark, "-light-mode": not dark}, update=False)
-        app._refresh_truecolor_filter(app.ansi_theme)
+        refresh_ansi_filter(app)
         app.stylesheet.set_variables(app.get_css_variables())
 
     @property
@@ -72,18 +72,10 @@ class Appearance:
     def _change_to(self, name: str) -> None:
         """In one frame: style sheets and transcript take the new colours before anything is drawn."""
         if name != self._app.theme:
-            self._app._begin_batch()
+            batch = ExitStack()
+            batch.enter_context(self._app.batch_update())
             self._app.theme = name
-            self._app.call_next(self._app._end_batch)
-
-
-def _take_all_colours(app: App[Any]) -> None:
-    """The library would make greys of them."""
-    from textual.filter import Monochrome
-
-    from co_tui.ui.themes.themes import Colourless
-
-    app._filters[:] = [*(each for each in app._filters if not isinstance(each, Monochrome)), Colourless()]
+            self._app.call_next(batch.close)
 
 
 def style_sheets(environ: Mapping[str, str]) -> list[str | PurePath]:

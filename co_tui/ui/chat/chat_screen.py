@@ -76,9 +76,9 @@ class ChatScreen(ChatRequests):
 
     def _fold_for(self, size: Size) -> None:
         """Set the breakpoint classes now: Textual sets them after the first paint, and everything is drawn twice."""
-        wide = self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS)
-        tall = self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS)
-        self.add_class(*wide, *tall, update=False)
+        wide = max(each for each in self.HORIZONTAL_BREAKPOINTS if each[0] <= size.width)
+        tall = max(each for each in self.VERTICAL_BREAKPOINTS if each[0] <= size.height)
+        self.add_class(wide[1], tall[1], update=False)
 
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"

@@ -10,6 +10,7 @@ from textual.widgets import Input, TextArea
 
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
+from co_tui.ui.textual_internals import bindings_of, forward_event
 
 QUIET_S = 1.5
 """A question takes the focus only after this long without typing."""
@@ -84,10 +85,10 @@ class Questions:
                 return True
             if held := focused.give_back():
                 for letter in held:
-                    self._prompt._forward_event(Key(letter, letter))
+                    forward_event(self._prompt, Key(letter, letter))
                 self._screen.set_focus(self._prompt)
                 return False
-        bound = isinstance(event, Key) and focused is not None and event.key in focused._bindings.key_to_bindings
+        bound = isinstance(event, Key) and focused is not None and event.key in bindings_of(focused).key_to_bindings
         if typed and not bound:
             self._screen.set_focus(self._prompt)
         return False

@@ -9,6 +9,7 @@ from textual.screen import Screen
 
 from co_tui.actions import COMMANDS, KEYS, Place
 from co_tui.ui.keys.command_table import bindings, command_bindings, key_label
+from co_tui.ui.textual_internals import bindings_of, set_bindings
 
 
 class ActiveKey(NamedTuple):
@@ -59,5 +60,5 @@ def rebind(screen: Screen[Any], chosen: Mapping[str, str]) -> None:
 
 def _replace(node: DOMNode, ours: BindingsMap) -> None:
     """Replace the bindings that come from our tables; others stay."""
-    others = BindingsMap([binding for _, binding in node._bindings if binding.id not in _IDS])
-    node._bindings = BindingsMap.merge([ours, others])
+    others = BindingsMap([binding for _, binding in bindings_of(node) if binding.id not in _IDS])
+    set_bindings(node, BindingsMap.merge([ours, others]))

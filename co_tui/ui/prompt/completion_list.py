@@ -34,7 +34,7 @@ class Completions(OptionList, can_focus=False):
         self.display = offer.is_open
         if not offer.is_open:
             return
-        if [option.id for option in self._options] != [choice.name for choice in offer.found]:
+        if [option.id for option in self.options] != [choice.name for choice in offer.found]:
             self.clear_options()
             width = max(len(choice.title) + len(choice.arguments) + 1 for choice in offer.found)
             self.add_options([_option(choice, min(width, MAX_NAME_COLUMNS)) for choice in offer.found])

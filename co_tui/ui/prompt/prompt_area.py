@@ -6,10 +6,10 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.document._document import Location
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
+from textual.widgets.text_area import Location
 
 from co_tui.inert import inert
 from co_tui.session.file_references import NamedFile, NamedFiles, named_files
@@ -17,6 +17,7 @@ from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.prompt.graphemes import end_after, start_before, with_whole_characters
 from co_tui.ui.prompt.pasted import PastedTexts
+from co_tui.ui.textual_internals import bindings_of
 from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
 PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
@@ -90,7 +91,7 @@ class Prompt(SteadyTextArea):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, placeholder=PLACEHOLDER, compact=True, show_line_numbers=False, soft_wrap=True)
         for key in ("f6", "f7"):  # TextArea's own; we use these keys for something else
-            self._bindings.key_to_bindings.pop(key, None)
+            bindings_of(self).key_to_bindings.pop(key, None)
         self.offer = CompletionOffer()
         self.up_opens_queue = False
         """While prompts wait, up in an empty prompt opens the queue instead of recalling one."""
@@ -157,7 +158,7 @@ class Prompt(SteadyTextArea):
 
     # Keys
 
-    async def _on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         if await self._handle_key(event.key):
             event.stop()
             event.prevent_default()
@@ -182,7 +183,7 @@ class Prompt(SteadyTextArea):
 
     async def _ran_binding(self, key: str) -> bool:
         """Run a binding at once: Textual would run it after the keys that follow were inserted."""
-        for binding in self._bindings.key_to_bindings.get(key, ()):
+        for binding in bindings_of(self).key_to_bindings.get(key, ()):
             if await self.app.run_action(binding.action, self):
                 return True
         return False
@@ -214,20 +215,22 @@ class Prompt(SteadyTextArea):
         if chosen.sort == "file":
             row, column = self.cursor_location
             start = (row, column - self.offer.length)
-            if result := self._replace_via_keyboard(inserted(chosen), start, (row, column)):
-                self.move_cursor(result.end_location)
+            self._insert(inserted(chosen), start, (row, column))
         elif runs:
             self.text = ""
             self.post_message(self.CommandChosen(chosen.name))
         else:
             self.set_text(f"{chosen.title} ")
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    async def on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        if result := self._replace_via_keyboard(self._pasted.fold(text), *self.selection):
-            self.move_cursor(result.end_location)
+        self._insert(self._pasted.fold(text), *self.selection)
+
+    def _insert(self, text: str, start: Location, end: Location) -> None:
+        """Replace a range as typing does, with the cursor behind it."""
+        self.move_cursor(self.replace(text, start, end, maintain_selection_offset=False).end_location)
 
     def action_newline(self) -> None:
         self.insert("\n")
@@ -248,14 +251,14 @@ class Prompt(SteadyTextArea):
         """Delete to the start of the logical line, however it is wrapped."""
         row, column = self.cursor_location
         if column and self.selection.is_empty:
-            self._delete_via_keyboard((row, 0), (row, column))
+            self.delete((row, 0), (row, column), maintain_selection_offset=False)
         else:
             super().action_delete_to_start_of_line()
 
     def action_delete_to_end_of_line(self) -> None:
         row, column = self.cursor_location
         if column < len(self.document[row]) and self.selection.is_empty:
-            self._delete_via_keyboard((row, column), (row, len(self.document[row])))
+            self.delete((row, column), (row, len(self.document[row])), maintain_selection_offset=False)
         else:
             super().action_delete_to_end_of_line()
 

@@ -4,15 +4,13 @@ import asyncio
 import codecs
 import contextlib
 import os
-import queue
 import re
 import signal
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, TextIO, cast
+from typing import Any, Final, TextIO
 
-from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.events import Key
@@ -32,6 +30,7 @@ from co_tui.ui.terminal.control_strings import (
 )
 from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
 from co_tui.ui.terminal.terminal_facts import is_job
+from co_tui.ui.textual_internals import LinuxDriverInternals, ParserInternals, set_decoder, set_parser
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
 """Replies: the background colour, a change to dark or light, device attributes."""
@@ -61,7 +60,7 @@ class BackgroundReported(Message):
         self.dark = dark
 
 
-class QuietParser(XTermParser):
+class QuietParser(ParserInternals):
     """Separates terminal replies from keys; Textual would read them as keys."""
 
     def __init__(self, debug: bool = False) -> None:
@@ -128,11 +127,11 @@ class QuietParser(XTermParser):
         self._held, self._held_at = text, time.monotonic()
         self._held_until = self._held_at + seconds
 
-    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
+    def translate(self, sequence: str, usual: Callable[[], Iterable[Key]]) -> Iterable[Key]:
         if sequence == ALT_ENTER:
             return [Key("alt+enter", None)]
         try:
-            keys = list(super()._sequence_to_key_events(sequence, alt))
+            keys = list(usual())
             "".join(key.character or "" for key in keys).encode()
         except (ValueError, OverflowError):  # a code point that does not exist
             return [Key(Keys.Ignore, sequence)]
@@ -160,7 +159,7 @@ def lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
     return partial(codecs.getincrementaldecoder(encoding), "replace")
 
 
-class QuietDriver(linux_driver.LinuxDriver):
+class QuietDriver(LinuxDriverInternals, linux_driver.LinuxDriver):
     """Reads keys through `QuietParser`; survives a terminal that has gone away."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
@@ -170,28 +169,24 @@ class QuietDriver(linux_driver.LinuxDriver):
         self._parser: QuietParser | None = getattr(app, "key_parser", None)
         self._terminal_before: list[Any] | None = getattr(app, "terminal_before", None)
         """The shell's terminal attributes, for the first start: by then they have been changed."""
-        use_ascii_symbols(cast(TextIO, self._file))
-        self._file = cast(Any, _LossyStream(cast(TextIO, self._file)))
+        self.wrap_output(_LossyStream)
 
     def stop_output(self) -> None:
         """The terminal is gone: stop writing, and release blocked writers."""
         self._is_muted = True
-        if self._writer_thread is not None:
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    self._writer_thread._queue.get_nowait()
+        self.drop_pending_output()
 
     def write(self, data: str) -> None:
         # While an editor has the terminal, drop output; the screen is redrawn afterwards.
-        if not self._is_muted and self._writer_thread is not None:
+        if not self._is_muted and self.is_writing:
             super().write(with_fixed_columns(data))
 
-    def _sigtstp_application(self, *_: Any) -> None:
+    def stop_requested(self) -> None:
         if is_job():  # without job control nothing could resume us
             self._asked_to_stop = True
             self._run_in_loop(self._stop)
 
-    def _sigcont_application(self, *_: Any) -> None:
+    def continued(self) -> None:
         if self._asked_to_stop:
             self._asked_to_stop = False  # `_stop` resumes by itself, or no longer has to stop
         else:
@@ -200,11 +195,11 @@ class QuietDriver(linux_driver.LinuxDriver):
     def _run_in_loop(self, act: Callable[[], object]) -> None:
         """Run in the event loop: inside a signal handler, a lock may be held by the interrupted code."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(act)
+            self._event_loop.call_soon_threadsafe(act)
 
     def _stop(self) -> None:
         """Stop the whole process group, such as `uv run`: the shell waits for all of it."""
-        has_screen = self._auto_restart
+        has_screen = self.has_screen
         if has_screen:
             self.suspend_application_mode()
         if self._asked_to_stop:  # unless continued meanwhile
@@ -215,18 +210,18 @@ class QuietDriver(linux_driver.LinuxDriver):
 
     def _reenter_screen(self) -> None:
         """After SIGSTOP, which skips `_stop`: leave the screen and enter it again."""
-        if self._auto_restart and self._writer_thread is not None:
+        if self.has_screen and self.is_writing:
             self.suspend_application_mode()
             self._resume()
 
     def _resume(self) -> None:
         """Enter the screen again; in the background this stops the process, so retry when it continues."""
-        self._must_signal_resume = True
-        while self._writer_thread is None:
+        self.announce_resume()
+        while not self.is_writing:
             self.resume_application_mode()
 
     def start_application_mode(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._event_loop = asyncio.get_running_loop()
         super().start_application_mode()  # type: ignore[no-untyped-call]  # the library gives it no types
         self.write(FOLLOW_COLOURS)
         self.attrs_before, self._terminal_before = self._terminal_before or self.attrs_before, None
@@ -238,7 +233,7 @@ class QuietDriver(linux_driver.LinuxDriver):
     def close(self) -> None:
         """Drop later output: writing to an ended thread's full queue would block."""
         super().close()
-        self._writer_thread = None
+        self.forget_writer()
 
     def _make_parser(self, debug: bool) -> QuietParser:
         """The parser that read the input typed before the start, since it may hold part of a reply; then new ones."""
@@ -246,10 +241,8 @@ class QuietDriver(linux_driver.LinuxDriver):
         return parser or QuietParser(debug)
 
     def run_input_thread(self) -> None:
-        # Textual's input loop creates its parser and decoder by these module names; there is no public hook.
-        # `setattr`, since types do not allow assigning to a class name.
-        setattr(linux_driver, "XTermParser", self._make_parser)  # noqa: B010
-        setattr(linux_driver, "getincrementaldecoder", lenient_decoder)  # noqa: B010
+        set_parser(linux_driver, self._make_parser)
+        set_decoder(linux_driver, lenient_decoder)
         with contextlib.suppress(OSError):  # hung up: SIGHUP ends the app
             super().run_input_thread()
 
@@ -258,6 +251,7 @@ class _LossyStream:
     """A stream to a terminal that may go away; ignores write errors."""
 
     def __init__(self, stream: TextIO) -> None:
+        use_ascii_symbols(stream)
         self._stream = stream
 
     def write(self, text: str) -> None:

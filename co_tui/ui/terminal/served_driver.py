@@ -11,6 +11,7 @@ from textual.drivers import web_driver
 
 from co_tui.ui.terminal.column_keeper import with_fixed_columns
 from co_tui.ui.terminal.driver import QuietParser
+from co_tui.ui.textual_internals import set_parser, set_web_output
 
 
 class ServedDriver(web_driver.WebDriver):
@@ -19,7 +20,7 @@ class ServedDriver(web_driver.WebDriver):
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
         self._is_muted = False
-        self._write = self._write_if_connected  # type: ignore[assignment]  # the library's is a partial of `os.write`
+        set_web_output(self, self._write_if_connected)
 
     def start_application_mode(self) -> None:
         # Textual installs its own signal handlers, which exit without closing the session.
@@ -33,8 +34,7 @@ class ServedDriver(web_driver.WebDriver):
         super().write(with_fixed_columns(data))
 
     def run_input_thread(self) -> None:
-        # As in `QuietDriver`: there is no public hook for the parser.
-        setattr(web_driver, "XTermParser", QuietParser)  # noqa: B010
+        set_parser(web_driver, QuietParser)
         super().run_input_thread()
         if not self.exit_event.is_set():
             self.stop_output()

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from co_tui.ui.text.safe_links import is_web_address
+from co_tui.ui.textual_internals import MarkdownInternals
 
 BULLET = "sign"
 """Key in a list item token's `meta`: the symbol that replaces its bullet."""
@@ -100,7 +101,7 @@ def _parser() -> MarkdownIt:
 _PARSER = _parser()
 
 
-class ChatMarkdown(Markdown):
+class ChatMarkdown(MarkdownInternals, Markdown):
     """Rich's Markdown with our elements; links show their address instead of hiding it."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
@@ -126,7 +127,7 @@ class ChatMarkdown(Markdown):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from super().__rich_console__(console, options.update(width=self.prose_width))
 
-    def _flatten_tokens(self, tokens: Iterable[Token]) -> Iterator[Token]:
+    def flatten(self, tokens: Iterable[Token]) -> Iterator[Token]:
         """Tokens in reading order, with the address after each link's text."""
         for token in tokens:
             if token.type == "inline":

@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from co_tui.ui.textual_internals import cell_widths
+
 LONGEST_LINE_CHARS = 4_000
 """Longer lines are cut at the width, not at spaces: a line with wide characters has to be measured as a whole."""
 MEASURED_LINE_CHARS = 200_000
@@ -150,9 +152,7 @@ class _Kinds(NamedTuple):
 
 @cache
 def _kinds() -> _Kinds:
-    from rich._unicode_data import load
-
-    widths = [(chr(first), chr(last), cells) for first, last, cells in load("auto").widths if last <= _QUICK_UNTIL]
+    widths = [(chr(first), chr(last), cells) for first, last, cells in cell_widths() if last <= _QUICK_UNTIL]
     wide = "".join(f"{first}-{last}" for first, last, cells in widths if cells == 2)
     zero = "".join(f"{first}-{last}" for first, last, cells in widths if cells == 0 and first > "\x7f")
     zero = zero.replace(f"-{_WIDENING}", f"-{chr(ord(_WIDENING) - 1)}")

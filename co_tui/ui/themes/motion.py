@@ -2,24 +2,11 @@
 
 from typing import Any, Final
 
-from textual._animator import Animator
 from textual.app import App
 from textual.dom import DOMNode
 
 REDUCED_MOTION: Final = "-still"
 """The app's CSS class while motion is reduced."""
-
-
-class SteadyAnimator(Animator):
-    """Survives an animation step that ends another animation: Textual then fails with a KeyError."""
-
-    def __call__(self) -> None:
-        under_way = list(self._animations)
-        try:
-            super().__call__()
-        except KeyError as missed:
-            if missed.args[:1] not in [(key,) for key in under_way]:
-                raise
 
 
 def has_reduced_motion(node: DOMNode) -> bool:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
-from textual.filter import LineFilter
+from textual.filter import LineFilter, Monochrome
 from textual.theme import BUILTIN_THEMES, Theme
 
 
@@ -207,6 +207,8 @@ MEANINGFUL_CONTRAST: Final = 1.5
 
 
 class Colourless(LineFilter):
+    """Removes all colours; a meaningful background becomes reverse video."""
+
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
             Segment(text, style and _without_colour(style, background), control) for text, style, control in segments
@@ -224,3 +226,11 @@ def _without_colour(style: Style, background: Color) -> Style:
 def _contrast(one: Color, other: Color) -> float:
     low, high = sorted((one.brightness, other.brightness))
     return (high + 0.05) / (low + 0.05)
+
+
+_COLOURLESS: Final = Colourless()
+
+
+def without_colours(filters: Sequence[LineFilter]) -> Sequence[LineFilter]:
+    """The app's line filters under `NO_COLOR`: Textual's own would keep shades of grey."""
+    return [*(each for each in filters if not isinstance(each, Monochrome)), _COLOURLESS]

@@ -11,6 +11,7 @@ from textual.timer import Timer
 
 from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.textual_internals import update_scroll_bar
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.layout import TOP, LinePosition, TranscriptLayout
 
@@ -165,7 +166,7 @@ class TranscriptView(ScrollView):
         size = Size(self._width, rows)
         if size != self.virtual_size:
             self.set_reactive(TranscriptView.virtual_size, size)
-            self._scroll_update(size)
+            update_scroll_bar(self, size)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         # During a resize Textual scrolls by itself; `_resized` corrects that.

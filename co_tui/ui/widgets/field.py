@@ -3,13 +3,13 @@
 from textual.events import Key
 from textual.widgets import Input
 
+from co_tui.ui.textual_internals import run_binding
+
 
 class Field(Input):
     """Handles keys in the order of typing, however fast."""
 
-    async def _on_key(self, event: Key) -> None:
-        if not event.is_printable and await self.app._check_bindings(event.key):
+    async def on_key(self, event: Key) -> None:
+        if not event.is_printable and await run_binding(self.app, event.key):
             event.stop()
             event.prevent_default()
-        else:
-            await super()._on_key(event)

@@ -9,6 +9,8 @@ from textual.binding import ActiveBinding, Binding
 from textual.geometry import Size
 from textual.widget import Widget
 
+from co_tui.ui.textual_internals import bindings_of
+
 GAP = "  "
 MORE = ("more", "command_palette")
 HELP = ("help", "help")
@@ -105,7 +107,9 @@ class AllKeys(KeyLine):
     @property
     def _shown(self) -> list[ActiveBinding]:
         """In the order of the screen's bindings, whatever has the focus."""
-        named = [binding.action for bindings in self.screen._bindings.key_to_bindings.values() for binding in bindings]
+        named = [
+            binding.action for bindings in bindings_of(self.screen).key_to_bindings.values() for binding in bindings
+        ]
         places = {action: place for place, action in reversed(list(enumerate(named)))}
         return sorted(super()._shown, key=lambda each: places.get(each.binding.action, len(named)))
 
