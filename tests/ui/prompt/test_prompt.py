@@ -87,7 +87,7 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
     seen: list[str] = []
     at_once(app, [*keys, "ctrl+b"])  # bound to nothing: it only comes last
     arrived = asyncio.Event()
-    original = app.chat.prompt._took
+    original = app.chat.prompt._handle_key
 
     async def took(key: str) -> bool:
         if key == "ctrl+b":
@@ -96,11 +96,11 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
             return True
         return await original(key)
 
-    app.chat.prompt._took = took
+    app.chat.prompt._handle_key = took
     try:
         await asyncio.wait_for(arrived.wait(), PATIENCE_S)
     finally:
-        app.chat.prompt._took = original
+        app.chat.prompt._handle_key = original
     return seen[0]
 
 
