@@ -11,7 +11,6 @@ from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
-from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import WorkerFailed
@@ -46,7 +45,7 @@ from co_tui.ui.textual_internals import (
 )
 from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
 from co_tui.ui.themes.motion import hold_cursor
-from co_tui.ui.themes.themes import own_variables, without_colours
+from co_tui.ui.themes.themes import own_variables
 
 if TYPE_CHECKING:
     from co_tui.ui.command_host import AppCommandHost
@@ -375,10 +374,6 @@ class CoTui(AppInternals, App[None]):
         self.chat.prompt.call_later(guarded_callback(self, "Ctrl+C", self._leaving.copy_or_leave))
 
     # Looks
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = super().get_line_filters()
-        return without_colours(filters) if self.no_color else filters
 
     def get_css_variables(self) -> dict[str, str]:
         if not self._has_theme:  # the library asks for those of its own theme, which nobody will see

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from textual.driver import Driver
     from textual.drivers.linux_driver import LinuxDriver
     from textual.drivers.web_driver import WebDriver
+    from textual.filter import LineFilter
     from textual.geometry import Size
     from textual.message import Message
     from textual.screen import Screen
@@ -63,6 +64,7 @@ INTERNALS: Final = (
     Internal("textual.app:App", "_dispatch_action", "Survive a failed action.", "self namespace action_name params"),
     Internal("textual.app:App", "_check_bindings", "Run a key's binding before the next key.", "self key priority"),
     Internal("textual.app:App", "_refresh_truecolor_filter", "Set the theme without parsing CSS twice.", "self theme"),
+    Internal("textual.app:App", "_filters", "`NO_COLOR` removes all colours; Textual's filter keeps greys."),
     Internal("textual.app:App", "_animator", "`animator` is read-only."),
     Internal("textual.app:App", "_animate", "The animator's bound method, cached by the app."),
     Internal("textual._animator", "Animator", "Subclassed: a step that ends another animation raises KeyError."),
@@ -159,6 +161,11 @@ def print_after_exit(app: "AnyApp", message: "RenderableType") -> None:
 async def run_binding(app: "AnyApp", key: str) -> bool:
     """Run the binding of a key at once; False when it has none."""
     return await app._check_bindings(key)
+
+
+def replace_line_filters(app: "AnyApp", replace: "Callable[[Sequence[LineFilter]], Sequence[LineFilter]]") -> None:
+    """Filter drawn lines otherwise."""
+    app._filters[:] = replace(app._filters)
 
 
 def refresh_ansi_filter(app: "AnyApp") -> None:
