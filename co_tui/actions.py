@@ -249,13 +249,18 @@ KEYS: Final = (
     KeyAction("open_fold", "chat", "enter", "open", "Open or close what is marked", "Open/close"),
     KeyAction("copy", "chat", "c", "copy", "Copy what is marked", "Copy"),
     KeyAction("copy_code", "chat", "y", "copy_code", "Copy only its code, block by block", "Copy code"),
-    KeyAction("edit_prompt", "chat", "e", "wish('edit')", "Edit a prompt and send it again", "Edit, resend"),
-    KeyAction("fork_here", "chat", "f", "wish('fork')", "Go on from here in a copy of the session", "Fork here"),
+    KeyAction("edit_prompt", "chat", "e", "on_block('edit')", "Edit a prompt and send it again", "Edit, resend"),
+    KeyAction("fork_here", "chat", "f", "on_block('fork')", "Go on from here in a copy of the session", "Fork here"),
     KeyAction(
-        "pin_marked", "chat", "p", "wish('pin')", "Pin it, so that it always stays in the context, or unpin it", "Pin"
+        "pin_marked",
+        "chat",
+        "p",
+        "on_block('pin')",
+        "Pin it, so that it always stays in the context, or unpin it",
+        "Pin",
     ),
-    KeyAction("view_whole", "chat", "v", "wish('view')", "Read it whole, on a screen of its own", "View whole"),
-    KeyAction("links", "chat", "o", "wish('links')", "Its links, shown before they are opened", "Links"),
+    KeyAction("view_whole", "chat", "v", "on_block('view')", "Read it whole, on a screen of its own", "View whole"),
+    KeyAction("links", "chat", "o", "on_block('links')", "Its links, shown before they are opened", "Links"),
     KeyAction(
         "show_in_timeline", "chat", "g", "show_in_timeline", "Go to its entry in the timeline", "Show in timeline"
     ),

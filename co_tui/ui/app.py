@@ -10,7 +10,6 @@ from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.theme import Theme
 from textual.widgets import Input
@@ -24,7 +23,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui.approvals.sandbox_check import SandboxCheck
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
-from co_tui.ui.chat.chat_requests import MOST_EDITED_CHARS
+from co_tui.ui.chat.chat_requests import MAX_EDITED_CHARS
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.control.dialog_questions import DialogQuestions
@@ -34,11 +33,18 @@ from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
-from co_tui.ui.terminal.attention import call_back
-from co_tui.ui.terminal.job_control import is_job
-from co_tui.ui.terminal.smallest_size import drawable
-from co_tui.ui.theme_choice import Appearance, look_of, style_sheets
-from co_tui.ui.themes.motion import SteadyAnimator, hold_cursor
+from co_tui.ui.terminal.attention import alert_sequence
+from co_tui.ui.terminal.terminal_facts import clamped_resize, is_job
+from co_tui.ui.textual_internals import (
+    AppInternals,
+    driver_of,
+    forward_event,
+    is_exiting,
+    print_after_exit,
+    use_steady_animator,
+)
+from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
+from co_tui.ui.themes.motion import hold_cursor
 from co_tui.ui.themes.themes import own_variables
 
 if TYPE_CHECKING:
@@ -55,7 +61,7 @@ MOST_IN_FIELD_CHARS = 2_000
 """Of a paste into a line that is searched with, or a name."""
 
 
-class CoTui(App[None]):
+class CoTui(AppInternals, App[None]):
     """co-tui's full screen."""
 
     TITLE = "co-tui"
@@ -74,11 +80,10 @@ class CoTui(App[None]):
         # Textual loads no style sheet of a default screen.
         super().__init__(css_path=style_sheets(launch.environ))
         self.animation_level = "none"
-        self._animator = SteadyAnimator(self)
-        self._animate = self._animator.bind(self)
+        use_steady_animator(self)
         self._has_theme = True
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
-        self.look = look_of(self.current_theme, rich=False)
+        self.renderer = renderer_for(self.current_theme, rich=False)
         self.chat = ChatScreen(self, launch, branch=repository_of(launch.cwd)[1])
         sandbox = SandboxCheck()
         questions = DialogQuestions(self, self.chat, sandbox)
@@ -117,9 +122,9 @@ class CoTui(App[None]):
         if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
             if isinstance(event, events.Key | events.Paste):
                 self._note_typing(event)
-            if self._early is not None or self._on_hold.takes(event):
+            if self._early is not None or self._on_hold.hold(event):
                 return
-        await self._deal_with(drawable(event) if isinstance(event, events.Resize) else event)
+        await self._deal_with(clamped_resize(event) if isinstance(event, events.Resize) else event)
 
     def _note_typing(self, event: events.Key | events.Paste) -> None:
         """Whoever types is writing a prompt."""
@@ -132,7 +137,7 @@ class CoTui(App[None]):
 
     async def _deal_with(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self.screen is self.chat and self.chat.took(event):
+            if self.screen is self.chat and self.chat.intercept(event):
                 return
             if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
                 event.text = self._for_field(event.text)
@@ -141,7 +146,7 @@ class CoTui(App[None]):
     def _for_field(self, text: str) -> str:
         """What was pasted elsewhere than in the prompt: the library's fields draw what they hold as it is, and lay out
         all of it."""
-        most, where = (MOST_IN_FIELD_CHARS, "line") if isinstance(self.focused, Input) else (MOST_EDITED_CHARS, "text")
+        most, where = (MOST_IN_FIELD_CHARS, "line") if isinstance(self.focused, Input) else (MAX_EDITED_CHARS, "text")
         if len(text) > most:
             self.notify(f"Only the first {most:,} characters go into this {where}.", timeout=4)
         return inert(text[:most])
@@ -154,7 +159,7 @@ class CoTui(App[None]):
             if isinstance(event, events.Key) and command_table.is_key(event.key, self.launch.settings.keys):
                 self.call_later(guarded_callback(self, "This key", self.on_event), event)
             else:
-                self.chat.prompt._forward_event(event)
+                forward_event(self.chat.prompt, event)
 
     def get_driver_class(self) -> type[Driver]:
         usual = super().get_driver_class()
@@ -172,7 +177,7 @@ class CoTui(App[None]):
             leave_on_signals(self._asked_to_leave, self._give_up_terminal, self.terminal_before)
 
     def _give_up_terminal(self) -> None:
-        getattr(self._driver, "give_up", lambda: None)()
+        getattr(driver_of(self), "stop_output", lambda: None)()
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
@@ -180,7 +185,7 @@ class CoTui(App[None]):
 
     def chat_mounted(self) -> None:
         """The screen is there: show what is stored, paint, and only then bring the rest and load the engine."""
-        self.chat.set_look(self.look)
+        self.chat.set_renderer(self.renderer)
         self.controller.show_stored(self.controller.session_id)
         self._give_early_keys()
         painted = guarded_callback(self, "Starting", self._painted)
@@ -252,14 +257,14 @@ class CoTui(App[None]):
     def action_help(self) -> None:
         """On any screen, and closed by the same key; in the chat it is a command."""
         from co_tui.ui.help.help_screen import HelpScreen
-        from co_tui.ui.keys.keys_in_force import keys_of_focus
+        from co_tui.ui.keys.active_keys import active_keys
 
         if self.screen is self.chat:
             self.action_command("help")
         elif isinstance(self.screen, HelpScreen):
             self.screen.action_close()
         else:
-            self.push_screen(HelpScreen(keys_of_focus(self.screen), self.launch.settings.keys))
+            self.push_screen(HelpScreen(active_keys(self.screen), self.launch.settings.keys))
 
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
@@ -284,15 +289,15 @@ class CoTui(App[None]):
     def interrupt(self) -> None:
         self.controller.interrupt()
 
-    def take_back(self) -> None:
+    def withdraw_prompt(self) -> None:
         self.controller.sender.take_back()
 
     def cancel_compaction(self) -> None:
         self.controller.cancel_compaction()
 
-    def call_back(self, words: str) -> None:
-        if not self.app_focus and self._driver is not None:
-            self._driver.write(call_back(words, self.launch.environ, self.launch.settings.notifications))
+    def alert(self, words: str) -> None:
+        if not self.app_focus and (driver := driver_of(self)) is not None:
+            driver.write(alert_sequence(words, self.launch.environ, self.launch.settings.notifications))
 
     def draft_changed(self) -> None:
         self.controller.draft_changed()
@@ -328,19 +333,12 @@ class CoTui(App[None]):
             leave = partial(self._leaving.leave, EXIT_CODE)
             run_in_background(self, "Leaving", leave, group="leaving", failed=lambda: self.exit(return_code=EXIT_CODE))
 
-    def _handle_exception(self, error: Exception) -> None:
-        if self._exit:
-            return  # what was under way may miss what is gone already
-        if not (isinstance(error, WorkerFailed) and self._told_failure(error)):
-            super()._handle_exception(error)
+    def survives(self, error: Exception) -> bool:
+        # While exiting, work in progress may miss what is gone already.
+        return is_exiting(self) or (isinstance(error, WorkerFailed) and self._told_failure(error))
 
-    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        try:
-            return await super()._dispatch_action(namespace, action_name, params)
-        except Exception as error:
-            if not self._told_failure(error):
-                raise
-            return True
+    def survives_action(self, error: Exception) -> bool:
+        return self._told_failure(error)
 
     def _told_failure(self, error: Exception) -> bool:
         """What failed without harm to the rest is told, and the work goes on; not where mistakes are looked for."""
@@ -356,21 +354,20 @@ class CoTui(App[None]):
             return
         self.failures.append(sentence)
         if self.launch.environ.get(DEBUG_VARIABLE):
-            self._exit_renderables.append(Text("".join(traceback.format_exception(error))))
+            print_after_exit(self, Text("".join(traceback.format_exception(error))))
         if self.chat.is_mounted:
             self.chat.feed.note(sentence, "error")
         if self.screen is not self.chat:
             self.notify(sentence, severity="error", markup=False)
 
-    def _fatal_error(self) -> None:
+    def crash(self, error: Exception | None) -> None:
         """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""
-        error = self._exception
         words = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._leaving.told_kept}"
         told = [words, self.controller.way_back_now, "CO_TUI_DEBUG=1 shows where it happened."]
         if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:
             told = traceback.format_exception(error)
-        self._exit_renderables.append(Text("\n".join(filter(None, told))))
-        self._close_messages_no_wait()
+        print_after_exit(self, Text("\n".join(filter(None, told))))
+        self.panic()
 
     def action_copy_or_leave(self) -> None:
         """After the letters that were typed before it, which are on their way to the prompt."""
@@ -396,7 +393,7 @@ class CoTui(App[None]):
         run_thread(self, "Remembering the terminal", remember, group="terminal")
 
     def _remember_terminal(self, dark: bool) -> None:
-        from co_tui.ui.terminal.known_terminals import KnownTerminals
+        from co_tui.ui.terminal.terminal_facts import KnownTerminals
 
         KnownTerminals(self.launch.paths, self.launch.environ).note(dark)
 
@@ -407,6 +404,6 @@ class CoTui(App[None]):
         self._look_again()
 
     def _look_again(self) -> None:
-        self.look = look_of(self.current_theme, draws_images=self.appearance.draws_images)
+        self.renderer = renderer_for(self.current_theme, draws_images=self.appearance.draws_images)
         if self.chat.is_mounted:
-            self.chat.set_look(self.look)
+            self.chat.set_renderer(self.renderer)

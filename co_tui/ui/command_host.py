@@ -43,7 +43,7 @@ class AppCommandHost:
         """Do what a slash command, a key or the palette asked for."""
         row = command_table.find(name)
         if row is None:
-            self.fail(command_table.unknown(one_line(name, 40)))
+            self.fail(command_table.unknown_command(one_line(name, 40)))
         elif self.has_to_wait(row, arguments):
             self.sessions.hints.used(name)
             text = f"{row.slash} {arguments}".strip()
@@ -119,14 +119,14 @@ class AppCommandHost:
         return self._app.current_theme.dark
 
     async def edit_elsewhere(self, text: str) -> str:
-        from co_tui.ui.prompt.external_editor import edited_elsewhere
+        from co_tui.ui.prompt.external_editor import edit_externally
 
         if self._is_edited_elsewhere:
             return text  # a key was pressed twice
         launch = self.settings.launch
         self._is_edited_elsewhere = True
         try:
-            return await edited_elsewhere(self._app, text, launch.environ, launch.cwd)
+            return await edit_externally(self._app, text, launch.environ, launch.cwd)
         finally:
             self._is_edited_elsewhere = False
 

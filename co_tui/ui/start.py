@@ -8,7 +8,7 @@ def start(launch: Launch) -> int:
     """Run the app until it is left; returns the exit code."""
     from co_tui.ui.signals import exit_on_signals
     from co_tui.ui.terminal.before_app import ask_for_background, has_dark_background, typed_by_now, unbuffered
-    from co_tui.ui.terminal.known_terminals import KnownTerminals
+    from co_tui.ui.terminal.terminal_facts import KnownTerminals
 
     exit_on_signals()
     with unbuffered() as before:

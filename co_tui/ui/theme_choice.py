@@ -1,6 +1,7 @@
 """What the app looks like: its theme, by the settings and the terminal, and what stands still."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import Any, Final
 
@@ -8,9 +9,10 @@ from textual.app import App
 from textual.theme import Theme
 
 from co_tui.settings import Settings
-from co_tui.ui.text.text_rendering import Look
-from co_tui.ui.themes.motion import set_still
-from co_tui.ui.themes.themes import DARK, OURS, palette_of, theme_named
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.textual_internals import refresh_ansi_filter, replace_line_filters
+from co_tui.ui.themes.motion import set_reduced_motion
+from co_tui.ui.themes.themes import DARK, OURS, palette_of, theme_named, without_colours
 
 NO_COLOR: Final = "NO_COLOR"
 UI: Final = Path(__file__).parent
@@ -26,8 +28,8 @@ class Appearance:
         for theme in OURS:
             app.register_theme(theme)
         if app.no_color:
-            _take_all_colours(app)
-        set_still(app, settings.reduced_motion == "on")
+            replace_line_filters(app, without_colours)
+        set_reduced_motion(app, settings.reduced_motion == "on")
         self._begin_with(self._wanted)
 
     @property
@@ -42,7 +44,7 @@ class Appearance:
         app.set_reactive(App.theme, name)
         dark = app.current_theme.dark
         app.update_classes({f"-theme-{name}": True, "-dark-mode": dark, "-light-mode": not dark}, update=False)
-        app._refresh_truecolor_filter(app.ansi_theme)
+        refresh_ansi_filter(app)
         app.stylesheet.set_variables(app.get_css_variables())
 
     @property
@@ -53,7 +55,7 @@ class Appearance:
 
     def follow(self, settings: Settings) -> None:
         """Settings that may have changed."""
-        set_still(self._app, settings.reduced_motion == "on")
+        set_reduced_motion(self._app, settings.reduced_motion == "on")
         drew, self._images = self.draws_images, settings.images
         if drew != self.draws_images:
             self._app.theme_changed_signal.publish(self._app.current_theme)  # the chat is to be drawn anew
@@ -72,18 +74,10 @@ class Appearance:
     def _change_to(self, name: str) -> None:
         """In one frame: style sheets and transcript take the new colours before anything is drawn."""
         if name != self._app.theme:
-            self._app._begin_batch()
+            batch = ExitStack()
+            batch.enter_context(self._app.batch_update())
             self._app.theme = name
-            self._app.call_next(self._app._end_batch)
-
-
-def _take_all_colours(app: App[Any]) -> None:
-    """The library would make greys of them."""
-    from textual.filter import Monochrome
-
-    from co_tui.ui.themes.no_color import Colourless
-
-    app._filters[:] = [*(each for each in app._filters if not isinstance(each, Monochrome)), Colourless()]
+            self._app.call_next(batch.close)
 
 
 def style_sheets(environ: Mapping[str, str]) -> list[str | PurePath]:
@@ -92,5 +86,5 @@ def style_sheets(environ: Mapping[str, str]) -> list[str | PurePath]:
     return [UI / "chat" / "chat.tcss", *colourless]
 
 
-def look_of(theme: Theme, *, rich: bool = True, draws_images: bool = False) -> Look:
-    return Look(palette_of(theme), rich=rich, draws_images=draws_images)
+def renderer_for(theme: Theme, *, rich: bool = True, draws_images: bool = False) -> TextRenderer:
+    return TextRenderer(palette_of(theme), rich=rich, draws_images=draws_images)

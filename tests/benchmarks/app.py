@@ -91,7 +91,7 @@ async def _stream(app: CoTui, text: str, tokens_per_s: float) -> None:
 
 def _delta(app: CoTui, text: str) -> None:
     fact = StreamDelta(turn=1, part=0, kind="text", text=text)
-    app.chat.hear(
+    app.chat.apply_event(
         Event(session_id="runtime", seq=None, timestamp="2026-01-01T00:00:00", fact=fact), app.controller.state
     )
 

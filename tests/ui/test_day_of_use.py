@@ -12,11 +12,11 @@ from co_tui.events import CompactionComplete, Event, SessionError, SessionInterr
 from co_tui.ui.app import CoTui
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.prompt.queue_screen import QueueScreen
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.timeline.timeline_entry import timeline_row
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_rendering import Laid
+from co_tui.ui.transcript.block_rendering import BlockLayout
 from co_tui.ui.transcript.transcript import Transcript
 from co_tui.ui.widgets.key_line import KeyLine
 from tests.support.provider import Provider, Reply
@@ -110,8 +110,10 @@ async def test_selected_text_can_be_read(home: Path, provider: Provider) -> None
 
 
 def test_tags_outside_code_are_shown() -> None:
-    laid = Laid(
-        Block("reply", "Wrap it in <Suspense> or <b>bold</b>.\n\n<div>\nraw\n</div>"), Look(palette_of(DARK)), 60
+    laid = BlockLayout(
+        Block("reply", "Wrap it in <Suspense> or <b>bold</b>.\n\n<div>\nraw\n</div>"),
+        TextRenderer(palette_of(DARK)),
+        60,
     )
     seen = "\n".join(laid.line(n).text for n in range(laid.height))
     assert "<Suspense>" in seen and "<b>bold</b>" in seen and "<div>" in seen and "</div>" in seen

@@ -53,7 +53,7 @@ class Played:
     def hear(self, fact: Any) -> None:
         self.seq += 1
         event = Event(session_id="s", seq=self.seq, timestamp="2026-01-01T12:00:00Z", fact=fact)
-        self.app.chat.hear(event, self.app.controller.state)
+        self.app.chat.apply_event(event, self.app.controller.state)
 
     async def resize(self, width: int, height: int) -> None:
         await self.pilot.resize_terminal(width, height)
@@ -113,7 +113,7 @@ class Played:
         if width < 10 or not height or not transcript.blocks:
             return
         fresh = TranscriptLayout()
-        fresh.set_look(self.app.look)
+        fresh.set_renderer(self.app.renderer)
         fresh.set_width(width - GAP_TO_BAR)
         fresh.show(transcript.blocks)
         expected = [

@@ -11,6 +11,8 @@ from textual.geometry import Size
 from textual.style import Style
 from textual.widget import Widget
 
+from co_tui.ui.textual_internals import bindings_of
+
 MARKER: Final = "❯"
 GAP: Final = "   "
 """Between two choices of a row."""
@@ -150,7 +152,7 @@ class ChoiceBox(Widget, can_focus=True):
         super().__init__()
         self.choices, self._answered = choices, answered
         if choices.several:
-            self._bindings.bind("space", "check", "Check what is marked", show=False)
+            bindings_of(self).bind("space", "check", "Check what is marked", show=False)
 
     def on_mount(self) -> None:
         self.auto_links = False  # choices are no links

@@ -10,6 +10,7 @@ from textual.timer import Timer
 
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
 from co_tui.ui.approvals.question_text import beginning, fitted_title
+from co_tui.ui.textual_internals import bindings_of
 
 TYPING_S: Final = 0.4
 """A letter that is followed by another within this time was typed, and belongs in the prompt."""
@@ -89,7 +90,7 @@ class QuestionPanel(ChoiceBox):
         self.question = question
         self.set_class(bool(question.warning), "-warning")
         if question.opens:
-            self._bindings.bind(question.opening_key, f"answer('{question.opening_key}')", "All of it", show=False)
+            bindings_of(self).bind(question.opening_key, f"answer('{question.opening_key}')", "All of it", show=False)
         self._text = question.text
         self.was_left = False
         """Whether Tab took the focus away: then it does not come back by itself."""

@@ -1,4 +1,4 @@
-"""What the chat asks of whoever shows it."""
+"""What the chat screen needs from the app."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,59 +8,59 @@ from co_tui.session.file_references import NamedFile
 
 
 class ChatHost(Protocol):
-    """Called at once, not by messages: what was sent or commanded must not be overtaken by the keys that follow."""
+    """Called directly, not through messages: keys that follow must not overtake a prompt or a command."""
 
     @property
     def last_typed_at(self) -> float:
-        """When something was typed, by the monotonic clock."""
+        """Monotonic time of the last key typed."""
 
     @property
     def mode(self) -> str:
-        """What runs without a question, in the session that is shown or the one that begins next."""
+        """The permission mode of the session shown, or of the one that starts next."""
 
     def next_mode(self) -> None:
         """Switch to the next mode."""
 
     def heeds_effort(self, model: str) -> bool:
-        """Whether a model can be asked to think more or less; False as long as nobody can tell."""
+        """Whether a model has a reasoning effort to set; False while that is unknown."""
 
     def chat_mounted(self) -> None:
-        """The chat is there and wants to be filled before it is painted."""
+        """The chat is mounted and must be filled before the first paint."""
 
     def folder_changed(self) -> None:
-        """The work goes on in another folder: what that one wants has to be asked."""
+        """The working folder changed: ask whether to trust it, and report its problems."""
 
     def run_command(self, name: str, arguments: str) -> None: ...
 
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
-        """Say something, with these files; with `steers` to the turn that runs, if one does."""
+        """Send a prompt with these files; with `steers`, to the running turn if there is one."""
 
     def send_held(self) -> None:
-        """Go on with the prompts that an interruption left waiting."""
+        """Send the prompts that an interruption put on hold."""
 
     def interrupt(self) -> None:
-        """Stop the turn that runs."""
+        """Stop the running turn."""
 
-    def take_back(self) -> None:
-        """Take back what was given last and waits for a session."""
+    def withdraw_prompt(self) -> None:
+        """Withdraw the last prompt that waits for a session."""
 
     def cancel_compaction(self) -> None:
-        """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
+        """Cancel the blocking compaction; a turn waiting for it continues."""
 
-    def call_back(self, words: str) -> None:
-        """Tell whoever looks elsewhere; nothing while somebody looks here."""
+    def alert(self, text: str) -> None:
+        """Alert the user through the terminal, unless it has the focus."""
 
     def draft_changed(self) -> None:
-        """Something else is being written."""
+        """The draft changed."""
 
     def load_older(self) -> None:
-        """Show what comes before the first block that is loaded."""
+        """Load blocks above the first one loaded."""
 
     async def load_back_to(self, seq: int) -> None:
-        """Show everything from an event on."""
+        """Load all blocks from this event on."""
 
     async def open_address(self, address: str) -> bool:
-        """In the user's browser; False where there is none."""
+        """Open an address in the user's browser; False where there is none."""
 
     def open_entry(self, event: Event) -> None:
-        """Open an entry of the timeline."""
+        """Open a timeline entry."""

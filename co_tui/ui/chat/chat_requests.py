@@ -1,4 +1,4 @@
-"""What the widgets of the chat ask for, handed on to whoever does it."""
+"""Messages of the chat's widgets, passed on to the app or another widget."""
 
 from typing import TYPE_CHECKING
 
@@ -17,50 +17,50 @@ from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
-    from co_tui.ui.chat.find_in_chat import Finding
+    from co_tui.ui.chat.find_in_chat import ChatSearch
     from co_tui.ui.chat.late_widgets import LateWidgets
     from co_tui.ui.timeline.timeline_widget import Timeline
     from co_tui.ui.widgets.find_bar import FindBar
 
 
-MOST_EDITED_CHARS = 200_000
-"""In a text area of the library, which lays out all of its lines: more would take seconds to open."""
+MAX_EDITED_CHARS = 200_000
+"""Longest text to edit in a `TextArea`: it lays out all of its lines, so more takes seconds to open."""
 
 
 class ChatRequests(SteadyScreen, Screen[None]):
-    """Has a transcript and a prompt, and later a timeline."""
+    """A screen with a transcript and a prompt, and a timeline after the first paint."""
 
     transcript = query_one(Transcript)
     prompt = query_one(Prompt)
     feed: Feed
-    way_to: command_table.WayTo
-    """Under the keys in force."""
+    shortcut_for: command_table.ShortcutFor
+    """Names keys as the user has bound them."""
 
     def __init__(self, host: "ChatHost") -> None:
         super().__init__()
         self._host = host
         self._late: LateWidgets | None = None
-        self._finding: Finding | None = None
+        self._finding: ChatSearch | None = None
         self._messages = MessageActions(self, host)
         self._state = SessionState()
 
-    # What is written
+    # Writing
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
-        called = command_table.called(event.text)
+        called = command_table.parse_command(event.text)
         if called is not None:
             self._host.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
             self._host.send(event.text, event.files, steers=event.steers)
 
-    @on(Prompt.Commanded)
-    def _commanded(self, event: Prompt.Commanded) -> None:
+    @on(Prompt.CommandChosen)
+    def _commanded(self, event: Prompt.CommandChosen) -> None:
         self._host.run_command(event.name, "")
 
-    @on(Prompt.Unknown)
-    def _unknown(self, event: Prompt.Unknown) -> None:
+    @on(Prompt.UnknownCommand)
+    def _unknown(self, event: Prompt.UnknownCommand) -> None:
         self._host.run_command(event.name, "")
 
     @on(Prompt.Refused)
@@ -74,21 +74,21 @@ class ChatRequests(SteadyScreen, Screen[None]):
             self._late.follow(self.prompt)
         self._host.draft_changed()
 
-    @on(Prompt.SentNothing)
+    @on(Prompt.EmptySubmitted)
     def _sent_nothing(self) -> None:
         self._host.send_held()
 
-    @on(Prompt.WentUp)
+    @on(Prompt.QueueRequested)
     def _went_up(self) -> None:
         self._host.run_command("queue", "")
 
     @on(Prompt.PastedOpened)
     def _pasted_opened(self, event: Prompt.PastedOpened) -> None:
-        """What a marker in the prompt stands for, to be read or changed; a very long text only to be read."""
-        if len(event.text) > MOST_EDITED_CHARS:
+        """Open the text behind a paste marker for editing; a very long one is read-only."""
+        if len(event.text) > MAX_EDITED_CHARS:
             from co_tui.ui.dialogs.text_screen import PagerScreen
 
-            title = f"Pasted: {event.marker} · {self.way_to('editor')} in the prompt changes it in your editor"
+            title = f"Pasted: {event.marker} · {self.shortcut_for('editor')} in the prompt changes it in your editor"
             self.app.push_screen(PagerScreen(title, inert(event.text)))
             return
         from co_tui.ui.dialogs.edit_text import EditScreen
@@ -99,33 +99,33 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
         self.app.push_screen(EditScreen(f"Pasted: {event.marker}", event.text), edited)
 
-    # What is read
+    # Reading
 
     @on(Transcript.NearTop)
     def _near_top(self) -> None:
         self._host.load_older()
 
-    # Found by its name: the timeline's module is imported after the first paint.
+    # Dispatched by name: the timeline's module is imported after the first paint.
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
-    async def on_timeline_wanted_in_chat(self, event: "Timeline.WantedInChat") -> None:
+    async def on_timeline_show_in_chat(self, event: "Timeline.ShowInChat") -> None:
         await self._host.load_back_to(event.event.seq or 0)
         self.remove_class("-drawer")
         self.transcript.show_event(event.event.seq or 0)
         self.transcript.focus()
 
     def on_timeline_folded_away(self) -> None:
-        """The screen became narrow under whoever reads it: it comes back as a drawer."""
+        """The screen became narrow while the timeline had the focus: show it as a drawer."""
         if self.has_class("-narrow") and self._late is not None:
             self.add_class("-drawer")
             self.call_after_refresh(self._late.focus_timeline)
         else:
             self.prompt.focus()
 
-    @on(Transcript.Wished)
-    def _wished(self, event: Transcript.Wished) -> None:
-        self._messages.do(event.wish, event.block)
+    @on(Transcript.ActionRequested)
+    def _action_requested(self, event: Transcript.ActionRequested) -> None:
+        self._messages.do(event.action, event.block)
 
     @on(Transcript.Copied)
     def _copied(self, event: Transcript.Copied) -> None:
@@ -135,8 +135,8 @@ class ChatRequests(SteadyScreen, Screen[None]):
     def _link_clicked(self, event: Transcript.LinkClicked) -> None:
         self._messages.show_links([event.address])
 
-    @on(Transcript.WantedInTimeline)
-    def _wanted_in_timeline(self, event: Transcript.WantedInTimeline) -> None:
+    @on(Transcript.ShowInTimeline)
+    def _show_in_timeline(self, event: Transcript.ShowInTimeline) -> None:
         self.go_to_timeline(event.seq)
 
     def action_page(self, direction: int) -> None:
@@ -155,21 +155,21 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     async def find(self, text: str) -> None:
         if self._finding is None:
-            from co_tui.ui.chat.find_in_chat import Finding
+            from co_tui.ui.chat.find_in_chat import ChatSearch
 
-            self._finding = Finding(self, self.transcript, self._host)
+            self._finding = ChatSearch(self, self.transcript, self._host)
         await self._finding.open(text)
 
     def on_input_changed(self, event: "FindBar.Changed") -> None:
         if self._finding is not None:
-            self._finding.look(event.value)
+            self._finding.search_for(event.value)
 
     def on_find_bar_stepped(self, event: "FindBar.Stepped") -> None:
         if self._finding is not None:
             self._finding.step(event.step)
 
     def go_to_timeline(self, seq: int | None = None) -> None:
-        """To its newest entry, or to the one that tells of an event."""
+        """Focus the timeline at its newest entry, or at the entry of an event."""
         self.remove_class("-folded")
         self.set_class(self.has_class("-narrow"), "-drawer")
         if self._late is not None:

@@ -25,7 +25,7 @@ from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.prompt.prompt_status import PromptStatus
 from co_tui.ui.terminal.attention import LONG_TURN_S
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
@@ -33,17 +33,17 @@ from co_tui.ui.transcript.transcript import Transcript
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
     from co_tui.ui.chat.late_widgets import LateWidgets
-    from co_tui.ui.keys.keys_in_force import KeyInForce
+    from co_tui.ui.keys.active_keys import ActiveKey
 
 MIN_COLUMNS, MIN_ROWS = 60, 16
 WIDE_COLUMNS = 110
 PROVIDER_CHARS = 40
 TALL_ROWS, ROOMY_ROWS = 22, 28
-"""Below the first the gauge leaves room for the timeline; from the second on it shows the last turns, too."""
+"""Below the first, the gauge leaves room for the timeline; from the second on it also shows the last turns."""
 
 
 class ChatScreen(ChatRequests):
-    """Shows one session. Does no engine work itself: it asks its host."""
+    """Shows one session; everything else is the host's job."""
 
     AUTO_FOCUS = "#prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
@@ -59,14 +59,14 @@ class ChatScreen(ChatRequests):
         super().__init__(host)
         self._launch = launch
         self.branch = branch
-        """Checked out where the app was started."""
+        """The branch checked out in the working folder."""
         self._welcome: Block | None = None
         self._embedded_is_missing = False
-        self._can_take_back = False
-        """Whether something waits for a session."""
+        self._can_withdraw = False
+        """Whether a prompt waits for a session."""
 
     def compose(self) -> ComposeResult:
-        """What the first paint needs; `complete` brings the rest, into places that are kept free here."""
+        """Only what the first paint needs; `complete` mounts the rest into space reserved here."""
         self._fold_for(self.app.size)
         yield TitleLine(id="title")
         with Horizontal(id="middle"):
@@ -75,16 +75,16 @@ class ChatScreen(ChatRequests):
         yield Prompt(id="prompt")
 
     def _fold_for(self, size: Size) -> None:
-        """As the library does after the first paint: that would draw everything twice, and show what is folded."""
-        wide = self._get_breakpoint_classes(size.width, self.HORIZONTAL_BREAKPOINTS)
-        tall = self._get_breakpoint_classes(size.height, self.VERTICAL_BREAKPOINTS)
-        self.add_class(*wide, *tall, update=False)
+        """Set the breakpoint classes now: Textual sets them after the first paint, and everything is drawn twice."""
+        wide = max(each for each in self.HORIZONTAL_BREAKPOINTS if each[0] <= size.width)
+        tall = max(each for each in self.VERTICAL_BREAKPOINTS if each[0] <= size.height)
+        self.add_class(wide[1], tall[1], update=False)
 
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
-        self.feed = Feed(self.transcript, self.way_to)
+        self.feed = Feed(self.transcript, self.shortcut_for)
         self.prompt.cwd = self._launch.cwd
-        self._status = PromptStatus(self.prompt, self.way_to)
+        self._status = PromptStatus(self.prompt, self.shortcut_for)
         self._status.show_mode(self._host.mode)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         if self._launch.settings.keys:
@@ -92,7 +92,7 @@ class ChatScreen(ChatRequests):
         self._host.chat_mounted()
 
     async def complete(self) -> None:
-        """Bring the widgets that nobody can use before the first paint."""
+        """Mount the widgets that the first paint does not need."""
         from co_tui.ui.chat.late_widgets import LateWidgets
         from co_tui.ui.prompt.file_finder import FileFinder
 
@@ -100,7 +100,7 @@ class ChatScreen(ChatRequests):
         await late.mount(self)
         self._late = late
         if self._launch.settings.keys:
-            self._use_keys(self._launch.settings.keys)  # the timeline has some, too
+            self._use_keys(self._launch.settings.keys)  # the timeline has keys, too
         late.show_timeline(self._state)
         self.show_state(self._state)
 
@@ -108,17 +108,17 @@ class ChatScreen(ChatRequests):
         too_small = self.size.width < MIN_COLUMNS or self.size.height < MIN_ROWS
         if too_small != bool(self.query("TooSmall")):
             if too_small:
-                from co_tui.ui.chat.too_small import TooSmall
+                from co_tui.ui.chat.late_widgets import TooSmall
 
                 self.mount(TooSmall(MIN_COLUMNS, MIN_ROWS))
             else:
                 self.query("TooSmall").remove()
         self._show_title()
 
-    def set_look(self, look: Look) -> None:
-        self.transcript.set_look(look)
+    def set_renderer(self, renderer: TextRenderer) -> None:
+        self.transcript.set_renderer(renderer)
 
-    # What the session says
+    # Showing the session
 
     def show_session(self, builder: BlockBuilder, state: SessionState) -> None:
         """Show a stored session, or an empty chat."""
@@ -136,7 +136,7 @@ class ChatScreen(ChatRequests):
         )
 
     def show_replayed(self, state: SessionState) -> None:
-        """The same session, known better."""
+        """The same session after its full replay."""
         if self._late is not None:
             self._late.show_timeline(state)
         self.show_state(state)
@@ -144,50 +144,50 @@ class ChatScreen(ChatRequests):
     def show_older(self, blocks: list[Block]) -> None:
         self.transcript.prepend(blocks)
 
-    def hear(self, event: Event, state: SessionState) -> None:
-        """One event of the running session."""
+    def apply_event(self, event: Event, state: SessionState) -> None:
+        """Show one event of the running session."""
         self._state = state
         if self._welcome is not None and event.type == "message":
             self.feed.drop(self._welcome)
             self._welcome = None
-        self.feed.hear(event)
-        self._status.hear(event.fact)
+        self.feed.apply_event(event)
+        self._status.apply(event.fact)
         if self._late is not None:
-            self._hear_late(self._late, event, state)
+            self._apply_to_late(self._late, event, state)
         if event.seq is not None and (not isinstance(event.fact, UsageInfo) or event.fact is state.usage):
             self.show_state(state)
 
-    def _hear_late(self, late: "LateWidgets", event: Event, state: SessionState) -> None:
+    def _apply_to_late(self, late: "LateWidgets", event: Event, state: SessionState) -> None:
         was_compacting = late.is_compacting
-        late.hear(event, state)
+        late.apply_event(event, state)
         if late.is_compacting != was_compacting:
             self._status.show_compacting(late.is_compacting)
             self.refresh_bindings()
 
     def show_launch(self, launch: Launch) -> None:
-        """What holds where no session says otherwise."""
+        """Use new settings, where the session has none of its own."""
         if launch.settings.keys != self._launch.settings.keys:
             self._use_keys(launch.settings.keys)
         self._launch = launch
         self.show_state(self._state)
 
     def show_folder(self, launch: Launch) -> None:
-        """The work goes on in another folder."""
+        """The working folder changed."""
         self.prompt.cwd = launch.cwd
         self.branch = repository_of(launch.cwd)[1]
         if self._late is not None:
-            self._late.look_in(launch.cwd)
+            self._late.set_folder(launch.cwd)
         self.show_launch(launch)
         self._host.folder_changed()
 
     def _use_keys(self, chosen: Mapping[str, str]) -> None:
-        from co_tui.ui.keys.rebinding import rebind
+        from co_tui.ui.keys.active_keys import rebind
 
         rebind(self, chosen)
-        self.transcript.end_key = command_table.way_to("to_the_end", chosen).lower()
+        self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen).lower()
 
-    def way_to(self, name: str) -> str:
-        return command_table.way_to(name, self._launch.settings.keys)
+    def shortcut_for(self, name: str) -> str:
+        return command_table.shortcut_for(name, self._launch.settings.keys)
 
     def show_state(self, state: SessionState) -> None:
         self._state = state
@@ -210,63 +210,63 @@ class ChatScreen(ChatRequests):
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
-        missing, way = self._embedded_is_missing, self.way_to("model")
+        missing, way = self._embedded_is_missing, self.shortcut_for("model")
         facts = TitleFacts(state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way)
         self.query_one(TitleLine).show(facts)
 
     def show_embedded_missing(self, missing: bool) -> None:
-        """Whether nobody could answer as the embedded model."""
+        """Whether the embedded model is not installed."""
         self._embedded_is_missing = missing
         self._show_title()
 
-    # What is being done
+    # Status
 
     def set_busy(self, busy: bool, waited_for: str = "") -> None:
-        """Whether a turn runs; while none does, what is being waited for."""
+        """Whether a turn runs; `waited_for` is shown while none does."""
         ran_s = self._status.busy_s
         self._status.set_busy(busy, waited_for)
         self.refresh_bindings()
         if not busy and ran_s >= LONG_TURN_S:
-            self._host.call_back(f"the turn ended after {ran_s:.0f} s")
+            self._host.alert(f"the turn ended after {ran_s:.0f} s")
 
     def show_stopping(self) -> None:
         self._status.show_stopping()
 
     def show_mode(self, mode: str) -> None:
-        """What runs without a question."""
+        """Show the permission mode."""
         self._status.show_mode(mode)
 
     def show_mode_line(self, line: str) -> None:
-        """A line about a new mode, for a moment."""
+        """Show a line about the new mode for a few seconds."""
         self._status.show_mode_line(line)
 
     def show_pasting(self, chars: int) -> None:
-        """So much of a long paste is here; 0 when all of it is."""
+        """Show how many characters of a long paste have arrived; 0 when it is complete."""
         self._status.show_pasting(chars)
 
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
-        """The prompts that are not part of the conversation yet."""
+        """Show the prompts that are not part of the conversation yet."""
         self.feed.show_waiting(prompts)
-        self._can_take_back = any(prompt.status == STARTING for prompt in prompts)
+        self._can_withdraw = any(prompt.status == STARTING for prompt in prompts)
         self._status.show_waiting(len(prompts), sum(prompt.status == HELD for prompt in prompts))
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys for what cannot be done now are not shown."""
+        """Hide the keys of actions that are not possible now."""
         if action == "stop":
-            takes_back = self._can_take_back and not self._questions.is_dismissable  # a question has Esc first
-            something_to_stop = self._status.busy or self._is_compacting or takes_back
+            withdraws = self._can_withdraw and not self._questions.is_dismissable  # a question gets Esc first
+            something_to_stop = self._status.busy or self._is_compacting or withdraws
             return something_to_stop and not self._has_something_to_close
         if action == "back":
-            beside = self.has_class("-drawer") or not self.prompt.has_focus or self._questions.is_dismissable
-            return self._has_something_to_close or beside
+            is_away = self.has_class("-drawer") or not self.prompt.has_focus or self._questions.is_dismissable
+            return self._has_something_to_close or is_away
         if action == "next_mode":
             return not self._is_offering
         return True
 
     @property
     def _has_something_to_close(self) -> bool:
-        """What is closed before anything is stopped."""
+        """Whether Esc closes something before it stops anything."""
         return self._is_offering or self._finding is not None or self.transcript.has_focus
 
     @property
@@ -277,11 +277,11 @@ class ChatScreen(ChatRequests):
     def _is_offering(self) -> bool:
         return self._late is not None and self._late.is_offering
 
-    # What the user does
+    # User actions
 
-    def took(self, event: Key | Paste) -> bool:
-        """Whether a question took the key."""
-        return self._questions.took(event)
+    def intercept(self, event: Key | Paste) -> bool:
+        """Whether an open question consumed the key."""
+        return self._questions.intercept(event)
 
     def action_next_mode(self) -> None:
         self._host.next_mode()
@@ -292,7 +292,7 @@ class ChatScreen(ChatRequests):
         elif self._status.busy:
             self._host.interrupt()
         else:
-            self._host.take_back()
+            self._host.withdraw_prompt()
 
     async def action_back(self) -> None:
         if self._late is not None and self._late.is_offering:
@@ -312,22 +312,22 @@ class ChatScreen(ChatRequests):
         self._questions.show(panel)
         if turn_waits:
             self._status.show_asking(True)
-            self._host.call_back("waiting for your answer")
+            self._host.alert("waiting for your answer")
 
     def end_question(self, panel: QuestionPanel) -> None:
         self._questions.end(panel)
         self._status.show_asking(False)
 
     def show_asking(self, asking: bool) -> None:
-        """Something else than a panel waits for an answer."""
+        """Whether a dialog waits for an answer."""
         self._status.show_asking(asking)
 
-    # What commands ask for
+    # For commands
 
-    def keys_here(self) -> "Sequence[KeyInForce]":
-        from co_tui.ui.keys.keys_in_force import keys_of_focus
+    def keys_here(self) -> "Sequence[ActiveKey]":
+        from co_tui.ui.keys.active_keys import active_keys
 
-        return keys_of_focus(self)
+        return active_keys(self)
 
     def toggle_side(self) -> None:
         if self._late is not None and self._late.is_timeline_read:
@@ -344,10 +344,10 @@ class ChatScreen(ChatRequests):
 
     @property
     def draft(self) -> str:
-        """What is being written."""
+        """The unsent prompt, with pasted texts in full."""
         return self.prompt.whole
 
     def set_draft(self, text: str) -> None:
-        """Put a text in place of what is being written, which stays among the earlier prompts."""
-        self.prompt.exchange(text)
+        """Replace the unsent prompt; the old one is kept among the earlier prompts."""
+        self.prompt.replace_draft(text)
         self.prompt.focus()

@@ -1,4 +1,4 @@
-"""Searching the conversation: everything that has the text is marked and counted while it is typed."""
+"""Search the conversation as you type: highlight and count all matches."""
 
 import asyncio
 from functools import partial
@@ -8,7 +8,7 @@ from textual.screen import Screen
 
 from co_tui.inert import inert
 from co_tui.ui.background import run_in_background
-from co_tui.ui.text.find_in_text import in_small_letters
+from co_tui.ui.text.find_in_text import lowercase
 from co_tui.ui.transcript.transcript import Transcript
 from co_tui.ui.widgets.find_bar import FindBar
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
 
 BLOCKS_AT_ONCE = 200
-"""Looked through before keys have their turn."""
+"""Blocks searched before control returns to the event loop."""
 
 
-class Finding:
-    """One search at a time; what is not loaded yet is loaded beside the screen, and counts as it comes."""
+class ChatSearch:
+    """One search at a time; older blocks are loaded in the background and counted as they arrive."""
 
     def __init__(self, screen: Screen[Any], transcript: Transcript, host: "ChatHost") -> None:
         self._screen, self._transcript, self._host = screen, transcript, host
@@ -39,38 +39,40 @@ class Finding:
         self._transcript.find("")
         await self._screen.query(FindBar).remove()
 
-    def look(self, text: str) -> None:
-        """Mark the text wherever it is, and go to the nearest place above; count the rest in slices."""
+    def search_for(self, text: str) -> None:
+        """Highlight all matches, go to the nearest one above, and count the rest in slices."""
         self._transcript.find(text)
-        self._tell(done=False)
+        self._show_count(done=False)
         run_in_background(self._screen, "Finding", partial(self._count, text), group="finding")
 
     def step(self, step: int) -> None:
         self._transcript.find(self._transcript.search.needle, back=step > 0)
-        self._tell(done=True)
+        self._show_count(done=True)
 
     async def _count(self, text: str) -> None:
-        """First what is there, then what had to be loaded."""
+        """Count the loaded blocks, then load and count the rest."""
         search = self._transcript.search
         await self._count_loaded(text)
-        self._tell(done=not text)
-        if text and search.needle == in_small_letters(text):
+        self._show_count(done=not text)
+        if text and search.needle == lowercase(text):
             await self._host.load_back_to(0)
             await self._count_loaded(text)
-        if search.needle == in_small_letters(text):
-            if search.match is None and search.total:  # only what was loaded just now has it
+        if search.needle == lowercase(text):
+            if search.match is None and search.total:  # all matches are in the blocks just loaded
                 self._transcript.find(text)
-            self._tell(done=True)
+            self._show_count(done=True)
 
     async def _count_loaded(self, text: str) -> None:
         search, blocks = self._transcript.search, list(self._transcript.blocks)
         for start in range(len(blocks), 0, -BLOCKS_AT_ONCE):
-            if search.needle != in_small_letters(text):
-                return  # something else is searched for by now
+            if search.needle != lowercase(text):
+                return  # the search text has changed
             search.count(blocks[max(0, start - BLOCKS_AT_ONCE) : start])
             await asyncio.sleep(0)
 
-    def _tell(self, *, done: bool) -> None:
+    def _show_count(self, *, done: bool) -> None:
         search = self._transcript.search
         for bar in self._screen.query(FindBar):
-            bar.show_count(search.needle, search.position(self._transcript.layout_of_blocks), search.total, done=done)
+            bar.show_count(
+                search.needle, search.match_number(self._transcript.layout_of_blocks), search.total, done=done
+            )

@@ -1,4 +1,4 @@
-"""An image of a message, as large as the screen."""
+"""Full-screen view of a message's images."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ImageView(Widget, can_focus=True):
-    """The image in the middle of the room there is."""
+    """One image, centred."""
 
     DEFAULT_CSS = """
     ImageView { height: 1fr; }
@@ -35,7 +35,7 @@ class ImageView(Widget, can_focus=True):
         self._drawn_for = Size()
 
     def show(self, picture: "Picture | None") -> None:
-        """Nothing, as long as it is not unpacked."""
+        """Show a picture; None while it is being decoded."""
         self._picture, self._lines, self._drawn_for = picture, [], Size()
         self.refresh()
 
@@ -53,7 +53,7 @@ class ImageView(Widget, can_focus=True):
 
 
 class ImageScreen(Dialog[None]):
-    """One of the images of a message at a time."""
+    """Shows one image of a message at a time."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,v,enter", "close", "Back"),
@@ -64,9 +64,9 @@ class ImageScreen(Dialog[None]):
     def __init__(self, title: str, images: Sequence[BlockImage]) -> None:
         super().__init__(tall=True)
         self.add_class("-full")
-        self._title, self._images, self._place = title, images, 0
+        self._title, self._images, self._index = title, images, 0
         self._shown = replace(images[0])
-        """Its own: the chat gives up pictures that are not in view there."""
+        """A copy: the chat drops pictures that are scrolled out of view."""
         self._is_unpacking = False
 
     def compose(self) -> ComposeResult:
@@ -81,14 +81,14 @@ class ImageScreen(Dialog[None]):
         self.query_one(ImageView).focus()
 
     def _show(self) -> None:
-        count = f"{self._place + 1} of {len(self._images)} · " if len(self._images) > 1 else ""
-        self.query_one(Vertical).border_subtitle = Text(f"{count}{self._shown.told}")
+        count = f"{self._index + 1} of {len(self._images)} · " if len(self._images) > 1 else ""
+        self.query_one(Vertical).border_subtitle = Text(f"{count}{self._shown.label}")
         self.query_one(ImageView).show(self._shown.picture)
         if self._shown.is_unseen and not self._is_unpacking:
             run_in_background(self, "Unpacking the image", self._unpack, group="image")
 
     async def _unpack(self) -> None:
-        """One at a time, however fast one goes through them."""
+        """Decode one image at a time, however fast the user steps through them."""
         self._is_unpacking = True
         try:
             while self._shown.is_unseen:
@@ -98,6 +98,6 @@ class ImageScreen(Dialog[None]):
         self._show()
 
     def action_step(self, step: int) -> None:
-        self._place = (self._place + step) % len(self._images)
-        self._shown = replace(self._images[self._place])
+        self._index = (self._index + step) % len(self._images)
+        self._shown = replace(self._images[self._index])
         self._show()

@@ -1,9 +1,10 @@
-"""The chat's widgets that nobody can use before the first paint; their styles take as long as all others'."""
+"""The chat's widgets that are mounted after the first paint; their styles would double its time."""
 
 from pathlib import Path
 from typing import Any
 
 from textual.screen import Screen
+from textual.widgets import Static
 
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event
 from co_tui.session.state.session_state import SessionState
@@ -20,7 +21,7 @@ from co_tui.ui.widgets.key_line import ChatKeys
 
 
 class LateWidgets:
-    """Both gauges, the timeline, compacting indicator, completions and the line of keys."""
+    """Both gauges, the timeline, the compacting indicator, completions and the key line."""
 
     def __init__(self, finder: FileFinder) -> None:
         self._finder = finder
@@ -32,16 +33,16 @@ class LateWidgets:
         self._completions = Completions(id="completions")
 
     async def mount(self, screen: Screen[Any]) -> None:
-        """Into the places that are kept free for them."""
+        """Mount everything into the space reserved for it."""
         with screen.app.batch_update():
             await screen.query_one("#side").mount(self._gauges[0], self._timeline)
             await screen.mount(self._gauges[1], self._compacting, self._completions, before="#prompt")
             await screen.mount(ChatKeys())
             screen.add_class("-complete")
 
-    def look_in(self, folder: Path) -> None:
-        """Offer the files of another folder."""
-        self._finder.look_in(folder)
+    def set_folder(self, folder: Path) -> None:
+        """Complete files of another folder."""
+        self._finder.set_folder(folder)
 
     def show_session(self, state: SessionState) -> None:
         self._compacting.end()
@@ -69,8 +70,8 @@ class LateWidgets:
     def go_to_timeline(self, seq: int) -> None:
         self._timeline.go_to(seq)
 
-    def hear(self, event: Event, state: SessionState) -> None:
-        """One event of the running session; what runs in the background shows on the gauge."""
+    def apply_event(self, event: Event, state: SessionState) -> None:
+        """Show one event of the running session; the gauge shows background compaction by itself."""
         if event.seq is not None and state.timeline and state.timeline[-1] is event:
             self._timeline.add(event)
         match event.fact:
@@ -85,14 +86,14 @@ class LateWidgets:
 
     @property
     def is_compacting(self) -> bool:
-        """Whether somebody waits for a compaction."""
+        """Whether a compaction blocks the turn."""
         return self._compacting.display
 
     def follow(self, prompt: Prompt) -> None:
-        """Offer what fits what is being typed; files as soon as they are found."""
+        """Update the completions for the text being typed; files follow as soon as they are found."""
         offer = prompt.follow_offer()
         self.offer(offer)
-        self._finder.look(offer, lambda: self.offer(offer))
+        self._finder.search(offer, lambda: self.offer(offer))
 
     def offer(self, offer: CompletionOffer) -> None:
         self._completions.show(offer)
@@ -100,3 +101,34 @@ class LateWidgets:
     @property
     def is_offering(self) -> bool:
         return self._completions.display
+
+
+class TooSmall(Static):
+    """Covers the screen while the terminal is too small."""
+
+    DEFAULT_CSS = """
+    TooSmall {
+        layer: drawer;
+        dock: top;
+        width: 100%;
+        height: 100%;
+        background: $background;
+        content-align: center middle;
+        text-align: center;
+    }
+    """
+
+    def __init__(self, columns: int, rows: int) -> None:
+        """`columns` and `rows` are the minimum size."""
+        super().__init__(markup=False)
+        self._needed = f"{columns}×{rows}"
+
+    def on_mount(self) -> None:
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        size = self.app.size
+        self.update(
+            f"co-tui needs a terminal of {self._needed}; this one is {size.width}×{size.height}.\n"
+            "Make it larger, and everything is back."
+        )

@@ -1,4 +1,4 @@
-"""Where links go, before anything is opened."""
+"""Shows where links lead before one is opened."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
@@ -19,7 +19,7 @@ NO_BROWSER = "There is no browser here that would not take over this terminal; c
 
 
 class LinksScreen(Dialog[None]):
-    """Each address in full; nothing is opened but what is chosen."""
+    """Lists addresses in full and opens the one chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),

@@ -1,4 +1,4 @@
-"""What is done with a message of the chat: changed and sent again, forked from, pinned, read whole, followed."""
+"""Actions on a message: edit and resend, fork, pin, view in full, open its links."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from co_tui.inert import one_line
 from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.text.safe_links import addresses_in
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.transcript import Wish
+from co_tui.ui.transcript.transcript import MessageAction
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
@@ -25,18 +25,18 @@ _NAMES = {
 
 
 class MessageActions:
-    """Answers the wishes of a transcript; what changes the session is a command's."""
+    """Runs the actions requested in a transcript; those that change the session are commands."""
 
     def __init__(self, screen: Screen[Any], host: "ChatHost") -> None:
         self._screen = screen
         self._host = host
 
-    def do(self, wish: Wish, block: Block) -> None:
-        match wish:
+    def do(self, action: MessageAction, block: Block) -> None:
+        match action:
             case "edit":
                 self._host.run_command("rewind", str(block.turn))
             case "fork" | "pin":
-                self._host.run_command(wish, str(block.seq))
+                self._host.run_command(action, str(block.seq))
             case "view":
                 self._read(block)
             case "see":
@@ -48,15 +48,15 @@ class MessageActions:
         copy(self._screen.app, text, what)
 
     def show_links(self, addresses: Sequence[str]) -> None:
-        """Where they go; only from there is one opened."""
+        """Show where links lead; the dialog opens the one chosen."""
         from co_tui.ui.chat.link_dialog import LinksScreen
 
         if addresses:
             self._screen.app.push_screen(LinksScreen(addresses, self._host.open_address))
 
     def _see(self, block: Block) -> None:
-        """Its images in large; as text when none of them can be drawn."""
-        if drawable := [image for image in block.images if not image.trouble]:
+        """Show its images full-screen, or its text when none of them can be drawn."""
+        if drawable := [image for image in block.images if not image.error]:
             from co_tui.ui.chat.image_screen import ImageScreen
 
             self._screen.app.push_screen(ImageScreen(_title(block), drawable))
@@ -70,6 +70,6 @@ class MessageActions:
 
 
 def _title(block: Block) -> str:
-    """What it is, and when it was said."""
+    """The block's kind and time."""
     name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
     return " · ".join(filter(None, (name or "Message", block.time)))

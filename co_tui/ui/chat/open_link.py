@@ -1,4 +1,4 @@
-"""Opening an address in the user's browser, from a process that has none of our keys."""
+"""Opens an address in the user's browser, through a process without our API keys."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ WAIT_S = 10.0
 
 
 async def open_address(app: App[Any], address: str, environ: Mapping[str, str]) -> bool:
-    """False where there is no browser with a window of its own, or it did not take the address."""
+    """Open a web address; False where there is no graphical browser or it refused."""
     if not is_web_address(address):
         return False
     if app.is_web:
@@ -23,7 +23,7 @@ async def open_address(app: App[Any], address: str, environ: Mapping[str, str]) 
         return True
     if not await asyncio.to_thread(_has_browser):
         return False
-    # Isolated: it loads no module from the folder it is started in.
+    # -I: load no module from the current folder.
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-m", "webbrowser", "-t", address),
         env=without_secrets(environ),
@@ -33,7 +33,7 @@ async def open_address(app: App[Any], address: str, environ: Mapping[str, str]) 
     )
     try:
         return await asyncio.wait_for(child.wait(), WAIT_S) == 0
-    except TimeoutError:  # the browser runs, and stays
+    except TimeoutError:  # the browser keeps running
         return True
 
 
@@ -42,5 +42,5 @@ def _has_browser() -> bool:
         browser = webbrowser.get()
     except webbrowser.Error:
         return False
-    waits = isinstance(browser, webbrowser.GenericBrowser)  # as those do that run in the terminal
+    waits = isinstance(browser, webbrowser.GenericBrowser)  # text browsers take over the terminal
     return not waits or isinstance(browser, webbrowser.BackgroundBrowser)

@@ -1,4 +1,4 @@
-"""Questions above the prompt, and where letters go: to a question that has the focus, else to the prompt."""
+"""Questions above the prompt, and key routing: to a focused question, else to the prompt."""
 
 import time
 from collections.abc import Callable
@@ -10,37 +10,38 @@ from textual.widgets import Input, TextArea
 
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
+from co_tui.ui.textual_internals import bindings_of, forward_event
 
 QUIET_S = 1.5
-"""Whoever has not typed for so long is not about to type the next letter into a question."""
+"""A question takes the focus only after this long without typing."""
 ANSWERED_S = 0.5
-"""The same after an answer: the next question waits until a key that bounced is gone."""
-LOOK_AGAIN_S = 0.3
+"""The same after an answer, so that a bouncing key does not answer the next question."""
+CHECK_AGAIN_S = 0.3
 
 
 class Questions:
-    """Never take a letter from whoever is writing."""
+    """Shows question panels without stealing keys from a prompt being typed."""
 
     def __init__(self, screen: Screen[Any], prompt: Prompt, last_typed_at: Callable[[], float]) -> None:
         self._screen, self._prompt, self._last_typed_at = screen, prompt, last_typed_at
         self._answered_at = 0.0
 
     def show(self, panel: QuestionPanel) -> None:
-        """The focus goes there while nothing is being written, unless it was left on purpose, by Tab."""
+        """Mount a panel; it takes the focus once the user is idle, unless they left it with Tab."""
         self._screen.mount(panel, before=self._prompt)
-        if self._nobody_writes:
+        if self._is_idle:
             self._screen.call_after_refresh(panel.focus)
-        panel.set_interval(LOOK_AGAIN_S, lambda: self._offer_focus(panel))
+        panel.set_interval(CHECK_AGAIN_S, lambda: self._offer_focus(panel))
 
     @property
-    def _nobody_writes(self) -> bool:
+    def _is_idle(self) -> bool:
         typed_at = self._last_typed_at()
         was_answer = self._answered_at >= typed_at
         quiet = time.monotonic() - max(typed_at, self._answered_at) > (ANSWERED_S if was_answer else QUIET_S)
         return quiet and not self._prompt.text and self._screen.focused in (self._prompt, None)
 
     def _offer_focus(self, panel: QuestionPanel) -> None:
-        if self._nobody_writes and not panel.was_left and panel is self._screen.query(QuestionPanel).first():
+        if self._is_idle and not panel.was_left and panel is self._screen.query(QuestionPanel).first():
             panel.focus()
 
     def end(self, panel: QuestionPanel) -> None:
@@ -52,28 +53,28 @@ class Questions:
 
     @property
     def is_dismissable(self) -> bool:
-        """Whether Esc in a prompt in which nothing is written answers a question."""
+        """Whether Esc in an empty prompt answers a question."""
         panels = self._screen.query(QuestionPanel)
         return bool(panels) and panels.first().has_way_out and not self._prompt.text
 
     def dismiss(self) -> None:
-        """Answer the question with Esc, as its own line of keys says."""
+        """Answer the question as its own Esc key does."""
         if self.is_dismissable:
             self._screen.query(QuestionPanel).first().action_dismiss()
 
-    def _went_to_question(self) -> bool:
-        """From the prompt, unless Tab takes what is on offer there."""
+    def _focus_question(self) -> bool:
+        """Move the focus from the prompt to a question, unless Tab accepts a completion."""
         panels = self._screen.query(QuestionPanel)
         if not panels or self._prompt.follow_offer().is_open:
             return False
         panels.first().focus()
         return True
 
-    def took(self, event: Key | Paste) -> bool:
-        """Whether a question took the key. What is typed where nothing can be written is turned to the prompt."""
+    def intercept(self, event: Key | Paste) -> bool:
+        """Whether a question consumed the key. Text typed outside of text fields moves the focus to the prompt."""
         focused = self._screen.focused
         if isinstance(event, Key) and event.key == "tab" and focused is self._prompt:
-            return self._went_to_question()
+            return self._focus_question()
         if isinstance(focused, QuestionPanel) and isinstance(event, Key) and event.key == "tab":
             focused.was_left = True
         if isinstance(focused, TextArea | Input):
@@ -84,10 +85,10 @@ class Questions:
                 return True
             if held := focused.give_back():
                 for letter in held:
-                    self._prompt._forward_event(Key(letter, letter))
+                    forward_event(self._prompt, Key(letter, letter))
                 self._screen.set_focus(self._prompt)
                 return False
-        bound = isinstance(event, Key) and focused is not None and event.key in focused._bindings.key_to_bindings
+        bound = isinstance(event, Key) and focused is not None and event.key in bindings_of(focused).key_to_bindings
         if typed and not bound:
             self._screen.set_focus(self._prompt)
         return False

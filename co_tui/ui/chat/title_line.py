@@ -1,4 +1,4 @@
-"""The first line: what is talked about, who answers, and what governs the context."""
+"""The title line: session, model and policy."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,44 +9,44 @@ from textual.widgets import Static
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, short_name
 from co_tui.inert import one_line
 
-EMBEDDED_WORDS = (
+EMBEDDED_NOTICES = (
     f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). {{}} chooses another.",
     f"Embedded model {EMBEDDED_LABEL} (offline). {{}} chooses another.",
 )
-"""How to choose another is told at every width, by the key it has."""
-MISSING_WORDS = (
+"""Longest first; `{}` is the key or command that chooses another model."""
+MISSING_NOTICES = (
     f"No model here yet: /fetch brings {EMBEDDED_LABEL}, which works offline. {{}} chooses another.",
     "No model here yet: /fetch brings one. {} chooses another.",
 )
-"""The same while the embedded model would answer, and is not on this machine."""
+"""The same while the embedded model is chosen but not installed."""
 SEPARATOR = Content.styled(" · ", "$muted")
-MOST_FOR_TITLE = 30
-"""So many cells of it are seen before anything else has room for more than the model's name."""
+MAX_FOR_TITLE = 30
+"""Cells of the session's title that take precedence over everything but the model's name."""
 
 
 class TitleFacts(NamedTuple):
-    """What the line tells."""
+    """What the title line shows."""
 
     session: str = ""
     model: str = ""
     policy: str = ""
     branch: str = ""
     effort: str = ""
-    """How much the model is asked to think; empty for one that cannot be asked."""
+    """The reasoning effort; empty for models that have none."""
     sandboxed: bool = False
-    """Whether its commands are."""
+    """Whether shell commands run in the sandbox."""
     questions: int = 0
-    """How many of its calls wait to be allowed."""
+    """Tool calls that wait for approval."""
     private: bool = False
-    """Whether nothing of it is kept."""
+    """Whether nothing is stored."""
     missing: bool = False
-    """Whether the embedded model is not on this machine."""
+    """Whether the embedded model is not installed."""
     other_model: str = ""
-    """The way to another model: a key, or a command."""
+    """The key or command that chooses another model."""
 
 
 class TitleLine(Static):
-    """Whole at any width; under the embedded model a second line says how to choose another."""
+    """Fits any width; with the embedded model, a second line says how to choose another."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
@@ -55,27 +55,29 @@ class TitleLine(Static):
         room = max(0, self.app.size.width - 2)
         line = title_line(facts, room)
         if facts.model == EMBEDDED:
-            told = [words.format(facts.other_model) for words in (MISSING_WORDS if facts.missing else EMBEDDED_WORDS)]
-            words = next((words for words in told if len(words) <= room), told[-1])
-            line = Content.assemble(line, "\n", (words, "$muted"))
+            parts = [
+                notice.format(facts.other_model) for notice in (MISSING_NOTICES if facts.missing else EMBEDDED_NOTICES)
+            ]
+            notice = next((notice for notice in parts if len(notice) <= room), parts[-1])
+            line = Content.assemble(line, "\n", (notice, "$muted"))
         self.update(line)
 
 
 def title_line(facts: TitleFacts, room: int) -> Content:
     session = [(" · ", "$muted"), (one_line(facts.session, 60), "bold")] if facts.session else []
     left, gap = Content.assemble(("co-tui", "bold $primary"), *session), 2
-    needed = min(left.cell_length, MOST_FOR_TITLE)
-    forms = [SEPARATOR.join(told) for told in _told(facts)]
+    needed = min(left.cell_length, MAX_FOR_TITLE)
+    forms = [SEPARATOR.join(parts) for parts in _right_forms(facts)]
     right = next((form for form in forms if needed + gap + form.cell_length <= room), forms[-1])
     left = left.truncate(max(8, room - right.cell_length - gap), ellipsis=True)
     between = " " * max(gap, room - left.cell_length - right.cell_length)
     return Content.assemble(left, between, right).truncate(room, ellipsis=True)
 
 
-def _told(facts: TitleFacts) -> Iterator[list[Content]]:
-    """What stands at the right, ever shorter: what changes what may happen stays."""
+def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
+    """The right side, longest form first; what affects permissions is always kept."""
     model = short_name(facts.model)
-    if model.endswith(":"):  # the server's first model, which is not known before it is asked
+    if model.endswith(":"):  # the server's first model, unknown until the first request
         model = f"{model[:-1]} (first model of the server)"
     pending = f"{facts.questions} approval{'s' if facts.questions > 1 else ''} pending" if facts.questions else ""
     waits = Content.styled(pending, "bold $warning")
@@ -89,10 +91,10 @@ def _told(facts: TitleFacts) -> Iterator[list[Content]]:
         (without_provider, (effort, policy, sandbox)),
         (without_provider, (sandbox,)),
     ):
-        told = [
+        parts = [
             waits,
             Content(private),
             Content(one_line(who, 44)),
             *(Content.styled(each, "$muted") for each in further),
         ]
-        yield [each for each in told if each]
+        yield [each for each in parts if each]

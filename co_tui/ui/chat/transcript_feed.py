@@ -20,7 +20,7 @@ from co_tui.events import (
 )
 from co_tui.events.stored_messages import command_in, prompt_of
 from co_tui.inert import inert
-from co_tui.ui.keys.command_table import WayTo
+from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.transcript.block import Block, Kind, clock
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
@@ -41,23 +41,23 @@ class WaitingShown(NamedTuple):
 
 
 class Feed:
-    """One transcript, one session."""
+    """Feeds one session's events to one transcript."""
 
-    def __init__(self, transcript: Transcript, way_to: WayTo) -> None:
+    def __init__(self, transcript: Transcript, shortcut_for: ShortcutFor) -> None:
         self._transcript = transcript
-        self._builder = BlockBuilder(way_to)
+        self._builder = BlockBuilder(shortcut_for)
         self._streaming: dict[int, Block] = {}
         self._waiting: list[Block] = []
-        """Prompts that are not part of the conversation yet; they stay below all that is."""
+        """Prompts that are not part of the conversation yet; they stay at the bottom."""
         self._retry: Block | None = None
-        """The line that tells of a request that is tried again."""
+        """The note about a request being retried."""
         self._command: Block | None = None
-        """The user's own command that runs."""
+        """The user's own shell command while it runs."""
         self._unsaved: list[Block] = []
-        """What was said and is not in the log."""
+        """Blocks that could not be saved to the log yet."""
 
     def show(self, builder: BlockBuilder) -> None:
-        """Begin with what is stored."""
+        """Start with a stored session's blocks."""
         self._builder = builder
         self._streaming.clear()
         self._waiting.clear()
@@ -66,7 +66,7 @@ class Feed:
         self._transcript.show(builder.blocks)
 
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
-        """Show these prompts, and no others, as waiting."""
+        """Replace the waiting prompts shown."""
         for block in self._waiting:
             self._transcript.drop(block)
         self._waiting = [Block("user", inert(text), status=status) for text, status in prompts]
@@ -81,23 +81,23 @@ class Feed:
         self._transcript.append(*blocks, before=self._waiting[0] if self._waiting else None)
 
     def drop(self, block: Block) -> None:
-        """Take a note away again."""
+        """Remove a note."""
         if block in self._builder.blocks:
             self._builder.blocks.remove(block)
         self._transcript.drop(block)
 
-    def hear(self, event: Event) -> None:
-        """Show what an event brings."""
+    def apply_event(self, event: Event) -> None:
+        """Show one event."""
         if event.seq is not None and self._unsaved:
-            self._tell_saved()
+            self._show_saved()
         if (delegated := self._builder.delegated(event)) is not None:
             self._transcript.changed(delegated)
             return
         if agent_of(event.fact):
-            return  # a delegate's words come as whole messages
+            return  # delegates are shown by whole messages, not by deltas
         match event.fact:
             case StreamDelta(kind="thinking", text=""):
-                pass  # thoughts that are not shown
+                pass  # hidden thinking
             case StreamDelta() as delta:
                 self._stream(delta, clock(event.timestamp))
             case StreamReset():
@@ -113,7 +113,7 @@ class Feed:
                 if (block := self._builder.output(call_id, text)) is not None:
                     self._transcript.changed(block)
             case CommandOutput() as output:
-                self._command_says(output)
+                self._show_command_output(output)
             case QueueChanged() | PromptReturned():
                 pass
             case Message() as message:
@@ -123,20 +123,20 @@ class Feed:
             case PlanChanged(steps=steps):
                 self._show_plan(self._builder.plan(steps))
             case SessionError(retry_in_s=float()) as error:
-                self._tell_retry(error)
+                self._show_retry(error)
             case _:
                 self._add_new(event)
 
     def _mark_unsaved(self) -> None:
-        """What came last is only here."""
+        """Mark the last block as not saved."""
         said = [block for block in self._builder.blocks if block.kind not in ("note", "error")]
         if said and said[-1] not in self._unsaved:
             self._unsaved.append(said[-1])
             said[-1].unsaved = True
             self._transcript.changed(said[-1])
 
-    def _tell_saved(self) -> None:
-        """Nothing is logged before what could not be."""
+    def _show_saved(self) -> None:
+        """Saving works again: events are logged in order, so earlier ones are saved by now."""
         unsaved, self._unsaved = self._unsaved, []
         for block in unsaved:
             block.unsaved = False
@@ -144,22 +144,22 @@ class Feed:
         self.note(SAVED)
 
     def _show_plan(self, block: Block) -> None:
-        """One line a turn; it changes in place."""
+        """Show the plan: one line per turn, updated in place."""
         if block in self._transcript.blocks:
             self._transcript.changed(block)
         else:
             self._append(block)
 
-    def _command_says(self, output: CommandOutput) -> None:
-        """Show a command of the user's as it speaks; the message that tells of it takes its place."""
+    def _show_command_output(self, output: CommandOutput) -> None:
+        """Show output of the user's own command; its message replaces the block in the end."""
         if self._command is None:
             self._command = self._builder.command(output.command, "")
             self._append(self._command)
         self._command.result += inert(output.text)
         self._transcript.changed(self._command)
 
-    def _tell_retry(self, error: SessionError) -> None:
-        """One line for all attempts at the same request."""
+    def _show_retry(self, error: SessionError) -> None:
+        """Show one note for all attempts at the same request."""
         text = inert(error.retry_sentence())
         if self._retry is None:
             self._retry = self.note(text)
@@ -180,7 +180,7 @@ class Feed:
             self.drop(self._command)
             self._command = None
         self._add_new(event)
-        for block in self._builder.touched:  # a call that was stopped is answered by us, and no tool tells of it
+        for block in self._builder.touched:  # a stopped call gets a synthetic result, without a tool event
             self._transcript.changed(block)
 
     def _stream(self, delta: StreamDelta, time: str) -> None:
@@ -196,7 +196,7 @@ class Feed:
             self._transcript.grow(block, inert(delta.text))
 
     def _finish_stream(self, event: Event, fact: Message) -> None:
-        """The whole reply is logged: what was streamed of it stays, if it is the same."""
+        """The whole reply is logged: keep the streamed blocks if they are equal."""
         self._transcript.draw_streamed()
         streamed = [block for _, block in sorted(self._streaming.items())]
         self._streaming.clear()
@@ -208,7 +208,7 @@ class Feed:
             if streamed:
                 streamed[-1].interrupted = fact.interrupted
             for block in streamed:
-                self._transcript.changed(block)  # laid out as a whole, as it will be when it is read again
+                self._transcript.changed(block)  # laid out as a whole, as after a resume
             return
         for block in streamed:
             self._forget(block)

@@ -1,24 +1,24 @@
-"""What an empty chat says: things to try that work in this folder, and the first keys."""
+"""The text of an empty chat: examples that work in this folder, and the first keys."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from co_tui.ui.keys.command_table import NO_CHOICE, way_to
+from co_tui.ui.keys.command_table import DEFAULT_KEYS, shortcut_for
 
 SLOGAN: Final = "Talk with a model, and see exactly what it sees."
 USUAL_FILE: Final = "README.md"
 EXAMPLE_ENDINGS: Final = (".md", ".rst", ".txt", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
-"""Of files that may be named as an example: none that usually hold keys."""
-MOST_NAME_CHARS: Final = 14
-"""Of a file that is named as an example: the lines fit the smallest terminal."""
-MOST_ENTRIES: Final = 200
-"""Looked at before the first paint, however large the folder is."""
+"""Files used as an example: none that usually hold secrets."""
+MAX_NAME_CHARS: Final = 14
+"""Longest file name used as an example, so that lines fit the smallest terminal."""
+MAX_ENTRIES: Final = 200
+"""Directory entries read before the first paint."""
 
 
-def welcome(folder: Path, chosen: Mapping[str, str] = NO_CHOICE, *, in_repository: bool) -> str:
-    """`chosen` are the keys that the user chose."""
+def welcome(folder: Path, chosen: Mapping[str, str] = DEFAULT_KEYS, *, in_repository: bool) -> str:
+    """The text of an empty chat; `chosen` are the user's own keys."""
     file = _example_file(folder)
     examples = ["Explain what a context window is"]
     examples += [f"{f'What does @{file} say?':<30}@ names a file"] if file else []
@@ -34,23 +34,23 @@ def welcome(folder: Path, chosen: Mapping[str, str] = NO_CHOICE, *, in_repositor
 
 
 def first_keys(chosen: Mapping[str, str]) -> str:
-    ways = {name: way_to(name, chosen) for name in ("help", "sessions", "model")}
-    told = [way if way == f"/{name}" else f"{way} {name}" for name, way in ways.items()]
-    return "  ".join((*told, "Ctrl+P everything"))
+    shortcuts = {name: shortcut_for(name, chosen) for name in ("help", "sessions", "model")}
+    hints = [shortcut if shortcut == f"/{name}" else f"{shortcut} {name}" for name, shortcut in shortcuts.items()]
+    return "  ".join((*hints, "Ctrl+P everything"))
 
 
 def _example_file(folder: Path) -> str:
-    """One that is there and can be named without quotes; empty when there is none."""
+    """A file that exists and needs no quotes; empty when there is none."""
     try:
         if (folder / USUAL_FILE).is_file():
             return USUAL_FILE
         with os.scandir(folder) as entries:
-            names = [entry.name for _, entry in zip(range(MOST_ENTRIES), entries, strict=False) if entry.is_file()]
+            names = [entry.name for _, entry in zip(range(MAX_ENTRIES), entries, strict=False) if entry.is_file()]
     except OSError:
         return ""
     return min((name for name in names if _is_plain(name)), default="")
 
 
 def _is_plain(name: str) -> bool:
-    is_usual = not name.startswith(".") and name.endswith(EXAMPLE_ENDINGS) and len(name) <= MOST_NAME_CHARS
+    is_usual = not name.startswith(".") and name.endswith(EXAMPLE_ENDINGS) and len(name) <= MAX_NAME_CHARS
     return is_usual and name.isascii() and name.replace(".", "").replace("_", "").isalnum()

@@ -8,7 +8,7 @@ from textual.screen import Screen
 from co_tui.settings import Loaded, Settings
 from co_tui.ui.control.session_mode import Modes
 from co_tui.ui.control.stored_sessions import StoredSessions
-from co_tui.ui.keys.keys_in_force import KeyInForce
+from co_tui.ui.keys.active_keys import ActiveKey
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def why_not_open(host: "CommandHost") -> str:
         return READ_ALONG
     if sessions.opening or not sessions.engine_is_loaded:
         return NOT_YET
-    return NOT_OPENED.format(model=host.view.way_to("model"))
+    return NOT_OPENED.format(model=host.view.shortcut_for("model"))
 
 
 class SessionChanges(Protocol):
@@ -111,10 +111,10 @@ class EmbeddedModel(Protocol):
 class ChatView(Protocol):
     """What can be shown otherwise in the chat."""
 
-    def keys_here(self) -> Sequence[KeyInForce]:
+    def keys_here(self) -> Sequence[ActiveKey]:
         """What the keys do where the focus is."""
 
-    def way_to(self, name: str) -> str:
+    def shortcut_for(self, name: str) -> str:
         """How a sentence names the way to a command: by its key in force, else by what can be typed."""
 
     def toggle_side(self) -> None: ...
@@ -188,7 +188,7 @@ class CommandHost(Protocol):
         """Put a prompt back where it can be edited."""
 
     async def edit_elsewhere(self, text: str) -> str:
-        """The text as the user's editor left it. Raises `EditorTrouble`."""
+        """The text as the user's editor left it. Raises `EditorError`."""
 
     async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
         """Open a screen and wait for its answer. None, and nothing made, when one is open already: they never stack."""

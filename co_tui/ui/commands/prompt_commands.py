@@ -6,12 +6,12 @@ from co_tui.ui.commands.registry import command
 
 @command("editor")
 async def editor(host: CommandHost, _: str) -> None:
-    from co_tui.ui.prompt.external_editor import EditorTrouble
+    from co_tui.ui.prompt.external_editor import EditorError
 
     before = host.view.draft
     try:
         after = await host.edit_elsewhere(before)
-    except EditorTrouble as trouble:
+    except EditorError as trouble:
         host.fail(str(trouble))
         return
     if after != before:

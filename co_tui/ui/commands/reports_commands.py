@@ -111,7 +111,7 @@ async def session(host: CommandHost, arguments: str) -> None:
         return
     found = _checkpoints(host)
     if not found:
-        now = f"{host.view.way_to('compact')} compacts now"
+        now = f"{host.view.shortcut_for('compact')} compacts now"
         host.say(f"No checkpoints yet: one is written whenever the conversation is compacted. {now}.")
         return
     host.say("\n".join(f"{each.number:>3}  {each.title}\n     {each.path}" for each in found))

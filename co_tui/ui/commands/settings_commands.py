@@ -121,7 +121,7 @@ async def policy(host: CommandHost, name: str) -> None:
     launch = host.settings.launch
     names = settings.policy_names(launch.paths)
     if not name:
-        known = _policies(launch.loaded, launch.paths, names, host.view.way_to("lens"))
+        known = _policies(launch.loaded, launch.paths, names, host.view.shortcut_for("lens"))
         host.say(f"{known}\n\n{_policy_numbers(launch.loaded)}")
         return
     if name not in names:

@@ -28,7 +28,7 @@ async def mode(host: CommandHost, name: str) -> None:
 
     modes = host.sessions.modes
     if not name:
-        host.say(f"{mode_list(modes.current)}\n{host.view.way_to('next_mode')} or /mode MODE switches.")
+        host.say(f"{mode_list(modes.current)}\n{host.view.shortcut_for('next_mode')} or /mode MODE switches.")
         return
     try:
         await modes.switch(name.lower())

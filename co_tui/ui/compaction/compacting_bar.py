@@ -9,7 +9,7 @@ from textual.widget import Widget
 from co_tui.events.triggers import trigger_label
 from co_tui.ui.formatting import elapsed
 from co_tui.ui.prompt.activity import FRAME_S, spinner
-from co_tui.ui.themes.motion import stands_still
+from co_tui.ui.themes.motion import has_reduced_motion
 from co_tui.ui.widgets.key_hints import KEY_STYLE
 
 TITLE = "Compacting conversation history"
@@ -56,7 +56,7 @@ class CompactingIndicator(Widget):
     def render(self) -> Content:
         """The reason stands on the border where it has no room beside the rest."""
         took = max(0.0, time.monotonic() - self._began)
-        what = f"{spinner(took, still=stands_still(self))} {TITLE}   {elapsed(took)}"
+        what = f"{spinner(took, still=has_reduced_motion(self))} {TITLE}   {elapsed(took)}"
         hint = Content.assemble(("esc", KEY_STYLE), " cancel")
         room = self.size.width - hint.cell_length - 2
         whole = f"{what} · {self._reason}"

@@ -20,7 +20,7 @@ from co_tui.ui.dialogs.choose_message import row_of, show_messages, text_of_all
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.text.inert_markdown import InertMarkdown
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import palette_of
 from co_tui.ui.timeline.detail_screen import TextScreen
 from co_tui.ui.transcript.block import clock
@@ -90,7 +90,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
             box.border_subtitle = "" if self._stands else "undone, or replaced by a later one"
             with TabbedContent(initial="summary"):
                 with TabPane("Summary", id="summary"), VerticalScroll():
-                    yield InertMarkdown(summary, Look(palette_of(self.app.current_theme)))
+                    yield InertMarkdown(summary, TextRenderer(palette_of(self.app.current_theme)))
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
                     yield Field(placeholder="Search in what was replaced")
                     yield LineList(id="replaced-list", classes="-filling", opens_at_first_click=True)
@@ -132,12 +132,12 @@ class CompactionScreen(Dialog[DetailWish | None]):
         self.query_one(inside).focus()
 
     def _theme_changed(self, theme: Theme) -> None:
-        self.query_one(InertMarkdown).set_look(Look(palette_of(theme)))
+        self.query_one(InertMarkdown).set_renderer(TextRenderer(palette_of(theme)))
         self.query_one("#receipt", Static).update(self._told_receipt)
 
     @property
     def _told_receipt(self) -> Table:
-        return receipt(self._receipt, Look(palette_of(self.app.current_theme)).muted)
+        return receipt(self._receipt, TextRenderer(palette_of(self.app.current_theme)).muted)
 
     def action_search(self) -> None:
         self.query_one(TabbedContent).active = "replaced"

@@ -52,7 +52,7 @@ class SessionController:
         self.sender = PromptSender(host, chat, self)
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.modes = Modes(chat, sandbox, lambda: self.session, lambda: self.launch.settings.mode)
-        self.resume_questions = ResumeQuestions(questions.choose, chat.way_to)
+        self.resume_questions = ResumeQuestions(questions.choose, chat.shortcut_for)
         self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
         self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
         self._drafts = DraftSaver(
@@ -98,7 +98,7 @@ class SessionController:
             if session_id:
                 from co_tui.ui.control.stored_session import StoredSession
 
-                self.older.stored = StoredSession(self.launch.store, session_id, self.chat.way_to)
+                self.older.stored = StoredSession(self.launch.store, session_id, self.chat.shortcut_for)
                 state = self.older.stored.glimpse()
         except StoreError as error:
             self.older.stored, self._session_id, trouble = None, "", str(error)
@@ -106,7 +106,7 @@ class SessionController:
             self.settings.adopt_policy(state.policy)
         self.bridge.begin(state)
         stored = self.older.stored
-        self.chat.show_session(stored.newest() if stored else BlockBuilder(self.chat.way_to), self.bridge.state)
+        self.chat.show_session(stored.newest() if stored else BlockBuilder(self.chat.shortcut_for), self.bridge.state)
         draft = self._drafts.read()
         if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
             self.chat.prompt.set_text(draft)
@@ -301,11 +301,11 @@ class SessionController:
     def _show_event(self, event: Event, state: SessionState) -> None:
         if isinstance(event.fact, PromptReturned):
             self.sender.give_back(event.fact.prompt)
-        self.chat.hear(event, state)
+        self.chat.apply_event(event, state)
         self.hints.hear(event)
         if isinstance(event.fact, QueueChanged):
             self.sender.show_waiting()
-            self._drafts.save_beside()  # in the log only once it is said
+            self._drafts.save_in_background()  # in the log only once it is said
 
     def _unsaid(self) -> str:
         """The prompts that wait, and the one that is being written."""
@@ -356,7 +356,7 @@ class SessionController:
     def require_saved(self) -> None:
         """Raises `StoreError` while leaving would lose what was said last."""
         if self.has_unsaved:
-            raise StoreError(f"{UNSAVED} Stay until there is room; {self.chat.way_to('quit')} twice quits.")
+            raise StoreError(f"{UNSAVED} Stay until there is room; {self.chat.shortcut_for('quit')} twice quits.")
 
     @property
     def idle(self) -> bool:

@@ -64,7 +64,7 @@ class EmbeddedOffer:
             self._choose()
         else:
             self._chat.feed.note(
-                f"/fetch brings the embedded model later; {self._chat.way_to('model')} chooses another."
+                f"/fetch brings the embedded model later; {self._chat.shortcut_for('model')} chooses another."
             )
 
     def fetch(self) -> None:

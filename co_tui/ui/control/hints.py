@@ -9,7 +9,7 @@ from co_tui.session.approvals.questions import USER
 from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.ui.background import run_thread
 from co_tui.ui.chat.chat_screen import ChatScreen
-from co_tui.ui.keys.command_table import way_to
+from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.transcript.block import Block
 
 MOST_TIMES: Final = 3
@@ -101,7 +101,7 @@ class Hints:
         self._shown = (hint, self._chat.feed.note(self._told(hint)))
 
     def _told(self, hint: Hint) -> str:
-        ways = {name: way_to(name, self._chosen()) for name in _NAMED}
+        ways = {name: shortcut_for(name, self._chosen()) for name in _NAMED}
         return hint.text.format(**ways)
 
     def _keep(self, hint: Hint, times: float) -> None:

@@ -274,7 +274,7 @@ class PromptSender:
 
     def give_back(self, prompt: str) -> None:
         """Return a prompt that was not said to its writer."""
-        self._chat.prompt.bring_back(prompt)
+        self._chat.prompt.append_draft(prompt)
 
     def stop_waiting(self) -> None:
         """What prompts waited for failed: they go back to their writer, and nothing is shown as under way."""

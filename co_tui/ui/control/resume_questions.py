@@ -10,7 +10,7 @@ from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.ui.background import start_awaited
 from co_tui.ui.formatting import folder
-from co_tui.ui.keys.command_table import WayTo, way_to
+from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 
 MODEL_CHARS: Final = 60
 THERE, HERE, READ, FORK, OTHER, NOT_NOW = "f", "h", "r", "f", "u", "esc"
@@ -26,9 +26,9 @@ class Choose(Protocol):
 class ResumeQuestions:
     """One question at a time. Nobody has to answer: a prompt goes on here, another session withdraws the question."""
 
-    def __init__(self, choose: Choose, way_to: WayTo = way_to) -> None:
+    def __init__(self, choose: Choose, shortcut_for: ShortcutFor = shortcut_for) -> None:
         self._choose = choose
-        self._way_to = way_to
+        self._way_to = shortcut_for
         self._asked: asyncio.Future[str] | None = None
         self._asks_for_folder = False
 

@@ -8,7 +8,7 @@ from co_tui.events import Event, Message
 from co_tui.events.stored_messages import prompt_of
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
-from co_tui.ui.keys.command_table import WayTo, way_to
+from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
 
@@ -24,10 +24,10 @@ LOOK_AGAIN_S = 0.5
 class StoredSession:
     """Reads a session's log backwards, page by page."""
 
-    def __init__(self, store: "Store", session_id: str, way_to: WayTo = way_to) -> None:
+    def __init__(self, store: "Store", session_id: str, shortcut_for: ShortcutFor = shortcut_for) -> None:
         """Raises `StoreError` for an unknown session or a store that cannot be read."""
         self._store = store
-        self._way_to = way_to
+        self._way_to = shortcut_for
         with store.reading() as reading:
             self._row = reading.session(session_id)
             self._usage = reading.usage(self._row.id)

@@ -2,22 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.css.query import NoMatches
-from textual.message import Message
 
-if TYPE_CHECKING:
-    from textual.screen import Screen
-
-    AnyScreen = Screen[Any]
-else:
-    AnyScreen = object  # styles are inherited from the first base that is a widget
+from co_tui.ui.textual_internals import ScreenInternals
 
 
-class SteadyScreen(AnyScreen):
+class SteadyScreen(ScreenInternals):
     """Closes nothing but itself, takes no click on what is just going away, and goes away in peace.
 
     The library would close whatever stands on top, or fail when nothing is left that could be closed.
@@ -43,16 +37,8 @@ class SteadyScreen(AnyScreen):
             self._closes_later = False
             self.dismiss(self._result)
 
-    async def _dispatch_message(self, message: Message) -> None:
-        with self._forgiving_once_gone():
-            await super()._dispatch_message(message)
-
-    async def _invoke_and_clear_callbacks(self) -> None:
-        with self._forgiving_once_gone():
-            await super()._invoke_and_clear_callbacks()
-
     @contextmanager
-    def _forgiving_once_gone(self) -> Iterator[None]:
+    def guarding(self) -> Iterator[None]:
         """What was still on its way to a screen that is closed may miss the parts of it that are gone."""
         try:
             yield
@@ -60,9 +46,8 @@ class SteadyScreen(AnyScreen):
             if self in self.app.screen_stack:
                 raise
 
-    def _forward_event(self, event: events.Event) -> None:
-        if not (isinstance(event, events.MouseDown) and self._is_leaving_at(event.x, event.y)):
-            super()._forward_event(event)
+    def accepts(self, event: events.Event) -> bool:
+        return not (isinstance(event, events.MouseDown) and self._is_leaving_at(event.x, event.y))
 
     def _is_leaving_at(self, x: int, y: int) -> bool:
         widget, _ = self.get_widget_and_offset_at(x, y)

@@ -121,7 +121,7 @@ class PagerScreen(Dialog[None]):
         """Slice by slice, so that keys have their turn; the first match is seen as soon as it is found."""
         pager = self.query_one(Pager)
         seen = None
-        for _ in pager.search.look_through(pager.top) if pager.search.needle else ():
+        for _ in pager.search.search_from(pager.top) if pager.search.needle else ():
             if pager.search.found is not seen:
                 seen = pager.search.found
                 pager.see_found()
@@ -133,4 +133,4 @@ class PagerScreen(Dialog[None]):
     def _tell(self) -> None:
         search = self.query_one(Pager).search
         for bar in self.query(PagerFind):
-            bar.show_count(search.needle, search.position, search.total, done=search.is_done)
+            bar.show_count(search.needle, search.match_number, search.total, done=search.is_done)

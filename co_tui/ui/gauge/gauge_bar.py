@@ -1,15 +1,15 @@
-"""The gauge's bar, cell by cell: what fills the window, and where the policy acts."""
+"""The gauge's bar by cells: what fills the window, and the policy's thresholds."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from co_tui.events import UsageInfo
 
-EMPTY, MARK = "░", "┆"
+EMPTY, MARKER = "░", "┆"
 
 
 class Part(NamedTuple):
-    """Something that fills the window. Its own shade tells it apart where there are no colours."""
+    """A part of the context. Its shade distinguishes it without colours."""
 
     name: str
     shade: str
@@ -19,9 +19,9 @@ PARTS = (Part("system", "█"), Part("tools", "▓"), Part("conversation", "▒"
 
 
 class Cell(NamedTuple):
-    """One cell of the bar; `part` is empty where nothing fills it."""
+    """One cell of the bar; `part` is empty in the free space."""
 
-    sign: str
+    symbol: str
     part: str = ""
 
 
@@ -31,22 +31,22 @@ def tokens_by_part(usage: UsageInfo) -> tuple[int, ...]:
 
 
 def bar_cells(usage: UsageInfo | None, marks: tuple[float | None, ...], width: int) -> Iterator[Cell]:
-    """What fills the window from the left; marks show through it."""
-    places = {place_of_mark(share, width) for share in marks if share is not None}
+    """The bar's cells; threshold markers are drawn over the parts."""
+    markers = {marker_cell(share, width) for share in marks if share is not None}
     filled = [part for part, count in zip(PARTS, cells_by_part(usage, width), strict=True) for _ in range(count)]
     for n in range(width):
         part = filled[n] if n < len(filled) else None
-        sign = MARK if n in places else part.shade if part else EMPTY
-        yield Cell(sign, part.name if part else "")
+        symbol = MARKER if n in markers else part.shade if part else EMPTY
+        yield Cell(symbol, part.name if part else "")
 
 
-def place_of_mark(share: float, width: int) -> int:
-    """The cell that is the first to be filled when the mark is reached."""
+def marker_cell(share: float, width: int) -> int:
+    """The cell that is filled when the threshold is reached."""
     return min(width - 1, max(0, round(share * width) - 1))
 
 
 def cells_by_part(usage: UsageInfo | None, width: int) -> tuple[int, ...]:
-    """How many cells each part takes. Together as many as the whole; what is there at all shows, if there is room."""
+    """Cells per part, adding up to the total; parts with any tokens get at least one cell if there is room."""
     tokens = tokens_by_part(usage) if usage is not None else ()
     total = sum(tokens)
     if usage is None or total <= 0 or width <= 0:

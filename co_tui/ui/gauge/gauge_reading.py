@@ -1,4 +1,4 @@
-"""What the gauge tells, in figures and words."""
+"""The gauge's figures and wording."""
 
 import math
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.ui.formatting import tokens
 
-MOST_TURNS = 100
-"""Beyond so many a forecast means little."""
+MAX_TURNS = 100
+"""Forecasts beyond this many turns are not shown as a number."""
 NEARLY, FULLY = 0.8, 0.95
-"""From here on the colours warn, under policies that do not look at the window."""
+"""Warning levels under policies without thresholds on the window."""
 
 
 class GaugeReading(NamedTuple):
@@ -24,25 +24,25 @@ class GaugeReading(NamedTuple):
 
     usage: UsageInfo | None = None
     cost: float | None = None
-    """Of turns and summaries; None when nobody published a price."""
+    """Cost of turns and summaries; None when the price is unknown."""
     model: str = ""
-    """Who answers."""
+    """The session's model."""
     summary_cost: float = 0.0
     cached_tokens: int = 0
-    """What providers did not have to read again."""
+    """Tokens read from providers' caches."""
     cache_saved: float = 0.0
-    """In US dollars; 0 when nobody published a price."""
+    """In US dollars; 0 when the price is unknown."""
     tokens_per_turn: float = 0.0
     messages_per_turn: float = 0.0
     fills: tuple[Fill, ...] = ()
-    """The last turns."""
+    """How full the context was after each of the last turns."""
     compactions: int = 0
-    """How many there were."""
+    """Number of compactions so far."""
     turns: int = 0
-    """How many are in the context."""
+    """Number of turns in the context."""
     marks: Thresholds = Thresholds(NEARLY, FULLY)
     summarising: int = 0
-    """How many messages are being summarised in the background."""
+    """Number of messages being summarised in the background."""
 
     @property
     def share(self) -> float:
@@ -58,7 +58,7 @@ class GaugeReading(NamedTuple):
 
     @property
     def amount(self) -> str:
-        """`~` marks an estimate, `?` a limit nobody confirmed."""
+        """`~` marks an estimate, `?` an assumed limit."""
         if self.usage is None:
             return ""
         about = "" if self.is_measured else "~"
@@ -67,7 +67,7 @@ class GaugeReading(NamedTuple):
 
     @property
     def high_tokens(self) -> float:
-        """How many are many here: as many as are compacted, or else the whole window."""
+        """The compaction threshold in tokens, else the whole window."""
         return (self.marks.share or 1.0) * self.usage.token_limit if self.usage else 0.0
 
     @property
@@ -78,16 +78,16 @@ class GaugeReading(NamedTuple):
 
     @property
     def outlook(self) -> str:
-        """What comes next, and in how many turns at the present pace."""
+        """What happens next, and in how many turns at the current pace."""
         return self.outlooks[0]
 
     def outlook_in(self, width: int) -> str:
-        """The longest form of it that fits; empty when none does."""
+        """The longest form that fits; empty when none does."""
         return next((form for form in self.outlooks if len(form) <= width), "")
 
     @property
     def outlooks(self) -> tuple[str, ...]:
-        """The same in ever fewer words."""
+        """The outlook, longest form first."""
         if self.summarising:
             short = f"summarising {self.summarising}"
             return f"{short} messages in the background", f"{short} in the background", "summarising"
@@ -111,11 +111,11 @@ class GaugeReading(NamedTuple):
 
     @property
     def _next(self) -> tuple[str, int | None]:
-        """The mark that will be reached first, and in how many turns; no mark where the policy has none."""
+        """The threshold reached first, and in how many turns; empty where the policy has none."""
         return min(self._ahead(), key=lambda mark: (mark[1] is None, mark[1] or 0), default=("", None))
 
     def _ahead(self) -> Iterator[tuple[str, int | None]]:
-        """Each of the policy's marks in words, with the turns that are left until it; None while there is no pace."""
+        """Each threshold in words, with the turns left until it; None while the pace is unknown."""
         usage, marks = self.usage, self.marks
         if usage is None:
             return
@@ -130,20 +130,20 @@ class GaugeReading(NamedTuple):
 
 
 def _turns(room: float, pace: float) -> int | None:
-    """After how many more turns something is used up; None while there is no pace."""
+    """Turns until `room` is used up; None while the pace is unknown."""
     return max(1, math.ceil(room / pace)) if pace > 0 else None
 
 
 def _in_turns(left: int | None) -> str:
     if left is None:
         return ""
-    if left > MOST_TURNS:
-        return f"> {MOST_TURNS} turns"
+    if left > MAX_TURNS:
+        return f"> {MAX_TURNS} turns"
     return f"≈ {left} turns" if left > 1 else "next turn"
 
 
 def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
-    """A session's figures, against the marks at which its policy acts."""
+    """A session's figures and its policy's thresholds."""
     running = state.compacting.fact if state.compacting else None
     usage = state.usage
     acts = (

@@ -1,4 +1,4 @@
-"""How full the context is, from `session.usage_info` alone."""
+"""The gauge: how full the context is."""
 
 import time
 from collections.abc import Iterator
@@ -10,22 +10,22 @@ from textual.widget import Widget
 
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.ui.formatting import FREE, cost_text, money, tokens
-from co_tui.ui.gauge.gauge_bar import MARK, PARTS, bar_cells, tokens_by_part
+from co_tui.ui.gauge.gauge_bar import MARKER, PARTS, bar_cells, tokens_by_part
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.sparkline import sparkline
-from co_tui.ui.themes.motion import stands_still
+from co_tui.ui.themes.motion import has_reduced_motion
 
 MOVE_S = 0.2
-"""How fast the mark of a compaction in the background moves."""
+"""Time per step of the moving marker of a background compaction."""
 EMPTY_TEXT = "Nothing sent yet. Here you see what fills the model's window; at ┆ older messages are summarised."
 MINI_BAR, SMALL_MINI_BAR, SMALL_COLUMNS = 20, 14, 70
 SEPARATOR = " · "
 ALL_PARTS_ROWS = 6
-"""Below, what fills the window is not told apart; above, the last turns and the cache are told, too."""
+"""With fewer rows the parts are not listed; with more, the last turns and the cache are shown, too."""
 
 
 class Gauge(Widget):
-    """The bar with its marks, the figures, and what they are made of."""
+    """The bar with thresholds, the figures and their parts."""
 
     reading: reactive[GaugeReading] = reactive(GaugeReading())
     COMPONENT_CLASSES = {
@@ -58,14 +58,14 @@ class Gauge(Widget):
         return self.get_component_rich_style(f"gauge--{level}", partial=True)
 
     def _style_of_part(self, name: str) -> Style:
-        """The conversation's colour tells how full it is: nothing else can be made smaller."""
+        """The conversation's colour shows how full the context is: only it can be compacted."""
         if not name:
             return self.style_of("muted")
         return self.style_of(self.reading.level if name == "conversation" else name)
 
     def _moving_at(self, width: int) -> int:
-        """Where the mark of a compaction in the background is; at the end, when nothing may move."""
-        return width - 1 if stands_still(self) else int(time.monotonic() / MOVE_S) % width
+        """The cell of the background compaction's marker; the last one if motion is reduced."""
+        return width - 1 if has_reduced_motion(self) else int(time.monotonic() / MOVE_S) % width
 
     def bar(self, width: int) -> Text:
         reading = self.reading
@@ -76,7 +76,9 @@ class Gauge(Widget):
             if n == moving:
                 bar.append(COMPACTED_SYMBOL, self.style_of("warning"))
             else:
-                bar.append(cell.sign, self.style_of("mark") if cell.sign == MARK else self._style_of_part(cell.part))
+                bar.append(
+                    cell.symbol, self.style_of("mark") if cell.symbol == MARKER else self._style_of_part(cell.part)
+                )
         return bar
 
     def render(self) -> Text:
@@ -102,27 +104,27 @@ class Gauge(Widget):
             yield Text(self._cache(), style=muted)
 
     def _legend(self) -> Iterator[Text]:
-        """Each part with its shade; the conversation, the one that grows, on a line of its own."""
+        """Each part with its shade; the conversation on its own line."""
         usage, muted = self.reading.usage, self.style_of("muted")
         assert usage is not None
-        told = [
+        items = [
             Text.assemble((part.shade, self._style_of_part(part.name)), (f" {part.name} {tokens(count)}", muted))
             for part, count in zip(PARTS, tokens_by_part(usage), strict=True)
             if count or part is PARTS[-1]
         ]
-        if told[:-1]:
-            yield Text(SEPARATOR, style=muted).join(told[:-1])
-        yield told[-1]
+        if items[:-1]:
+            yield Text(SEPARATOR, style=muted).join(items[:-1])
+        yield items[-1]
 
     def _last_turns(self) -> Text:
         fills = self.reading.fills
         turns = len({fill.turn for fill in fills})
-        words = f" last {turns} turns" if turns > 1 else " first turn"
-        bars = sparkline(fills, max(1, self.size.width - len(words)), self.reading.high_tokens)
+        label = f" last {turns} turns" if turns > 1 else " first turn"
+        bars = sparkline(fills, max(1, self.size.width - len(label)), self.reading.high_tokens)
         shown = Text(no_wrap=True)
-        for sign in bars:
-            shown.append(sign, self.style_of("compacted" if sign == COMPACTED_SYMBOL else "normal"))
-        return shown.append(words, self.style_of("muted"))
+        for symbol in bars:
+            shown.append(symbol, self.style_of("compacted" if symbol == COMPACTED_SYMBOL else "normal"))
+        return shown.append(label, self.style_of("muted"))
 
     def _cache(self) -> str:
         saved = self.reading.cache_saved
@@ -131,7 +133,7 @@ class Gauge(Widget):
 
 
 class MiniGauge(Gauge):
-    """The same in one line, for narrow screens: whole items, the weightiest first."""
+    """The gauge in one line, for narrow screens: whole items, the most important first."""
 
     DEFAULT_CSS = "MiniGauge { height: 1; border: none; display: none; }"
 

@@ -1,4 +1,4 @@
-"""How full the context was at the end of each of the last turns, in one line of small bars."""
+"""A sparkline of how full the context was after each of the last turns."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ LEVELS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(fills: Sequence[Fill], width: int, high_tokens: float = 0) -> str:
-    """The newest turns that have room; a sign stands where it was compacted.
+    """The newest turns that fit, with a symbol at each compaction.
 
-    So many tokens, or else the fullest, are as high as it goes.
+    The highest bar is `high_tokens`, or the fullest turn if that is higher.
     """
     cells: list[str] = []
     most = max(high_tokens, *(fill.tokens for fill in fills[-width:]), 0)

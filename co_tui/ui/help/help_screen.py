@@ -1,4 +1,4 @@
-"""All keys and commands, made from the tables that define them: first those of what has the focus, all searchable."""
+"""Help: all keys and commands from their tables, those of the focused widget first, searchable."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
@@ -12,8 +12,8 @@ from textual.widgets import Input
 from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
-from co_tui.ui.keys.command_table import NO_CHOICE, told_key
-from co_tui.ui.keys.keys_in_force import KeyInForce
+from co_tui.ui.keys.active_keys import ActiveKey
+from co_tui.ui.keys.command_table import DEFAULT_KEYS, key_label
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
@@ -43,11 +43,11 @@ _GAUGE: Final = (
 NOTHING: Final = Section("", [("", "Nothing here has these words.")])
 
 
-def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Section]:
-    """Everything that help tells; `chosen` are the keys that the user chose."""
+def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Section]:
+    """All sections of the help; `chosen` are the user's own keys."""
 
     def key_of(name: str, default: str) -> str:
-        return told_key(chosen.get(name, default))
+        return key_label(chosen.get(name, default))
 
     def keys_in(place: KeyScope) -> list[tuple[str, str]]:
         return [(key, row.help) for row in KEYS if row.where == place and (key := key_of(row.name, row.key))]
@@ -64,7 +64,7 @@ def sections(here: Sequence[KeyInForce], chosen: Mapping[str, str]) -> list[Sect
     ]
     in_prompt = {meaning for _, meaning in keys_in("prompt")}
     return [
-        Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has a section of its own
+        Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
         Section("First keys", [*first, ("^p", "In the last line of a screen: ctrl+p")]),
         Section("The gauge", _GAUGE),
         *places,
@@ -87,7 +87,7 @@ class HelpScreen(Dialog[None]):
         Binding("ctrl+end", "to(1)", show=False, priority=True),
     ]
 
-    def __init__(self, here: Sequence[KeyInForce] = (), chosen: Mapping[str, str] = NO_CHOICE) -> None:
+    def __init__(self, here: Sequence[ActiveKey] = (), chosen: Mapping[str, str] = DEFAULT_KEYS) -> None:
         super().__init__(tall=True)
         self._sections = sections(here, chosen)
 

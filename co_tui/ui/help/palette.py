@@ -1,4 +1,4 @@
-"""The palette: every command by its name or by what it does, with its key."""
+"""The command palette: search commands by name or description."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from co_tui.actions import COMMANDS, SlashCommand
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
-from co_tui.ui.keys.command_table import told_key
+from co_tui.ui.keys.command_table import key_label
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
@@ -25,7 +25,7 @@ NO_MATCH: Final = "No command is called so, or does such a thing."
 
 
 def found_commands(typed: str) -> Sequence[SlashCommand]:
-    """The likeliest first: by the beginning of the name, by its letters, then by the words of what it does."""
+    """Best match first: by prefix of the name, by fuzzy name, then by words of the description."""
     wanted = typed.strip().lower().removeprefix("/")
     matcher, words = Matcher(wanted), wanted.split()
 
@@ -41,12 +41,12 @@ def found_commands(typed: str) -> Sequence[SlashCommand]:
 
 
 class PaletteScreen(ChoosingDialog[str]):
-    """Answers with the name of a command."""
+    """Returns the name of the chosen command."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "close", "Back", priority=True)]
 
     def __init__(self, chosen: Mapping[str, str]) -> None:
-        """`chosen` are the keys that the user chose."""
+        """`chosen` are the user's own keys."""
         super().__init__()
         self._chosen_keys = chosen
 
@@ -70,7 +70,7 @@ class PaletteScreen(ChoosingDialog[str]):
 
     def _line(self, command: SlashCommand) -> Content:
         room = max(30, self.query_one(OptionList).scrollable_content_region.width)
-        key = told_key(self._chosen_keys.get(command.name, command.key))
+        key = key_label(self._chosen_keys.get(command.name, command.key))
         name = command.slash.ljust(NAME_COLUMNS)
-        told = Content(command.help).truncate(room - len(name) - len(key) - 3, ellipsis=True, pad=True)
-        return Content.assemble((name, "bold"), told.stylize("$muted"), "  ", (key, KEY_STYLE))
+        help_text = Content(command.help).truncate(room - len(name) - len(key) - 3, ellipsis=True, pad=True)
+        return Content.assemble((name, "bold"), help_text.stylize("$muted"), "  ", (key, KEY_STYLE))

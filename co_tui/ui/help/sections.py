@@ -1,4 +1,4 @@
-"""Sections of names and what they mean, in two columns, of which only the lines in view are drawn."""
+"""A two-column view of sections with names and meanings; only the lines in view are drawn."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -11,17 +11,17 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-MOST_NAME_COLUMNS: Final = 16
+MAX_NAME_COLUMNS: Final = 16
 GAP: Final = 2
 
 
 class Section(NamedTuple):
     title: str
     rows: Sequence[tuple[str, str]]
-    """Names, and what each means."""
+    """Names and meanings."""
 
     def matching(self, words: Sequence[str]) -> "Section":
-        """What has all of these words, which are in small letters."""
+        """The rows that contain all of these lowercase words."""
         return Section(self.title, [row for row in self.rows if all(word in " ".join(row).lower() for word in words)])
 
 
@@ -32,7 +32,7 @@ class _Line(NamedTuple):
 
 
 class Sections(ScrollView, can_focus=False):
-    """Texts of ours: nothing in them is wider than a letter."""
+    """For our own texts only: every character must be one cell wide."""
 
     COMPONENT_CLASSES = {"sections--title", "sections--name"}
     DEFAULT_CSS = """
@@ -47,7 +47,7 @@ class Sections(ScrollView, can_focus=False):
         self._lines: Sequence[_Line] = ()
 
     def show(self, sections: Sequence[Section]) -> None:
-        """Others from now on, from their beginning."""
+        """Replace the sections and scroll to the top."""
         self._sections = sections
         self._lay_out()
         self.scroll_home(animate=False, immediate=True)
@@ -72,9 +72,9 @@ class Sections(ScrollView, can_focus=False):
 
 
 def _lines(sections: Sequence[Section], width: int) -> Iterator[_Line]:
-    """All names in columns of one width, so that the meanings stand below each other."""
+    """All lines, with the meanings aligned in one column."""
     longest = max((len(name) for section in sections for name, _ in section.rows), default=0)
-    columns = min(longest, MOST_NAME_COLUMNS, width // 3)
+    columns = min(longest, MAX_NAME_COLUMNS, width // 3)
     for section in sections:
         for part in textwrap.wrap(section.title, width):
             yield _Line(part, is_title=True)

@@ -1,4 +1,4 @@
-"""An image as lines of text: every cell shows two pixels, one above the other."""
+"""Draws an image as lines of text: each cell shows two pixels, one above the other."""
 
 import base64
 import io
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
-"""What models take; nothing else is tried."""
-MOST_BYTES: Final = 20_000_000
-MOST_PIXELS: Final = 36_000_000
-"""More than the largest screens have would take a second and hundreds of megabytes to unpack."""
-MOST_JPEG_PIXELS: Final = 200_000_000
-"""These can be unpacked at an eighth of their size, unless they are stored in several passes over all of it."""
+"""The formats that models accept; others are not tried."""
+MAX_BYTES: Final = 20_000_000
+MAX_PIXELS: Final = 36_000_000
+"""Larger images take a second and hundreds of megabytes to decode."""
+MAX_JPEG_PIXELS: Final = 200_000_000
+"""JPEGs can be decoded at an eighth of their size, unless stored in several passes."""
 KEPT_PIXELS: Final = (320, 240)
-"""What is kept of an image: enough for the largest screen."""
+"""Size to which images are reduced; enough for the largest screen."""
 SEEN_FROM: Final = 48
-"""Of 255: what is more transparent shows what is behind it."""
+"""Alpha (of 255) below which a pixel counts as transparent."""
 ORIENTATION: Final = 0x0112
-"""Where a camera noted how it was held."""
+"""The EXIF tag for the camera's orientation."""
 UPRIGHT: Final = 1
 LYING: Final = (5, 6, 7, 8)
 _STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
@@ -37,16 +37,16 @@ class NotDrawable(Exception):
 
 
 class Picture:
-    """An image that was unpacked, and made small enough to be kept."""
+    """A decoded image, reduced to the size kept."""
 
     def __init__(self, image: "Image", width: int, height: int, size_bytes: int) -> None:
         self._image = image
         self.width, self.height = width, height
-        """In pixels, as it was."""
+        """Original size in pixels."""
         self.size_bytes = size_bytes
 
     def lines(self, columns: int, rows: int, background: str) -> list[Strip]:
-        """As large as fits, in its proportions, and never larger than it is."""
+        """Draw it as large as fits, in its proportions, never larger than the original."""
         from PIL.Image import Resampling
 
         width, height = _fitting(self.width, self.height, columns, 2 * rows)
@@ -59,9 +59,9 @@ class Picture:
 
 
 def unpacked(encoded: str) -> Picture:
-    """The picture of an encoded image, of a moving one its first. Raises `NotDrawable`; takes time."""
-    if len(encoded) * 3 // 4 > MOST_BYTES:
-        raise NotDrawable(f"It is not drawn: it has more than {MOST_BYTES // 1_000_000} MB.")
+    """Decode an image, or the first frame of an animation. Slow; raises `NotDrawable`."""
+    if len(encoded) * 3 // 4 > MAX_BYTES:
+        raise NotDrawable(f"It is not drawn: it has more than {MAX_BYTES // 1_000_000} MB.")
     try:
         data = base64.b64decode(encoded.translate(_STANDARD_ALPHABET), validate=True)
         return _unpacked(data)
@@ -70,14 +70,14 @@ def unpacked(encoded: str) -> Picture:
     except MemoryError as error:
         raise NotDrawable("It is not drawn: there is not enough memory to unpack it.") from error
     except Exception as error:
-        # A file that is none, or broken: the library raises whatever its reader of the format stumbled over.
+        # Broken files: Pillow raises whatever its decoder happens to hit.
         raise NotDrawable("It is not drawn: it is no PNG, JPEG, GIF or WebP that can be read.") from error
 
 
 def _unpacked(data: bytes) -> Picture:
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = None  # the library would warn on the screen; its size is looked at here
+    Image.MAX_IMAGE_PIXELS = None  # Pillow would print a warning; we check the size ourselves
     image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = image.size
     if width * height > _most_pixels(image, data):
@@ -87,11 +87,11 @@ def _unpacked(data: bytes) -> Picture:
 
 
 def _most_pixels(image: "Image", data: bytes) -> int:
-    return MOST_JPEG_PIXELS if image.format == "JPEG" and not _has_passes(image, data) else MOST_PIXELS
+    return MAX_JPEG_PIXELS if image.format == "JPEG" and not _has_passes(image, data) else MAX_PIXELS
 
 
 def _has_passes(image: Any, data: bytes) -> bool:
-    """Whether a JPEG brings its colours or its details one after the other: all of it is held until the last came."""
+    """Whether a JPEG stores colours or details in separate scans, so that it must be decoded at full size."""
     if image.info.get("progressive"):
         return True
     first_scan = data.rfind(b"\xff\xda", 0, image.fp.tell())
@@ -99,7 +99,7 @@ def _has_passes(image: Any, data: bytes) -> bool:
 
 
 def _orientation(image: "Image") -> int:
-    """How the camera was held; upright where that was not noted or cannot be read, since the image still can."""
+    """The camera's orientation; upright where it is missing or unreadable."""
     try:
         noted = image.getexif().get(ORIENTATION)
     except Exception:
@@ -110,7 +110,7 @@ def _orientation(image: "Image") -> int:
 def _upright(image: "Image", turned: int) -> "Image":
     from PIL import ImageOps
 
-    image.info.clear()  # notes beside the one that counts may be damaged
+    image.info.clear()  # other EXIF tags may be damaged
     image.getexif()[ORIENTATION] = turned
     return ImageOps.exif_transpose(image)
 
@@ -118,7 +118,7 @@ def _upright(image: "Image", turned: int) -> "Image":
 def _shrunk(image: "Image") -> "Image":
     image.draft("RGB", KEPT_PIXELS)
     if image.mode.startswith(("I", "F")):
-        image = image.point(lambda value: value / 256).convert("L")  # sixteen bits for each pixel
+        image = image.point(lambda value: value / 256).convert("L")  # 16 bits per pixel
     elif image.mode in ("1", "P", "PA"):
         image = image.convert("RGBA")
     image.thumbnail(KEPT_PIXELS)

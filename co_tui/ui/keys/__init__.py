@@ -1,1 +1,1 @@
-"""Keys: which count where, which the user chose, which wait for a screen."""
+"""Keys: bindings from the tables, the user's own keys, and keys held until a screen is ready."""

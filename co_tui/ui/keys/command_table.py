@@ -1,4 +1,4 @@
-"""Commands as they are typed, and the keys of the tables in `co_tui.actions` as the library binds them."""
+"""Slash commands as typed, and Textual bindings for the tables in `co_tui.actions`."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
@@ -8,12 +8,12 @@ from textual.binding import Binding
 from co_tui.actions import COMMANDS, KEYS, KeyAction, KeyScope, SlashCommand
 from co_tui.nearest import nearest
 
-NO_CHOICE: Mapping[str, str] = {}
-_TOLD = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "up": "↑", "down": "↓", "left": "←", "right": "→"}
+DEFAULT_KEYS: Mapping[str, str] = {}
+_LABELS = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "up": "↑", "down": "↓", "left": "←", "right": "→"}
 _BY_NAME = {command.name: command for command in COMMANDS}
 _USUAL_KEYS: Final = {row.name: row.key for row in (*COMMANDS, *KEYS)}
-WayTo: TypeAlias = Callable[[str], str]
-"""How a sentence names the way to something, by its name in the tables."""
+ShortcutFor: TypeAlias = Callable[[str], str]
+"""Returns the key or slash command for a name in the tables, for use in a sentence."""
 
 
 def find(name: str) -> SlashCommand | None:
@@ -21,60 +21,60 @@ def find(name: str) -> SlashCommand | None:
 
 
 def is_key(key: str, chosen: Mapping[str, str]) -> bool:
-    """Whether a key is a command's, under the keys that the user chose."""
+    """Whether a key runs a command, given the user's own keys."""
     return any(chosen.get(command.name, command.key) == key for command in COMMANDS)
 
 
-def told_key(keys: str) -> str:
-    """A key as people read it; where several do the same, all of them."""
-    return " ".join("+".join(_TOLD.get(part, part) for part in key.split("+")) for key in keys.split(","))
+def key_label(keys: str) -> str:
+    """A key as people write it; alternatives are joined by a space."""
+    return " ".join("+".join(_LABELS.get(part, part) for part in key.split("+")) for key in keys.split(","))
 
 
-def way_to(name: str, chosen: Mapping[str, str] = NO_CHOICE) -> str:
-    """How a sentence names the way to something: by the key it has, else by what can be typed; empty without both."""
+def shortcut_for(name: str, chosen: Mapping[str, str] = DEFAULT_KEYS) -> str:
+    """The key for an action, else its slash command, as a sentence names it; empty without both."""
     key = chosen.get(name, _USUAL_KEYS[name])
     if key:
-        return "+".join(part.capitalize() for part in told_key(key).split("+"))
+        return "+".join(part.capitalize() for part in key_label(key).split("+"))
     return _BY_NAME[name].slash if name in _BY_NAME else ""
 
 
 def starting_with(prefix: str) -> list[SlashCommand]:
-    """Commands whose slash form begins with what was typed; the one that is typed whole comes first."""
+    """Commands that begin with the typed prefix; an exact match comes first."""
     found = [command for command in COMMANDS if command.slash.startswith(prefix)]
     return sorted(found, key=lambda command: command.slash != prefix)
 
 
-class Called(NamedTuple):
+class TypedCommand(NamedTuple):
     """A command as it was typed."""
 
     name: str
     arguments: str
 
 
-def called(text: str) -> Called | None:
-    """The command a prompt calls; None for what is to be said. A path at the beginning is no command."""
+def parse_command(text: str) -> TypedCommand | None:
+    """The command in a prompt; None for an ordinary prompt, also one that begins with a path."""
     text = text.strip()
     if not text.startswith("/") or "\n" in text:
         return None
     name, _, arguments = text[1:].partition(" ")
-    return None if "/" in name else Called(name, arguments.strip())
+    return None if "/" in name else TypedCommand(name, arguments.strip())
 
 
-def unknown(name: str) -> str:
-    """The sentence for a command that does not exist."""
+def unknown_command(name: str) -> str:
+    """The message for an unknown command."""
     close = nearest(name, _BY_NAME, cutoff=0.5)
     hint = f"did you mean /{close}?" if close else "/help lists them all."
     return f"There is no command /{name}; {hint} ↑ brings back what you wrote."
 
 
-def command_bindings(chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
-    """The keys of the commands."""
+def command_bindings(chosen: Mapping[str, str] = DEFAULT_KEYS) -> list[Binding]:
+    """The bindings of the commands."""
     keys = ((command, chosen.get(command.name, command.key)) for command in COMMANDS)
     return [_of_command(command, key) for command, key in keys if key]
 
 
-def bindings(place: KeyScope, chosen: Mapping[str, str] = NO_CHOICE) -> list[Binding]:
-    """The keys of one place."""
+def bindings(place: KeyScope, chosen: Mapping[str, str] = DEFAULT_KEYS) -> list[Binding]:
+    """The bindings of one part of the screen."""
     keys = ((row, chosen.get(row.name, row.key)) for row in KEYS if row.where == place)
     return [_of_key(row, key) for row, key in keys if key]
 

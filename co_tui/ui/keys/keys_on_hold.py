@@ -1,4 +1,4 @@
-"""Keys, pastes and clicks that come faster than what they are meant for: they wait until that is there."""
+"""Holds keys, pastes and clicks until the screen or field they are meant for is ready."""
 
 import asyncio
 import time
@@ -8,57 +8,57 @@ from typing import Any, Final
 
 from textual import events
 
-LOOK_S: Final = 0.002
+CHECK_S: Final = 0.002
 EXPECTED_S: Final = 0.6
-"""What was asked for and does not come by then was not to come: a sentence was said instead."""
-MOST_LOOKS: Final = 5000
-"""A screen may take that long until all of it is there, on a machine that has much to do."""
+"""How long an expected screen is waited for: the command may have shown a message instead."""
+MAX_CHECKS: Final = 5000
+"""Limits the wait for a screen, on a slow machine."""
 
 
 class KeysOnHold:
-    """Holds them while a screen is being made, and gives them on in their order, each only once it finds its screen."""
+    """Holds events while a screen is being created, then delivers them in order."""
 
     def __init__(
         self,
         is_screen_whole: Callable[[], bool],
-        give: Callable[[events.Event], Awaitable[None]],
+        deliver: Callable[[events.Event], Awaitable[None]],
         run: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
     ) -> None:
-        """`run` runs beside whoever brings the events."""
-        self._is_screen_whole, self._give, self._run = is_screen_whole, give, run
+        """`run` starts a coroutine in the background."""
+        self._is_screen_whole, self._deliver, self._run = is_screen_whole, deliver, run
         self._held: deque[events.Event] = deque()
         self._is_expected_there: Callable[[], bool] | None = None
         self._expected_until = 0.0
-        self._is_giving = False
+        self._is_releasing = False
 
     def expect(self, is_there: Callable[[], bool]) -> None:
-        """A screen or a field was asked for: what comes from now on is meant for it."""
+        """A screen or field was requested: hold events until `is_there`."""
         self._is_expected_there, self._expected_until = is_there, time.monotonic() + EXPECTED_S
 
-    def takes(self, event: events.Event) -> bool:
-        """Whether it is held; otherwise it goes its usual way."""
-        if not self._held and not self._is_giving and self._may_pass():
+    def hold(self, event: events.Event) -> bool:
+        """Whether the event is held; else the caller handles it as usual."""
+        if not self._held and not self._is_releasing and self._may_pass():
             return False
         self._held.append(event)
-        if not self._is_giving:
-            self._is_giving = True
-            self._run(self._give_on)
+        if not self._is_releasing:
+            self._is_releasing = True
+            self._run(self._release)
         return True
 
-    async def _give_on(self) -> None:
-        """All that is held; what comes meanwhile waits behind it."""
+    async def _release(self) -> None:
+        """Deliver all held events, including those that arrive meanwhile."""
         try:
             while self._held:
-                await self._until_it_may_pass()
-                await self._give(self._held.popleft())
+                await self._wait_until_passable()
+                await self._deliver(self._held.popleft())
         finally:
-            self._is_giving = False
+            self._is_releasing = False
 
-    async def _until_it_may_pass(self) -> None:
-        for _ in range(MOST_LOOKS):
+    async def _wait_until_passable(self) -> None:
+        for _ in range(MAX_CHECKS):
             if self._may_pass():
                 return
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(CHECK_S)
 
     def _may_pass(self) -> bool:
         return self._is_screen_whole() and not self._is_something_expected()

@@ -1,4 +1,7 @@
-"""What is being done right now, for how long, and whether anything comes. Knows no screen and no clock."""
+"""The status line of a running turn: what it is doing, for how long, and whether data is arriving.
+
+Independent of the screen; callers pass in the time.
+"""
 
 from typing import NamedTuple
 
@@ -25,47 +28,47 @@ from co_tui.events import (
 from co_tui.events.stored_messages import prompt_of
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import call_summary
-from co_tui.ui.formatting import elapsed as in_words
+from co_tui.ui.formatting import elapsed as duration_text
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.1
 SILENCE_S = 5.0
-"""So long without a byte, and the line says that nothing comes."""
+"""After this long without data the line says so."""
 HIDDEN_SILENCE_S = 60.0
-"""The same while it thinks and shows nothing of it, as some do for long."""
+"""The same during hidden thinking, which can take long."""
 SPEED_FROM_S = 1.0
 CHARS_PER_TOKEN = 4
-"""A guess while a reply is on its way; its provider's own count comes with its end."""
+"""An estimate while a reply streams; the provider's count comes at its end."""
 GIST_CHARS = 48
 BOARD = "board"
-"""Stands for a run over the context board there."""
+"""Key of a context board update among the running tools."""
 VERBS = {"thinking": "thinking", "text": "answering", "tool_call": "calling a tool"}
 OWN_COMMAND = "!"
-"""Stands for the user's own command among the tools that run."""
+"""Key of the user's own command among the running tools."""
 
 
 STILL_FRAME = "●"
 
 
 def spinner(elapsed_s: float, *, still: bool = False) -> str:
-    """`still` is for who wants nothing to move."""
+    """The spinner's frame; always the same one with `still`."""
     return STILL_FRAME if still else FRAMES[int(elapsed_s / FRAME_S) % len(FRAMES)]
 
 
 class RunningTool(NamedTuple):
-    """What runs, what it is about, and since when."""
+    """A running tool: its name, gist and start time."""
 
     name: str
     gist: str
     since: float
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         return f"{self.name}  {self.gist}".rstrip() if self.name != OWN_COMMAND else f"{self.name} {self.gist}"
 
 
 class Activity:
-    """Follows the events of a turn; every method is told the time."""
+    """Follows the events of a turn; callers pass in the time."""
 
     def __init__(self) -> None:
         self.begin(0.0)
@@ -74,11 +77,11 @@ class Activity:
         """A turn begins."""
         self._began = self._heard_at = now
         self._tokens = 0
-        """What providers counted of the replies that are complete."""
+        """Provider-counted tokens of the completed replies."""
         self._begin_reply()
         self._tools: dict[str, RunningTool] = {}
         self._delegates: dict[str, str] = {}
-        """Who works on which call of the main agent."""
+        """The main agent's call by delegate."""
         self._retry_at: float | None = None
         self._compacting = False
         self._stopping = False
@@ -90,14 +93,14 @@ class Activity:
         self._hidden_thoughts = False
 
     def stop(self) -> None:
-        """The user wants it to end."""
+        """The user asked the turn to stop."""
         self._stopping = True
 
-    def hear(self, fact: Fact, now: float) -> None:
+    def apply(self, fact: Fact, now: float) -> None:
         match fact:
             case _ if agent_of(fact):
                 self._heard_at = now
-                self._hear_delegate(fact)
+                self._apply_delegate(fact)
             case Message(message=message) if prompt_of(message) is not None:
                 self.begin(now)
             case CommandOutput(command=command):
@@ -135,13 +138,13 @@ class Activity:
                 pass
 
     def _count(self, fact: Message | UsageInfo) -> None:
-        """A guess gives way to its provider's count."""
+        """Replace the estimate by the provider's count."""
         if isinstance(fact, UsageInfo) and fact.output_tokens is not None:
             self._tokens += fact.output_tokens
             self._begin_reply()
 
-    def _hear_delegate(self, fact: Fact) -> None:
-        """Who was asked, and what it does now, stand beside the call that asked."""
+    def _apply_delegate(self, fact: Fact) -> None:
+        """Show a delegate's name and current step on the delegating call."""
         match fact:
             case DelegationStart(agent=agent, name=name, call_id=call, task=task) if call in self._tools:
                 self._delegates[agent] = call
@@ -159,7 +162,7 @@ class Activity:
             self._tools[call] = self._tools[call]._replace(gist=gist)
 
     def is_held_up(self, now: float) -> bool:
-        """Whether nothing comes, or nothing is asked for yet: who waits may want to know."""
+        """Whether no data is arriving, or a retry is pending."""
         if self._stopping or self._tools:
             return False
         return self._waits_to_retry(now) or self._silent_s(now) >= (
@@ -170,46 +173,46 @@ class Activity:
         return self._retry_at is not None and self._retry_at > now
 
     def line(self, now: float, provider: str, *, still: bool = False, room: int = 200) -> str:
-        """One line; empty while something else tells what is waited for. What a tool is about is cut before times."""
+        """The status line; empty while the compaction indicator shows. A tool's gist is cut before the times."""
         if self._compacting:
             return ""
-        return f"{spinner(now - self._began, still=still)} {self._words(now, provider, room - 2)}"
+        return f"{spinner(now - self._began, still=still)} {self._text(now, provider, room - 2)}"
 
     def _silent_s(self, now: float) -> float:
         return now - max(self._heard_at, self._retry_at or 0.0)
 
-    def _words(self, now: float, provider: str, room: int) -> str:
-        took, silent = in_words(now - self._began), self._silent_s(now)
+    def _text(self, now: float, provider: str, room: int) -> str:
+        took, silent = duration_text(now - self._began), self._silent_s(now)
         if self._stopping:
             return f"stopping · {took}"
         if self._tools:
-            return self._told_tool(now, room)
+            return self._tool_text(now, room)
         if self._waits_to_retry(now):
-            return f"trying again in {in_words((self._retry_at or now) - now)}"
+            return f"trying again in {duration_text((self._retry_at or now) - now)}"
         if self._hidden_thoughts:
-            unheard = f" · nothing heard for {in_words(silent)}" if silent >= HIDDEN_SILENCE_S else ""
-            return f"thinking · {took}{self._told_tokens()}{unheard}"
+            unheard = f" · nothing heard for {duration_text(silent)}" if silent >= HIDDEN_SILENCE_S else ""
+            return f"thinking · {took}{self._tokens_text()}{unheard}"
         if self.is_held_up(now):
             since = "without an answer" if self._first_at is None else "since its last word"
-            return f"waiting for {provider} · {in_words(silent)} {since}"
+            return f"waiting for {provider} · {duration_text(silent)} {since}"
         if self._first_at is None:
-            return f"asking {provider} · {took}{self._told_tokens()}"
-        return f"{VERBS.get(self._kind, 'answering')} · {took}{self._told_tokens()}{self._told_speed(now)}"
+            return f"asking {provider} · {took}{self._tokens_text()}"
+        return f"{VERBS.get(self._kind, 'answering')} · {took}{self._tokens_text()}{self._speed_text(now)}"
 
-    def _told_tool(self, now: float, room: int) -> str:
+    def _tool_text(self, now: float, room: int) -> str:
         tool = next(reversed(self._tools.values()))
         more = f" · {len(self._tools)} at once" if len(self._tools) > 1 else ""
-        figures = f" · {in_words(now - tool.since)}{more}"
-        words = Text(tool.words)
-        words.truncate(max(8, room - len(figures)), overflow="ellipsis")
-        return f"{words.plain}{figures}"
+        figures = f" · {duration_text(now - tool.since)}{more}"
+        label = Text(tool.label)
+        label.truncate(max(8, room - len(figures)), overflow="ellipsis")
+        return f"{label.plain}{figures}"
 
-    def _told_tokens(self) -> str:
-        """Of the whole turn so far; `~` while some of it is a guess."""
+    def _tokens_text(self) -> str:
+        """Tokens of the turn so far; `~` marks an estimate."""
         count = self._tokens + self._chars // CHARS_PER_TOKEN
         return f" · {'~' if self._chars else ''}{count:,} tokens" if count else ""
 
-    def _told_speed(self, now: float) -> str:
-        """Of the reply that is coming: tools take their own time."""
+    def _speed_text(self, now: float) -> str:
+        """Tokens per second of the current reply, without the time tools take."""
         streamed = now - self._first_at if self._first_at is not None else 0.0
         return f" · {self._chars / CHARS_PER_TOKEN / streamed:.0f}/s" if streamed >= SPEED_FROM_S else ""

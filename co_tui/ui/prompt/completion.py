@@ -1,4 +1,4 @@
-"""What fits what is being typed, commands or files, and which of it is meant. Knows no screen."""
+"""Completions of the command or file being typed. Independent of the screen."""
 
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeAlias
@@ -8,48 +8,48 @@ from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.file_matching import FileNames
 
 Sort: TypeAlias = Literal["command", "file"]
-MOST_LETTERS = 200
-"""What is longer is no name that somebody looks for."""
+MAX_LETTERS = 200
+"""Longer text is not completed."""
 
 
 class Choice(NamedTuple):
-    """One of the things on offer."""
+    """One completion."""
 
     sort: Sort
     name: str
-    """A command's, or a file's path."""
+    """The command's name or the file's path."""
     title: str
     arguments: str = ""
     help: str = ""
 
 
 class _Typed(NamedTuple):
-    """What is being typed that can be completed."""
+    """The text being completed."""
 
     sort: Sort
     letters: str
     length: int
-    """Of all that a choice takes the place of, before the cursor."""
+    """Characters before the cursor that a choice replaces."""
     place: str
-    """The same for as long as the same thing is being typed."""
+    """Identifies the word being typed; stays the same while it grows."""
 
 
-class SoughtFile(NamedTuple):
-    """A file that is being named, and the files among which it is sought."""
+class FileSearch(NamedTuple):
+    """A file name being typed, and the files to search."""
 
     typed: _Typed
     files: FileNames
 
     def find(self, wanted: Callable[[], bool] = lambda: True) -> list[str]:
-        """Takes a while in a large folder, and gives up when nobody waits any more."""
+        """Matching paths; slow in a large folder, and stops early when `wanted` turns False."""
         return self.files.matching(self.typed.letters, wanted)
 
 
 class CompletionOffer:
-    """Follows the prompt at once, so that keys pressed in a burst mean what they say.
+    """Follows the prompt synchronously, so that keys typed in a burst act on the right completion.
 
-    Commands are few, and found with every key. Files may be many: they are looked for beside the screen, and only
-    when a key needs to know, at once.
+    Commands are few and matched on every key. Files may be many: they are matched in the background, or at once
+    when a key needs them.
     """
 
     def __init__(self) -> None:
@@ -57,13 +57,13 @@ class CompletionOffer:
         self.found: list[Choice] = []
         self.index = 0
         self._typed: _Typed | None = None
-        self._found_for: SoughtFile | None = None
-        """What the files on offer were found for."""
+        self._found_for: FileSearch | None = None
+        """The search whose results are shown."""
         self._dismissed = ""
-        """Where nothing more is wanted."""
+        """The word for which completions were dismissed."""
 
     def update(self, text: str, before: str = "") -> bool:
-        """Take the prompt as it is now, `before` the cursor in its line; returns whether anything is on offer."""
+        """Update for the prompt and the text `before` the cursor in its line; returns whether there are completions."""
         typed = _command_in(text) or _file_in(before)
         if typed != self._typed:
             self._typed = typed
@@ -74,23 +74,23 @@ class CompletionOffer:
         return self.is_open
 
     @property
-    def sought(self) -> SoughtFile | None:
-        """The file that is being named, as long as nobody looked for it; None when there is nothing to look for."""
+    def pending_search(self) -> FileSearch | None:
+        """The file search still to be done; None when there is none."""
         if self._typed is None or self._typed.sort != "file" or self._is_dismissed:
             return None
-        sought = SoughtFile(self._typed, self.files)
-        return sought if sought != self._found_for else None
+        pending_search = FileSearch(self._typed, self.files)
+        return pending_search if pending_search != self._found_for else None
 
-    def take(self, sought: SoughtFile, paths: Iterable[str]) -> None:
-        """Offer the files that were found; what was found for something else comes too late."""
-        if sought.typed == self._typed:
-            self._found_for = sought
+    def take(self, pending_search: FileSearch, paths: Iterable[str]) -> None:
+        """Show the files found, unless the text has changed meanwhile."""
+        if pending_search.typed == self._typed:
+            self._found_for = pending_search
             self._offer([_file(path) for path in paths])
 
-    def look(self) -> None:
-        """Look now for the file that is being named, if nobody did."""
-        if (sought := self.sought) is not None:
-            self.take(sought, sought.find())
+    def search(self) -> None:
+        """Do the pending file search now."""
+        if (pending_search := self.pending_search) is not None:
+            self.take(pending_search, pending_search.find())
 
     @property
     def is_open(self) -> bool:
@@ -106,14 +106,14 @@ class CompletionOffer:
 
     @property
     def length(self) -> int:
-        """How many characters before the cursor a chosen file takes the place of."""
+        """Characters before the cursor that a chosen file replaces."""
         return self._typed.length if self._typed is not None else 0
 
     def move(self, step: int) -> None:
         self.index = (self.index + step) % len(self.found)
 
     def dismiss(self) -> None:
-        """Offer nothing until something else is typed."""
+        """Show no completions for the current word."""
         self._dismissed = self._typed.place if self._typed is not None else ""
 
     def _offer(self, found: list[Choice]) -> None:
@@ -128,10 +128,10 @@ def _command_in(text: str) -> _Typed | None:
 
 
 def _file_in(before: str) -> _Typed | None:
-    """The name after the last `@`, when that begins a word and the cursor stands right behind."""
+    """The name between the last `@` that begins a word and the cursor."""
     at = before.rfind("@")
     name = before[at + 1 :]
-    if at < 0 or len(name) > MOST_LETTERS or (at and before[at - 1] not in " \t([{<\"'"):
+    if at < 0 or len(name) > MAX_LETTERS or (at and before[at - 1] not in " \t([{<\"'"):
         return None
     letters = name[1:] if name.startswith('"') else name
     if '"' in letters or (letters is name and any(each.isspace() or each == "`" for each in name)):
@@ -150,5 +150,5 @@ def _file(path: str) -> Choice:
 
 
 def inserted(choice: Choice) -> str:
-    """What a chosen file is in the prompt."""
+    """The text that a chosen file inserts."""
     return f"{reference(choice.name)} "

@@ -1,4 +1,4 @@
-"""The commands that fit what was typed after the slash, or the files after the at."""
+"""The list of completions: commands after `/`, files after `@`."""
 
 from textual.content import Content
 from textual.widgets import OptionList
@@ -8,12 +8,12 @@ from co_tui.inert import one_line
 from co_tui.ui.prompt.completion import Choice, CompletionOffer
 
 NAME_CHARS = 200
-MOST_NAME_COLUMNS = 22
-"""What they mean begins in one column, unless a name is longer than this."""
+MAX_NAME_COLUMNS = 22
+"""Descriptions start in one column, unless a name is longer than this."""
 
 
 class Completions(OptionList, can_focus=False):
-    """Sits above the prompt while something is on offer; the prompt keeps the focus and decides."""
+    """Shown above the prompt, which keeps the focus and handles the keys."""
 
     DEFAULT_CSS = """
     Completions {
@@ -34,10 +34,10 @@ class Completions(OptionList, can_focus=False):
         self.display = offer.is_open
         if not offer.is_open:
             return
-        if [option.id for option in self._options] != [choice.name for choice in offer.found]:
+        if [option.id for option in self.options] != [choice.name for choice in offer.found]:
             self.clear_options()
             width = max(len(choice.title) + len(choice.arguments) + 1 for choice in offer.found)
-            self.add_options([_option(choice, min(width, MOST_NAME_COLUMNS)) for choice in offer.found])
+            self.add_options([_option(choice, min(width, MAX_NAME_COLUMNS)) for choice in offer.found])
         self.highlighted = offer.index
         keys = "enter runs it · tab completes it" if offer.found[0].sort == "command" else "tab takes it"
         self.border_subtitle = f"{keys} · {offer.index + 1} of {len(offer.found):,}"

@@ -1,4 +1,4 @@
-"""Keeps the prompt that is being written, a moment after each change."""
+"""Saves the draft shortly after each change."""
 
 import threading
 from collections.abc import Callable
@@ -18,7 +18,7 @@ SAVING = "Saving the draft"
 
 
 class DraftSaver:
-    """Saves for the session that is shown, or if there is none yet, for the folder."""
+    """Saves the draft of the session shown, or of the folder's next session."""
 
     def __init__(
         self,
@@ -28,35 +28,35 @@ class DraftSaver:
         folder: Callable[[], Path],
         written: Callable[[], str],
     ) -> None:
-        """`written` is asked when something is saved, not with every key: it may be long."""
+        """`written` returns the draft; called only to save, since it may be long."""
         self._host, self._drafts, self._written = host, drafts, written
         self._session_id, self._folder = session_id, folder
         self._timer: Timer | None = None
         self._writing = threading.Lock()
         self._asked = 0
         self._kept: dict[str, int] = {}
-        """Which of all that was asked for is in each file: nothing older is put there any more."""
+        """The number of the newest save written by key; older ones are skipped."""
 
     def read(self) -> str:
         return self._drafts.read(self._key())
 
     def save(self) -> None:
-        """At once, in place of what was to be saved; it is done when this returns."""
+        """Save now, instead of any pending save."""
         self._stop()
         self._next_write(self._key(), self._written())()
 
-    def save_beside(self) -> None:
-        """The same beside the screen: writing a file for good takes as long as the disk does."""
+    def save_in_background(self) -> None:
+        """Save in a thread: syncing to disk may be slow."""
         self._stop()
         write = self._next_write(self._key(), self._written())
         run_thread(self._host, SAVING, write, group="draft")
 
     def save_soon(self) -> None:
         self._stop()
-        self._timer = self._host.set_timer(SAVE_S, guarded_callback(self._host, SAVING, self.save_beside))
+        self._timer = self._host.set_timer(SAVE_S, guarded_callback(self._host, SAVING, self.save_in_background))
 
     def forget_next(self) -> None:
-        """What was written for the next new session is said in it now."""
+        """Delete the draft of the folder's next session: it has been sent."""
         self._next_write(new_session_draft(self._folder()), "")()
 
     def _key(self) -> str:

@@ -1,4 +1,4 @@
-"""Earlier prompts, searched as one types: of this folder, or of all sessions."""
+"""Search earlier prompts as you type, of this folder or of all sessions."""
 
 import asyncio
 from functools import partial
@@ -24,14 +24,14 @@ from co_tui.ui.widgets.steady_list import SteadyList
 if TYPE_CHECKING:
     from co_tui.store.port import Store
 
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 LINE_CHARS = 200
 PAUSE_S = 0.05
-"""Keys that come faster are searched for together."""
+"""Debounce time for the search."""
 
 
 class EarlierPromptsScreen(ChoosingDialog[str]):
-    """Answers with the prompt that was chosen. The newest come first; the store is read beside the screen."""
+    """Returns the chosen prompt. Newest first; the store is read in a thread."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "widen", "This folder or all", priority=True),
@@ -42,7 +42,7 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
         self._store, self._cwd = store, cwd
         self._here = True
         self._asked = 0
-        """How often; only the latest question is answered."""
+        """Number of searches started; only the latest one's result is shown."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -52,17 +52,17 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
             yield KeyHints(("enter", "take"), ("^r", "this folder or all"), ("esc", "back"))
 
     def on_mount(self) -> None:
-        self._look()
+        self._start_search()
 
     @on(Input.Changed)
     def _typed(self) -> None:
-        self._look()
+        self._start_search()
 
     def action_widen(self) -> None:
         self._here = not self._here
-        self._look()
+        self._start_search()
 
-    def _look(self) -> None:
+    def _start_search(self) -> None:
         self._asked += 1
         search = partial(self._search, self.query_one(Input).value, self._asked)
         run_in_background(self, "Searching earlier prompts", search, group="search")
@@ -82,14 +82,14 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
 
     def _found(self, text: str, cwd: str) -> list[str]:
         with self._store.reading() as reading:
-            return reading.prompts(MOST_SHOWN, search=text.strip(), cwd=cwd)[::-1]
+            return reading.prompts(MAX_SHOWN, search=text.strip(), cwd=cwd)[::-1]
 
     def _show(self, found: list[str]) -> None:
         self._choices = found
         options = self.query_one(OptionList)
         rows = [Option(Text(one_line(each, LINE_CHARS), no_wrap=True)) for each in found]
-        show_rows(options, rows, self._told_nothing, at=0)
-        count = f"the newest {MOST_SHOWN}" if len(found) == MOST_SHOWN else f"{len(found)}"
+        show_rows(options, rows, self._empty_text, at=0)
+        count = f"the newest {MAX_SHOWN}" if len(found) == MAX_SHOWN else f"{len(found)}"
         self.query_one(Vertical).border_subtitle = f"{count} {self._where}, newest first" if found else self._where
 
     @property
@@ -97,6 +97,6 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
         return "of this folder" if self._here else "of all sessions"
 
     @property
-    def _told_nothing(self) -> str:
+    def _empty_text(self) -> str:
         words = "has these words" if self.query_one(Input).value.strip() else "was sent yet"
         return f"No prompt {self._where} {words}." + (" ^r looks in all sessions." if self._here else "")

@@ -1,4 +1,4 @@
-"""The prompt in the user's own editor, while everything else goes on."""
+"""Edits the prompt in the user's own editor, while turns keep running."""
 
 import asyncio
 import os
@@ -15,31 +15,31 @@ from co_tui.agent.redact import without_secrets
 from co_tui.inert import one_line
 from co_tui.ui.signals import left_to_another_program
 
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 _NONE_NAMED = "No editor is named: set $VISUAL or $EDITOR, as in `export EDITOR=nano`."
 
 
-class EditorTrouble(Exception):
-    """Why nothing was edited, as a sentence."""
+class EditorError(Exception):
+    """Why nothing was edited, as a sentence for the user."""
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """What $VISUAL, else $EDITOR names, with its arguments. Raises `EditorTrouble`."""
+    """The command in $VISUAL, else $EDITOR. Raises `EditorError`."""
     name = next((key for key in ("VISUAL", "EDITOR") if environ.get(key, "").strip()), "")
     if not name:
-        raise EditorTrouble(_NONE_NAMED)
+        raise EditorError(_NONE_NAMED)
     try:
         words = shlex.split(environ[name])
     except ValueError:
-        raise EditorTrouble(f"${name} cannot be read: {one_line(environ[name], 80)!r} has an open quote.") from None
+        raise EditorError(f"${name} cannot be read: {one_line(environ[name], 80)!r} has an open quote.") from None
     found = shutil.which(words[0], path=environ.get("PATH")) if words else None
     if found is None:
-        raise EditorTrouble(f"${name} names {one_line(environ[name], 80)!r}, which is not there or cannot be run.")
+        raise EditorError(f"${name} names {one_line(environ[name], 80)!r}, which is not there or cannot be run.")
     return [found, *words[1:]]
 
 
-async def edited_elsewhere(app: App[Any], text: str, environ: Mapping[str, str], cwd: Path) -> str:
-    """The text as the editor left it. The screen is the editor's meanwhile. Raises `EditorTrouble`."""
+async def edit_externally(app: App[Any], text: str, environ: Mapping[str, str], cwd: Path) -> str:
+    """The edited text. The editor has the terminal meanwhile. Raises `EditorError`."""
     command = editor_command(environ)
     handle, name = tempfile.mkstemp(prefix="co-tui-", suffix=".md")  # readable by its owner only
     file = Path(name)
@@ -51,18 +51,18 @@ async def edited_elsewhere(app: App[Any], text: str, environ: Mapping[str, str],
         if isinstance(code, OSError):
             raise code
         if code:
-            raise EditorTrouble(f"The editor ended with exit code {code}; the prompt is as it was.")
+            raise EditorError(f"The editor ended with exit code {code}; the prompt is as it was.")
         return _read(file)
     except SuspendNotSupported:
-        raise EditorTrouble("An editor cannot take over the screen here.") from None
+        raise EditorError("An editor cannot take over the screen here.") from None
     except OSError as error:
-        raise EditorTrouble(f"The editor cannot be used: {error.strerror or error}.") from None
+        raise EditorError(f"The editor cannot be used: {error.strerror or error}.") from None
     finally:
         _remove(file)
 
 
 async def _run(command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> int | OSError:
-    """Its exit code, or why it cannot be run: raised at once, that would leave the screen to nobody."""
+    """Its exit code, or the error that kept it from starting: raising inside `suspend` would not restore the screen."""
     try:
         child = await asyncio.create_subprocess_exec(*command, env=dict(environ), cwd=cwd)
     except OSError as error:
@@ -75,7 +75,7 @@ def _remove(file: Path) -> None:
 
 
 def _read(file: Path) -> str:
-    if file.stat().st_size > MOST_BYTES:
-        raise EditorTrouble("What the editor left is too long for a prompt; the prompt is as it was.")
+    if file.stat().st_size > MAX_BYTES:
+        raise EditorError("What the editor left is too long for a prompt; the prompt is as it was.")
     text = file.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
-    return text.removesuffix("\n")  # editors end the last line
+    return text.removesuffix("\n")  # editors add a final newline

@@ -1,25 +1,27 @@
-"""Finds the files that a prompt may name: beside the screen, and again when a while has passed."""
+"""Lists and matches the files that a prompt can name, in threads."""
 
 import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from textual.screen import Screen
 
+from co_tui.folder_files import FolderWalk, modified_at
+from co_tui.paths import find_upwards
 from co_tui.ui.background import run_in_background
 from co_tui.ui.prompt.completion import CompletionOffer
 from co_tui.ui.prompt.file_matching import FileNames
 
 LISTING = "Listing files"
 FRESH_S = 5.0
-"""So long a list of files is good, and then until somebody looks for another one."""
+"""A file list older than this is refreshed at the next search."""
 
 
 class FileFinder:
-    """One folder. The list that is there serves while a new one is made."""
+    """Finds files of one folder; the old list is used while a new one is made."""
 
     def __init__(self, screen: Screen[Any], cwd: Path) -> None:
         self._screen = screen
@@ -28,19 +30,19 @@ class FileFinder:
         self._listing = False
         self._asked = 0
 
-    def look_in(self, folder: Path) -> None:
-        """Another folder from now on."""
+    def set_folder(self, folder: Path) -> None:
+        """Switch to another folder."""
         self._cwd, self._listed_at = folder, float("-inf")
 
-    def look(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
-        """Look for the file that is being named, if one is; `found` hears of it. What was asked before is given up."""
+    def search(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
+        """Match the file being named, if any, then call `found`. Cancels the previous search."""
         self._asked += 1
-        if offer.sought is None:
+        if offer.pending_search is None:
             return
         if not self._listing and time.monotonic() - self._listed_at > FRESH_S:
             self._listing = True
             run_in_background(self._screen, LISTING, partial(self._list, offer, found), group="list files")
-        # Each sees itself whether it was given up.
+        # Each search checks by itself whether it was cancelled.
         run_in_background(self._screen, LISTING, partial(self._match, offer, found), group="match files")
 
     async def _list(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
@@ -53,15 +55,42 @@ class FileFinder:
             await self._match(offer, found)
 
     def _names(self) -> FileNames:
-        from co_tui.ui.prompt.file_index import find_files
-
         return FileNames(find_files(self._cwd))
 
     async def _match(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
-        asked, sought = self._asked, offer.sought
-        if sought is None:
+        asked, pending_search = self._asked, offer.pending_search
+        if pending_search is None:
             return
-        paths = await asyncio.to_thread(sought.find, lambda: asked == self._asked)
+        paths = await asyncio.to_thread(pending_search.find, lambda: asked == self._asked)
         if asked == self._asked:
-            offer.take(sought, paths)
+            offer.take(pending_search, paths)
             found()
+
+
+DATING_S: Final = 1.0
+MAX_DATED_FILES: Final = 20_000
+"""Files whose modification time is read: for more it would take longer than listing them."""
+
+
+def find_files(cwd: Path) -> list[str]:
+    """Paths below the folder, latest changed first. Slow; bounded in time and number; does not raise.
+
+    Hidden files are included in a repository, whose ignore files apply.
+    """
+    hidden = find_upwards(".git", cwd) is not None
+    found = [entry.path for entry in FolderWalk(cwd, hidden=hidden) if not entry.is_dir and hidden >= entry.is_hidden]
+    # Names with control characters cannot be typed in the prompt.
+    return _latest_first(cwd, [path for path in found if path.isprintable()])
+
+
+def _latest_first(cwd: Path, paths: list[str]) -> list[str]:
+    dated: list[tuple[float, str]] = []
+    until = time.monotonic() + DATING_S
+    for number, path in enumerate(paths[:MAX_DATED_FILES]):
+        if time.monotonic() > until:
+            return [path for _, path in sorted(dated, key=lambda each: -each[0])] + paths[number:]
+        changed = modified_at(f"{cwd}/{path}")
+        if changed is not None:
+            dated.append((changed, path))
+    dated.sort(key=lambda each: -each[0])
+    return [path for _, path in dated] + paths[MAX_DATED_FILES:]

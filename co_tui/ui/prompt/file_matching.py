@@ -1,18 +1,18 @@
-"""Which files fit some letters, best first. Knows no screen and no folder."""
+"""Fuzzy matching of file paths, best match first."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-MOST_FOUND: Final = 50
+MAX_FOUND: Final = 50
 SLICE: Final = 2_000
-"""Names looked at between two looks at whether anybody still waits."""
+"""Names matched between two checks for cancellation."""
 
 Fits = Callable[[str], object]
 
 
 class FileNames:
-    """The files of a folder, the most recent first, prepared for being searched."""
+    """The files of a folder, most recent first, prepared for searching."""
 
     def __init__(self, paths: Sequence[str] = ()) -> None:
         self.paths = tuple(paths)
@@ -21,13 +21,13 @@ class FileNames:
         self._names = [path[path.rfind("/") + 1 :] for path in self._lowered]
 
     def matching(self, letters: str, wanted: Callable[[], bool] = lambda: True) -> list[str]:
-        """At most `MOST_FOUND`: letters that stand together before letters apart, in the file's name before
-        its folders; among equals the most recent. Nothing when the letters are a file's whole path, or nobody waits.
+        """At most `MAX_FOUND` paths: contiguous matches before scattered ones, in the file name before the folders,
+        then the most recent. None when the letters are a whole path, or `wanted` turns False.
         """
         if letters in self._known:
             return []
         if not letters:
-            return list(self.paths[:MOST_FOUND])
+            return list(self.paths[:MAX_FOUND])
         found: dict[int, None] = {}
         for texts, fits in self._ways(letters.lower()):
             for start in range(0, len(texts), SLICE):
@@ -35,12 +35,12 @@ class FileNames:
                     return []
                 some = texts[start : start + SLICE]
                 found.update((n, None) for n, text in enumerate(some, start) if fits(text))
-                if len(found) >= MOST_FOUND:
-                    return [self.paths[n] for n in found][:MOST_FOUND]
+                if len(found) >= MAX_FOUND:
+                    return [self.paths[n] for n in found][:MAX_FOUND]
         return [self.paths[n] for n in found]
 
     def _ways(self, sought: str) -> Iterator[tuple[list[str], Fits]]:
-        """What to look at and how, the best fit first."""
+        """The texts and tests to try, best match first."""
         yield self._names, sought.__eq__
         yield self._names, lambda name: name.startswith(sought)
         yield self._names, lambda name: sought in name
@@ -51,6 +51,6 @@ class FileNames:
 
 
 def _in_order(sought: str) -> Fits:
-    """Finds the letters in their order, with anything between; one look at each character is enough."""
+    """Matches the letters in order with anything in between, in linear time."""
     first, *rest = map(re.escape, sought)
     return re.compile(first + "".join(f"[^{each}]*{each}" for each in rest), re.DOTALL).search

@@ -1,4 +1,4 @@
-"""Characters as people see them: an emoji, a letter with its accents, of however many code points. Knows no screen."""
+"""Grapheme clusters: characters as people see them, of any number of code points."""
 
 from itertools import groupby
 from operator import itemgetter
@@ -8,25 +8,25 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-MOST_CHARS = 64
-"""Looked at on one side of the cursor: no character is longer."""
+MAX_CHARS = 64
+"""Characters examined on one side of the cursor; no grapheme is longer."""
 
 
 def start_before(line: str, column: int) -> int:
-    """Where the character before a column begins."""
-    begin = max(0, column - MOST_CHARS)
+    """The column where the grapheme before a column begins."""
+    begin = max(0, column - MAX_CHARS)
     near = line[begin:column]
     return column - 1 if near.isascii() or column < 2 else begin + split_graphemes(near)[0][-1][0]
 
 
 def end_after(line: str, column: int) -> int:
-    """Where the character at a column ends."""
-    near = line[column : column + MOST_CHARS]
+    """The column where the grapheme at a column ends."""
+    near = line[column : column + MAX_CHARS]
     return column + 1 if near.isascii() else column + split_graphemes(near)[0][0][1]
 
 
 def with_whole_characters(strip: Strip, width: int) -> Strip:
-    """The line with no character parted between two styles, which would change how wide it is."""
+    """The line with no grapheme split between two styles, which would change its width."""
     text = strip.text
     if text.isascii() or len(list(strip)) < 2:
         return strip

@@ -1,28 +1,28 @@
-"""Long pastes fold to a marker in the prompt; what is sent is the whole text. Knows no screen."""
+"""Long pastes are shown as a marker in the prompt and sent in full. Independent of the screen."""
 
 FOLDED_FROM_LINES = 10
 FOLDED_FROM_CHARS = 2_000
 SLOW_FROM_CHARS = 10_000
 SLOW_FROM_LINE_CHARS = 3_000
-"""From here on every key in the prompt would be felt."""
+"""Beyond this, typing in the prompt lags."""
 MAX_KEPT = 50
-"""Pastes remembered, so that undoing and earlier prompts still find theirs."""
+"""Pastes kept, so that undo and earlier prompts can restore theirs."""
 
 
 class PastedTexts:
-    """Marker → the text it stands for."""
+    """Texts by marker."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
     def fold(self, text: str) -> str:
-        """The text itself, or a marker when it is long."""
+        """The text itself, or a marker if it is long."""
         if text.count("\n") < FOLDED_FROM_LINES and len(text) <= FOLDED_FROM_CHARS:
             return text
         return self._marker(text)
 
     def fold_if_slow(self, text: str) -> str:
-        """The same for what was written by hand: folded only when editing it would be slow."""
+        """The text itself, or a marker if editing it would be slow."""
         if len(text) <= SLOW_FROM_CHARS and max(map(len, text.split("\n"))) <= SLOW_FROM_LINE_CHARS:
             return text
         return self._marker(text)
@@ -39,7 +39,7 @@ class PastedTexts:
         return marker
 
     def unfold(self, text: str) -> str:
-        """The text with every marker replaced by what it stands for."""
+        """The text with every marker replaced by its text."""
         if "[pasted " not in text:
             return text
         for marker, whole in self._texts.items():
@@ -54,7 +54,7 @@ class PastedTexts:
         return next((marker for marker in self._texts if text.endswith(marker)), None)
 
     def marker_near(self, line: str, column: int) -> str | None:
-        """The marker in which or right after which the column is, else the last one of the line."""
+        """The marker at or right before the column, else the last one of the line."""
         places = [(line.rfind(marker), marker) for marker in self._texts if marker in line]
         touching = [marker for at, marker in places if at <= column <= at + len(marker)]
         return touching[0] if touching else max(places)[1] if places else None

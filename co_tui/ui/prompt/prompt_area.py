@@ -1,4 +1,4 @@
-"""Where the user writes: Enter sends, the arrow keys at the edges bring back earlier prompts."""
+"""The prompt's text area: Enter sends, up and down at the edges recall earlier prompts."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -6,10 +6,10 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.document._document import Location
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
+from textual.widgets.text_area import Location
 
 from co_tui.inert import inert
 from co_tui.session.file_references import NamedFile, NamedFiles, named_files
@@ -17,28 +17,29 @@ from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.prompt.graphemes import end_after, start_before, with_whole_characters
 from co_tui.ui.prompt.pasted import PastedTexts
+from co_tui.ui.textual_internals import bindings_of
 from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
 PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
-OWN_COMMAND_SIGN = "!"
+OWN_COMMAND_PREFIX = "!"
 HOW_TO_RUN = "Write the command behind the sign, as in `!git status`: it runs here, and the model sees what it says."
 MAX_REMEMBERED = 200
-_STEERING = ("up", "down", "escape", "tab", "enter")
-"""Keys that belong to the list of completions while it is open."""
+_COMPLETION_KEYS = ("up", "down", "escape", "tab", "enter")
+"""Keys that control the completions while they are shown."""
 
 
 def is_own_command(text: str) -> bool:
-    """Whether it is a command for the shell, and not said to the model."""
-    return text.startswith(OWN_COMMAND_SIGN) and bool(text[1:].strip())
+    """Whether it is a shell command of the user's own."""
+    return text.startswith(OWN_COMMAND_PREFIX) and bool(text[1:].strip())
 
 
 class Prompt(SteadyTextArea):
-    """A text area that sends. Every key is dealt with where it arrives, so that none overtakes another."""
+    """A text area that sends. Keys are handled synchronously, so that none overtakes another."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Ordinary terminals send Enter and Ctrl+J as different bytes; Shift+Enter only where the terminal tells.
+        # Ordinary terminals send Enter and Ctrl+J as different bytes; few report Shift+Enter.
         *command_table.bindings("prompt"),
-        Binding("shift+enter", "newline", show=False),  # help tells it with the other
+        Binding("shift+enter", "newline", show=False),  # help lists it with the other
     ]
 
     class Submitted(Message):
@@ -46,42 +47,42 @@ class Prompt(SteadyTextArea):
             super().__init__()
             self.text = text
             self.files = files
-            """Those that go along."""
+            """The attached files."""
             self.steers = steers
-            """Whether it is meant for the turn that runs."""
+            """Whether it is meant for the running turn."""
 
     class Edited(Message):
-        """The text changed; completions may apply."""
+        """The text or its completions changed."""
 
-    class Commanded(Message):
-        """A command was chosen from the list of completions."""
+    class CommandChosen(Message):
+        """A command was chosen from the completions."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
             self.name = name
 
-    class Unknown(Message):
-        """There is no such command; what was typed is the latest of the earlier prompts, to be mended."""
+    class UnknownCommand(Message):
+        """An unknown command was sent; up recalls it for correction."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
             self.name = name
 
     class Refused(Message):
-        """Something keeps the prompt from being sent as it is; it stays, to be mended or sent all the same."""
+        """The prompt was not sent, and stays for correction or for sending it anyway."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
             self.why = why
 
-    class SentNothing(Message):
-        """Enter in an empty prompt."""
+    class EmptySubmitted(Message):
+        """Enter was pressed in an empty prompt."""
 
-    class WentUp(Message):
-        """Up in an empty prompt."""
+    class QueueRequested(Message):
+        """Up was pressed in an empty prompt."""
 
     class PastedOpened(Message):
-        """The user wants to see what a marker stands for."""
+        """The text behind a paste marker was requested."""
 
         def __init__(self, marker: str, text: str) -> None:
             super().__init__()
@@ -89,27 +90,27 @@ class Prompt(SteadyTextArea):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, placeholder=PLACEHOLDER, compact=True, show_line_numbers=False, soft_wrap=True)
-        for key in ("f6", "f7"):  # the text area's own; ours mean something else everywhere
-            self._bindings.key_to_bindings.pop(key, None)
+        for key in ("f6", "f7"):  # TextArea's own; we use these keys for something else
+            bindings_of(self).key_to_bindings.pop(key, None)
         self.offer = CompletionOffer()
         self.up_opens_queue = False
-        """While something waits, Up in an empty prompt shows it instead of the prompt before."""
+        """While prompts wait, up in an empty prompt opens the queue instead of recalling one."""
         self.cwd = Path()
-        """Where the files are that a prompt names."""
+        """The folder of files named in prompts."""
         self._refused = ""
-        """The text that was not sent because of what it names."""
+        """The text refused last because of files it names."""
         self._pasted = PastedTexts()
         self._past: list[str] = []
-        self._place: int | None = None
+        self._recall_index: int | None = None
         self._present = ""
 
     @property
     def whole(self) -> str:
-        """What would be sent: pasted text in place of its markers."""
+        """The text to send, with pasted texts in place of their markers."""
         return self._pasted.unfold(self.text)
 
     def remember(self, prompts: list[str]) -> None:
-        """Earlier prompts, oldest first."""
+        """Add earlier prompts, oldest first."""
         self._past = [*prompts, *self._past][-MAX_REMEMBERED:]
 
     def set_text(self, text: str) -> None:
@@ -119,34 +120,34 @@ class Prompt(SteadyTextArea):
         self.text = text
         self.move_cursor(self.document.end)
 
-    def bring_back(self, text: str) -> None:
-        """Put a text that was not sent below what is being written."""
+    def append_draft(self, text: str) -> None:
+        """Append an unsent text to the draft."""
         self._put("\n".join(filter(None, (self.text, self._pasted.fold_if_slow(text)))))
 
-    def exchange(self, text: str) -> None:
-        """Put a text in place of what is being written, which can be brought back."""
+    def replace_draft(self, text: str) -> None:
+        """Replace the draft; up recalls the old one."""
         if self.text.strip():
             self._leave(self.whole)
         self.set_text(text)
 
     def clear_draft(self) -> None:
-        """Begin afresh; Up brings back what was written, and so does undoing."""
+        """Clear the draft; up or undo restores it."""
         self._remember(self.whole)
         self.clear()
 
     def replace_pasted(self, marker: str, text: str) -> None:
-        """Let another text stand where a paste stood."""
+        """Replace the text of a paste marker."""
         self._put(self.text.replace(marker, self._pasted.fold(text)))
 
     def get_line(self, line_index: int) -> Text:
-        """As it is drawn: what was pasted, or comes back, may hold characters that a terminal would obey."""
+        """The line as drawn: pasted text may hold control characters."""
         return Text(inert(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def render_line(self, y: int) -> Strip:
         return with_whole_characters(super().render_line(y), self.size.width)
 
     def get_cursor_left_location(self) -> Location:
-        """By a character as people see it, as far as it is on this line."""
+        """One grapheme to the left."""
         row, column = self.cursor_location
         return (row, start_before(self.document[row], column)) if column else super().get_cursor_left_location()
 
@@ -157,21 +158,21 @@ class Prompt(SteadyTextArea):
 
     # Keys
 
-    async def _on_key(self, event: events.Key) -> None:
-        if await self._took(event.key):
+    async def on_key(self, event: events.Key) -> None:
+        if await self._handle_key(event.key):
             event.stop()
             event.prevent_default()
 
-    async def _took(self, key: str) -> bool:
-        """Do what the key means here; False leaves it to the text area, which inserts what is printable."""
-        if key in _STEERING and self._steered(key):
+    async def _handle_key(self, key: str) -> bool:
+        """Handle a key; False leaves it to the text area, which inserts printable ones."""
+        if key in _COMPLETION_KEYS and self._controls_completions(key):
             return True
         match key:
             case "enter":
                 self.send()
                 return True
             case "up" if not self.text and self.up_opens_queue:
-                self.post_message(self.WentUp())
+                self.post_message(self.QueueRequested())
                 return True
             case "up" if self.cursor_at_first_line and self._step(-1):
                 return True
@@ -181,21 +182,21 @@ class Prompt(SteadyTextArea):
                 return await self._ran_binding(key)
 
     async def _ran_binding(self, key: str) -> bool:
-        """Run our own binding at once: the library would do so only after the keys that follow were inserted."""
-        for binding in self._bindings.key_to_bindings.get(key, ()):
+        """Run a binding at once: Textual would run it after the keys that follow were inserted."""
+        for binding in bindings_of(self).key_to_bindings.get(key, ()):
             if await self.app.run_action(binding.action, self):
                 return True
         return False
 
     def follow_offer(self) -> CompletionOffer:
-        """What is on offer for the text as it is now."""
+        """The completions for the current text."""
         row, column = self.cursor_location
-        # Files are for the model: a command of the user's own names them as a shell does.
+        # Not in shell commands: `@` has no meaning there.
         self.offer.update(self.text, "" if is_own_command(self.text) else self.document[row][:column])
         return self.offer
 
-    def _steered(self, key: str) -> bool:
-        self.follow_offer().look()  # the list that will be shown counts, not the one that is
+    def _controls_completions(self, key: str) -> bool:
+        self.follow_offer().search()  # decide by the current text, not by the list on the screen
         chosen = self.offer.chosen
         if chosen is None:
             return False
@@ -205,29 +206,31 @@ class Prompt(SteadyTextArea):
             case "escape":
                 self.offer.dismiss()
             case _:
-                self._take(chosen, finally_so=key == "enter")
+                self._take(chosen, runs=key == "enter")
         self.post_message(self.Edited())
         return True
 
-    def _take(self, chosen: Choice, *, finally_so: bool) -> None:
-        """Put what was chosen in place of what was typed of it; a command that is meant so is run."""
+    def _take(self, chosen: Choice, *, runs: bool) -> None:
+        """Insert the chosen file or command; with `finally_so`, run the command."""
         if chosen.sort == "file":
             row, column = self.cursor_location
             start = (row, column - self.offer.length)
-            if result := self._replace_via_keyboard(inserted(chosen), start, (row, column)):
-                self.move_cursor(result.end_location)
-        elif finally_so:
+            self._insert(inserted(chosen), start, (row, column))
+        elif runs:
             self.text = ""
-            self.post_message(self.Commanded(chosen.name))
+            self.post_message(self.CommandChosen(chosen.name))
         else:
             self.set_text(f"{chosen.title} ")
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    async def on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        if result := self._replace_via_keyboard(self._pasted.fold(text), *self.selection):
-            self.move_cursor(result.end_location)
+        self._insert(self._pasted.fold(text), *self.selection)
+
+    def _insert(self, text: str, start: Location, end: Location) -> None:
+        """Replace a range as typing does, with the cursor behind it."""
+        self.move_cursor(self.replace(text, start, end, maintain_selection_offset=False).end_location)
 
     def action_newline(self) -> None:
         self.insert("\n")
@@ -236,7 +239,7 @@ class Prompt(SteadyTextArea):
         self.send(steers=True)
 
     def action_delete_left(self) -> None:
-        """A marker goes as one."""
+        """Delete a paste marker as a whole."""
         row, column = self.cursor_location
         marker = self._pasted.marker_before(self.document[row][:column]) if self.selection.is_empty else None
         if marker is None:
@@ -245,17 +248,17 @@ class Prompt(SteadyTextArea):
             self.delete((row, column - len(marker)), (row, column))
 
     def action_delete_to_start_of_line(self) -> None:
-        """Of the line that was written, however it is wrapped."""
+        """Delete to the start of the logical line, however it is wrapped."""
         row, column = self.cursor_location
         if column and self.selection.is_empty:
-            self._delete_via_keyboard((row, 0), (row, column))
+            self.delete((row, 0), (row, column), maintain_selection_offset=False)
         else:
             super().action_delete_to_start_of_line()
 
     def action_delete_to_end_of_line(self) -> None:
         row, column = self.cursor_location
         if column < len(self.document[row]) and self.selection.is_empty:
-            self._delete_via_keyboard((row, column), (row, len(self.document[row])))
+            self.delete((row, column), (row, len(self.document[row])), maintain_selection_offset=False)
         else:
             super().action_delete_to_end_of_line()
 
@@ -267,22 +270,22 @@ class Prompt(SteadyTextArea):
 
     def send(self, *, steers: bool = False) -> None:
         text = self.whole
-        if text.endswith("\\"):  # a backslash at the end asks for a newline, as in a shell
+        if text.endswith("\\"):  # a trailing backslash means a newline, as in a shell
             self._put(self.text[:-1] + "\n")
             return
         if not text.strip():
-            self.post_message(self.SentNothing())
+            self.post_message(self.EmptySubmitted())
             return
-        called = command_table.called(text)
-        if text.strip() == OWN_COMMAND_SIGN:
-            self._leave(text)  # what is written next is not meant for a shell
+        called = command_table.parse_command(text)
+        if text.strip() == OWN_COMMAND_PREFIX:
+            self._leave(text)  # so that the next prompt is not sent to a shell
             self.post_message(self.Refused(HOW_TO_RUN))
             return
         if called is not None and command_table.find(called.name) is None:
             self._leave(text)
-            self.post_message(self.Unknown(called.name))
+            self.post_message(self.UnknownCommand(called.name))
             return
-        # Of what was pasted and folded nothing is taken for a file: it was not typed.
+        # Folded pastes are not searched for file names: they were not typed.
         says = called is None and not is_own_command(text)
         named = named_files(self.text, self.cwd) if says and "@" in self.text else NamedFiles()
         if named.troubles and self._refused != text:
@@ -294,28 +297,28 @@ class Prompt(SteadyTextArea):
         self.post_message(self.Submitted(text, named.files, steers=steers))
 
     def _leave(self, text: str) -> None:
-        """Begin an empty prompt; what was written can be brought back."""
+        """Empty the prompt; up recalls the text."""
         self._remember(text)
         self.text = ""
 
     def _remember(self, text: str) -> None:
         if not self._past or self._past[-1] != text:
             self._past = [*self._past, text][-MAX_REMEMBERED:]
-        self._place = None
+        self._recall_index = None
 
     def _step(self, step: int) -> bool:
-        """Go through earlier prompts; what was being written waits at the end."""
-        place = len(self._past) if self._place is None else self._place
-        target = place + step
-        if not 0 <= target <= len(self._past) or (self._place is None and step > 0):
+        """Recall an earlier or later prompt; the draft comes after the last one."""
+        index = len(self._past) if self._recall_index is None else self._recall_index
+        target = index + step
+        if not 0 <= target <= len(self._past) or (self._recall_index is None and step > 0):
             return False
-        if self._place is None:
+        if self._recall_index is None:
             self._present = self.text
         if target == len(self._past):
-            self._place = None
+            self._recall_index = None
             self._put(self._present)
         else:
-            self._place = target
+            self._recall_index = target
             self.set_text(self._past[target])
         return True
 

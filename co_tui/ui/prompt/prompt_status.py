@@ -1,4 +1,4 @@
-"""What is being done, on the prompt's border."""
+"""The status shown on the prompt's border."""
 
 import time
 
@@ -7,27 +7,27 @@ from textual.timer import Timer
 
 from co_tui.events import Fact
 from co_tui.ui.approvals.mode_wording import mode_label
-from co_tui.ui.keys.command_table import WayTo
+from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.prompt.activity import FRAME_S, Activity
 from co_tui.ui.prompt.prompt_area import Prompt
-from co_tui.ui.themes.motion import stands_still
+from co_tui.ui.themes.motion import has_reduced_motion
 from co_tui.ui.widgets.key_hints import KEY_STYLE
 
 BORDER, BORDER_CELLS = "─", 6
-"""What the border is drawn with, and how many cells of it no title takes: corners, a dash each, and spaces."""
-LEAST_BORDER = 3
-"""Of it between two texts, so that they are seen as two."""
+"""The border's character, and its cells that no title can use: corners, a dash each, and spaces."""
+MIN_BORDER = 3
+"""Shortest piece of border between two texts."""
 ASKING = "◔ waiting for your answer"
 MODE_LINE_S = 4.0
-"""How long a line about a new mode is shown."""
+"""How long the line about a new mode is shown."""
 
 
 class PromptStatus:
-    """What runs above the prompt, and below it what can be done about it."""
+    """Shows the running turn on the upper border, and the keys and the mode on the lower one."""
 
-    def __init__(self, prompt: Prompt, way_to: WayTo) -> None:
+    def __init__(self, prompt: Prompt, shortcut_for: ShortcutFor) -> None:
         self._prompt = prompt
-        self._way_to = way_to
+        self._way_to = shortcut_for
         self._activity = Activity()
         self._timer: Timer | None = None
         self._busy = False
@@ -41,7 +41,7 @@ class PromptStatus:
         self._mode_line = ""
         self._mode_timer: Timer | None = None
         self.provider = ""
-        """Who answers."""
+        """The provider's name."""
 
     @property
     def busy(self) -> bool:
@@ -50,11 +50,11 @@ class PromptStatus:
 
     @property
     def busy_s(self) -> float:
-        """How long something has been running, one turn or several."""
+        """How long turns have been running without a pause."""
         return time.monotonic() - self._busy_since if self._busy else 0.0
 
     def set_busy(self, busy: bool, waited_for: str = "") -> None:
-        """`waited_for` is shown while no turn runs."""
+        """Whether a turn runs; `waited_for` is shown while none does."""
         if busy and not self._busy:
             self._busy_since = time.monotonic()
             self._activity.begin(self._busy_since)
@@ -67,32 +67,32 @@ class PromptStatus:
             self._timer = None
         self._draw()
 
-    def hear(self, fact: Fact) -> None:
-        self._activity.hear(fact, time.monotonic())
+    def apply(self, fact: Fact) -> None:
+        self._activity.apply(fact, time.monotonic())
 
     def show_stopping(self) -> None:
-        """The turn is asked to end."""
+        """The turn was asked to stop."""
         self._activity.stop()
         self._draw()
 
     def show_compacting(self, compacting: bool) -> None:
-        """While a compaction is waited for, its own indicator tells."""
+        """Hide the activity while the compaction indicator shows."""
         self._compacting = compacting
         self._draw()
 
     def show_asking(self, asking: bool) -> None:
-        """Nothing goes on before the user has answered."""
+        """Whether the turn waits for the user's answer."""
         self._asking = asking
         self._draw()
 
     def show_mode(self, mode: str) -> None:
-        """What runs without a question, by its name."""
+        """Show the permission mode."""
         if mode != self._mode:
             self._mode = mode
             self._draw()
 
     def show_mode_line(self, line: str) -> None:
-        """A line about a new mode, for a moment."""
+        """Show a line about the new mode for a few seconds."""
         self._mode_line = line
         if self._mode_timer is not None:
             self._mode_timer.stop()
@@ -100,18 +100,18 @@ class PromptStatus:
         self._draw()
 
     def show_pasting(self, chars: int) -> None:
-        """What was pasted is still coming: so much is here, 0 when all of it is."""
+        """Show how many characters of a long paste have arrived; 0 when it is complete."""
         self._pasting = chars
         self._draw()
 
     def show_waiting(self, waiting: int, held: int) -> None:
-        """How many prompts wait, and how many of them for the user."""
+        """Show how many prompts wait, and how many of them are on hold."""
         self._waiting, self._held = waiting, held
         self._prompt.up_opens_queue = waiting > 0
         self._draw()
 
     def _draw(self) -> None:
-        """What runs at the left of the upper border, and what can be done about it at its right, if there is room."""
+        """Activity at the left of the upper border, hints at its right if there is room, else below."""
         running = self._busy and not self._compacting
         room = self._prompt.outer_size.width - BORDER_CELLS
         line, hints = self._line(room) if running else Content(""), self._hints(running=running)
@@ -122,7 +122,7 @@ class PromptStatus:
         self._prompt.border_subtitle = self._below(Content("") if above is not None else hints, room)
 
     def _below(self, hints: Content, room: int) -> Content:
-        """The mode is always the last, whatever comes before it."""
+        """The lower border: hints, then always the mode."""
         mode = mode_label(self._mode)
         if not hints or not mode:
             return hints or mode
@@ -134,7 +134,7 @@ class PromptStatus:
         now = time.monotonic()
         if self._asking:
             return Content.styled(ASKING, "$warning")
-        line = self._activity.line(now, self.provider, still=stands_still(self._prompt), room=room)
+        line = self._activity.line(now, self.provider, still=has_reduced_motion(self._prompt), room=room)
         return Content.styled(line, "$warning" if self._activity.is_held_up(now) else "$primary")
 
     def _hints(self, *, running: bool) -> Content:
@@ -158,6 +158,6 @@ def _key(key: str, does: str) -> Content:
 
 
 def at_both_ends(left: Content, right: Content, width: int) -> Content | None:
-    """Two texts at both ends of a border; None when there is no room for both."""
+    """Two texts at the ends of a border; None when they do not fit."""
     gap = width - left.cell_length - right.cell_length - 2
-    return Content.assemble(left, f" {BORDER * gap} ", right) if gap >= LEAST_BORDER else None
+    return Content.assemble(left, f" {BORDER * gap} ", right) if gap >= MIN_BORDER else None

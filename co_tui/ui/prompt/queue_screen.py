@@ -1,4 +1,4 @@
-"""The prompts that wait for their turn: seen, edited, reordered, dropped."""
+"""The queue of waiting prompts: view, edit, reorder, drop."""
 
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,7 +31,7 @@ NOTHING = "Nothing waits. What you send while a turn runs stands here until that
 
 
 class QueueScreen(Dialog[int | None]):
-    """Answers with the number of the prompt that is to be edited, or with None."""
+    """Returns the number of the prompt to edit, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),
@@ -58,7 +58,7 @@ class QueueScreen(Dialog[int | None]):
         self.set_interval(0.3, guarded_callback(self, "Reading the queue", self._refill, once=True))
 
     def _refill(self) -> None:
-        """What waits may be taken up while it is looked at."""
+        """Prompts may be sent while the list is open."""
         if self._session.waiting != self._shown:
             self._fill(self.query_one(OptionList).highlighted or 0)
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.events import Key
 
+from co_tui.ui.textual_internals import forward_event, run_binding
 from co_tui.ui.widgets.steady_list import SteadyList
 
 
@@ -18,12 +19,12 @@ class OpeningList(SteadyList):
         super().__init__(id=id)
         self._open = open
 
-    async def _on_key(self, event: Key) -> None:
+    async def on_key(self, event: Key) -> None:
         focused = self.screen.focused
         if focused is not self and focused is not None:
             event.stop()
-            focused._forward_event(Key(event.key, event.character))
-        elif await self.app._check_bindings(event.key):
+            forward_event(focused, Key(event.key, event.character))
+        elif await run_binding(self.app, event.key):
             event.stop()
 
     async def action_select(self) -> None:  # type: ignore[override] # run by its name, and awaited

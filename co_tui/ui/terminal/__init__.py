@@ -1,1 +1,1 @@
-"""The terminal: what it is given before and beside the app's own drawing, and what comes from it."""
+"""The terminal: drivers, input parsing, output fixes, and what is known about it."""

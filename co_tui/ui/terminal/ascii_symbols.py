@@ -1,4 +1,4 @@
-"""Lines, bars and marks for a terminal whose locale has none of ours: a sign of ASCII for each, as wide as it."""
+"""ASCII replacements of the same width, for terminals that cannot show our symbols."""
 
 import codecs
 from typing import Final, TextIO
@@ -6,7 +6,7 @@ from typing import Final, TextIO
 from rich.cells import cell_len
 
 HANDLER: Final = "co-tui-plain"
-_SIGNS: Final = {
+_SYMBOLS: Final = {
     "-": "─━╸╺╴╶═–—−",
     "|": "│┃║▌▐▎▍▏▊▉▋┆",
     "+": "╭╮╰╯┌┐└┘├┤┬┴┼╔╗╚╝",
@@ -26,11 +26,11 @@ _SIGNS: Final = {
     '"': "“”„",
     "'": "’‘",
 }
-_PLAIN: Final = {sign: plain for plain, signs in _SIGNS.items() for sign in signs}
+_PLAIN: Final = {symbol: plain for plain, symbols in _SYMBOLS.items() for symbol in symbols}
 
 
-def use_plain_signs(stream: TextIO) -> None:
-    """Let a stream that cannot write all characters write these instead, and never lose its columns."""
+def use_ascii_symbols(stream: TextIO) -> None:
+    """Make a stream with a limited encoding write ASCII symbols of the same width."""
     if not (stream.encoding or "utf-8").lower().startswith("utf"):
         codecs.register_error(HANDLER, _plain)
         stream.reconfigure(errors=HANDLER)  # type: ignore[attr-defined]  # streams to a terminal have it
@@ -40,4 +40,4 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     unwritable = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(sign, "?" * cell_len(sign)) for sign in unwritable), error.end
+    return "".join(_PLAIN.get(symbol, "?" * cell_len(symbol)) for symbol in unwritable), error.end

@@ -1,4 +1,4 @@
-"""The terminal before the app takes it: what is typed is kept, and its background colour is asked for."""
+"""The terminal before the app starts: keep what is typed, and query the background colour."""
 
 import contextlib
 import os
@@ -10,28 +10,28 @@ from typing import Any, Final, NamedTuple
 
 BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
 COLOUR_REPLY: Final = r"\x1b\]11;([^\x07\x1b]{0,100})(?:\x07|\x1b\\)"
-"""A terminal's answer to the question for its background, ended by BEL or ST."""
+"""A terminal's reply to the background query, ended by BEL or ST."""
 _COLOUR: Final = r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})"
 _HEX: Final = r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})"
 _LIGHT_ANSI: Final = ("7", "15")
 
 
-class Before(NamedTuple):
-    """What came from the terminal, and how the shell had it set."""
+class EarlyInput(NamedTuple):
+    """Input typed before the app, and the shell's terminal attributes."""
 
     typed: str = ""
     attributes: list[Any] | None = None
 
 
 @contextlib.contextmanager
-def unbuffered() -> Iterator[Before]:
-    """Take keys as they come, without echo, from now on; the terminal is as it was when this ends.
+def unbuffered() -> Iterator[EarlyInput]:
+    """Read keys unbuffered and without echo; restores the terminal on exit.
 
-    What was typed before is not lost: switching with a flush, as `tty` does, would drop it.
+    Keeps what was typed before: switching with a flush, as `tty` does, would drop it.
     """
     before = _attributes()
     if before is None:
-        yield Before()
+        yield EarlyInput()
         return
     import termios
 
@@ -40,23 +40,23 @@ def unbuffered() -> Iterator[Before]:
     changed[0] &= ~termios.ICRNL  # Enter and Ctrl+J stay two keys
     changed[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(terminal, termios.TCSANOW, changed)
-    # A line's end was Enter, which the terminal translated while it still did so.
+    # Until now the terminal translated Enter to a newline.
     typed = _pending(terminal).replace(b"\n", b"\r").decode(errors="ignore")
     try:
-        yield Before(typed, before)
+        yield EarlyInput(typed, before)
     finally:
         with contextlib.suppress(termios.error):  # the terminal may be gone
             termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
 def ask_for_background() -> None:
-    """Send the question and go on: the answer comes among the keys, if it comes."""
+    """Send the query without waiting: a reply arrives among the keys, if at all."""
     if sys.stdout.isatty() and _attributes() is not None:
         os.write(sys.stdout.fileno(), BACKGROUND_QUERY.encode())
 
 
 def typed_by_now() -> str:
-    """What came in since, answers included; waits for nothing."""
+    """Pending input, replies included; does not wait."""
     if _attributes() is None:
         return ""
     return _pending(sys.stdin.fileno()).decode(errors="ignore")
@@ -67,16 +67,16 @@ def _pending(terminal: int) -> bytes:
 
 
 def has_dark_background(typed: str, colorfgbg: str = "") -> bool | None:
-    """Whether the background is dark, by the terminal's answer, else by its variable; None when neither says."""
+    """Whether the background is dark, by the terminal's reply, else by $COLORFGBG; None when unknown."""
     found = re.search(COLOUR_REPLY, typed) if "\x1b" in typed else None
-    told = is_dark_colour(found[1]) if found is not None else None
-    if told is None and colorfgbg:
+    dark = is_dark_colour(found[1]) if found is not None else None
+    if dark is None and colorfgbg:
         return colorfgbg.rpartition(";")[2] not in _LIGHT_ANSI
-    return told
+    return dark
 
 
 def is_dark_colour(colour: str) -> bool | None:
-    """Whether a colour as terminals spell them is dark; None for what is no colour."""
+    """Whether a colour in a terminal's notation is dark; None if it is not a colour."""
     found = re.match(_COLOUR, colour) or re.match(_HEX, colour)
     if found is None:
         return None
@@ -85,7 +85,7 @@ def is_dark_colour(colour: str) -> bool | None:
 
 
 def _attributes() -> list[Any] | None:
-    """How the terminal is set; None when there is none."""
+    """The terminal's attributes; None without a terminal."""
     if os.name != "posix" or not sys.stdin.isatty():
         return None
     import termios

@@ -1,25 +1,25 @@
-"""Copying: to the terminal's clipboard, and saying so."""
+"""Copies text to the clipboard, and says so."""
 
 from typing import Any
 
 from textual.app import App
 
-MOST_CHARS = 70_000
-"""Several terminals take no longer text, and do not say so."""
-MOST_WRITTEN_CHARS = 5_000_000
-"""All of it passes through the terminal, and nothing is drawn meanwhile."""
+MAX_CHARS = 70_000
+"""Some terminals silently ignore longer text."""
+MAX_WRITTEN_CHARS = 5_000_000
+"""Longest text copied: it passes through the terminal, which draws nothing meanwhile."""
 
 
 def copy(app: App[Any], text: str, what: str) -> None:
-    """Hand a text to the terminal, or to the browser that shows one: it has the clipboard, wherever the app runs."""
+    """Copy through the terminal or the browser: it owns the clipboard, wherever the app runs."""
     lines = text.count("\n") + 1
     size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
-    if len(text) > MOST_WRITTEN_CHARS:
+    if len(text) > MAX_WRITTEN_CHARS:
         words = f"Not copied: {what} ({size}) is too long for a clipboard; /export writes a file."
         app.notify(words, severity="warning", markup=False)
         return
     app.copy_to_clipboard(text)
-    too_long = len(text) > MOST_CHARS and not app.is_web
+    too_long = len(text) > MAX_CHARS and not app.is_web
     caution = " It is long: some terminals refuse that; /export writes a file." if too_long else ""
     way = "the browser" if app.is_web else "the terminal (OSC 52)"
     app.notify(f"Copied {what} ({size}) to the clipboard, by way of {way}.{caution}", timeout=3, markup=False)

@@ -1,4 +1,4 @@
-"""Characters that terminals do not agree about: whatever follows them is put into its column again."""
+"""Repositions the cursor after characters whose width differs between terminals."""
 
 import re
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ _PIECE: Final = (
     r"|(?P<other>[\x00-\x1f])"
 )
 _STAYS: Final = frozenset("mhlqt")
-"""Commands that do not move the cursor: colours, modes, shapes, titles."""
+"""Final bytes of sequences that do not move the cursor: colours, modes, shapes, titles."""
 
 
-def with_sure_columns(data: str) -> str:
-    """The same drawing, in which a character that is narrower or wider than was thought moves nothing behind it."""
+def with_fixed_columns(data: str) -> str:
+    """The same output, in which a character of unexpected width shifts nothing behind it."""
     return "".join(_sure(data)) if _HOLDS_ANY.search(data) else data
 
 
@@ -41,12 +41,12 @@ def _sure(data: str) -> Iterator[str]:
             column += cell_len(piece["text"])
             continue
         elif piece["other"] or (piece["command"] and piece["command"] not in _STAYS):
-            column = None  # whoever writes so does not draw the screen
+            column = None  # not screen output, so the column is unknown
         yield piece[0]
 
 
 def _placed(text: str, column: int) -> str:
-    """Each uncertain run upon blanks of its width, and the cursor behind them."""
+    """Write each uncertain run over blanks of its expected width, then set the cursor behind it."""
     parts, done = [], 0
     for run in re.finditer(_RUN, text):
         column += cell_len(text[done : run.start()])

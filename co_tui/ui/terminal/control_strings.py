@@ -1,4 +1,4 @@
-"""Replies of the terminal that nobody reads: dropped as they arrive, whatever their length."""
+"""Drops unread terminal replies of any length as they arrive."""
 
 import re
 import time
@@ -6,13 +6,13 @@ from typing import Final
 
 ESCAPE: Final = "\x1b"
 LONGEST_SEQUENCE_CHARS: Final = 64
-"""Of a control sequence (`ESC [ …`). No key is longer."""
+"""Longest control sequence (`ESC [ …`) of a key."""
 SILENCE_S: Final = 1.0
-"""An unfinished string is over when this much time passes without more of it."""
+"""An unfinished string ends after this long without input."""
 HELD_ESCAPE_S: Final = 0.1
 """How long an Escape may wait to become a terminator (`ESC \\`)."""
 TYPED_AT_ONCE_CHARS: Final = 32
-"""No more than this is typed between two reads: more is a paste or a reply."""
+"""More characters in one read are a paste or a reply, not typing."""
 
 STRING_BEGINS: Final = (
     rf"\x1b(?:\](?:\d{{1,4}};|\d{{5}})|P(?:[\d;]{{0,16}}[$+!>|]|[\d;]{{17}})|_G"
@@ -25,7 +25,7 @@ _SEQUENCE_ENDS: Final = re.compile(r"[^ -?]")
 
 
 class StringSkipper:
-    """Drops one string at a time, in linear time, and keeps nothing of it."""
+    """Drops one string at a time, in linear time, without buffering it."""
 
     under_way = False
 
@@ -53,7 +53,7 @@ class StringSkipper:
         return ""
 
     def give_up_if_silent(self) -> str:
-        """End a string whose end does not come; returns the Escape that was typed in the meantime, if any."""
+        """End a string that was never terminated; returns the Escape typed meanwhile, if any."""
         if not self.under_way or time.monotonic() <= self._until:
             return ""
         self.under_way = False

@@ -1,27 +1,25 @@
-"""The library's driver, with a terminal's answers told from keys, and with the keys it does not know."""
+"""Textual's Linux driver, with terminal replies separated from keys, and with more keys."""
 
 import asyncio
 import codecs
 import contextlib
 import os
-import queue
 import re
 import signal
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, TextIO, cast
+from typing import Any, Final, TextIO
 
-from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.events import Key
 from textual.keys import Keys
 from textual.message import Message
 
-from co_tui.ui.terminal.ascii_symbols import use_plain_signs
+from co_tui.ui.terminal.ascii_symbols import use_ascii_symbols
 from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
-from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.column_keeper import with_fixed_columns
 from co_tui.ui.terminal.control_strings import (
     ESCAPE,
     HELD_ESCAPE_S,
@@ -30,39 +28,40 @@ from co_tui.ui.terminal.control_strings import (
     STRING_BEGINS,
     StringSkipper,
 )
-from co_tui.ui.terminal.job_control import is_job
 from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
+from co_tui.ui.terminal.terminal_facts import is_job
+from co_tui.ui.textual_internals import LinuxDriverInternals, ParserInternals, set_decoder, set_parser
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
-"""The background's colour, dark or light as the terminal now is, and what a terminal can do."""
+"""Replies: the background colour, a change to dark or light, device attributes."""
 _COLOUR: Final = "[rgba:/#0-9A-Fa-f]{0,64}"
 _UNFINISHED: Final = re.compile(
     rf"\x1b(?:\](?:11;{_COLOUR}\x1b?|\d{{0,4}})|P[\d;]{{0,16}}|_|\[[0-?]{{0,{LONGEST_SEQUENCE_CHARS - 1}}})\Z"
 )
 _BEGINS: Final = re.compile(rf"{re.escape(PASTE_BEGINS)}|(?!\x1b\]11;{_COLOUR}(?:\x07|\x1b\\|\x1b?\Z)){STRING_BEGINS}")
-"""A paste, or a reply that nobody reads; the background's colour is read."""
+"""The beginning of a paste, or of a reply that is dropped; the background colour is kept."""
 _BEGUN: Final = "\x1b]11;"
-"""Nobody types this: its end is waited for as long as a slow line may take."""
+"""Never typed, so its end may take as long as a slow connection."""
 HELD_S: Final = 0.5
-"""How long the beginning of an answer waits for its end; Alt+] is such a beginning, too."""
+"""How long the beginning of a reply is held; Alt+] looks the same."""
 HELD_BEGUN_S: Final = 10.0
 ANSWER_EXPECTED_S: Final = 5.0
 FOLLOW_COLOURS, LEAVE_COLOURS = "\x1b[?2031h", "\x1b[?2031l"
-"""Ask the terminal to tell when it becomes dark or light; those that cannot ignore it."""
+"""Ask the terminal to report changes between dark and light; unsupported terminals ignore it."""
 ALT_ENTER: Final = "\x1b\r"
-"""As ordinary terminals send it; the library knows only the newer way."""
+"""Sent by ordinary terminals; Textual knows only the kitty protocol's form."""
 
 
 class BackgroundReported(Message):
-    """The terminal said whether it is dark."""
+    """The terminal reported whether its background is dark."""
 
     def __init__(self, dark: bool) -> None:
         super().__init__()
         self.dark = dark
 
 
-class QuietParser(XTermParser):
-    """Tells the answers to our questions from keys, for which the library would take them."""
+class QuietParser(ParserInternals):
+    """Separates terminal replies from keys; Textual would read them as keys."""
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
@@ -97,14 +96,14 @@ class QuietParser(XTermParser):
                 yield from self._feed_typed(text[: begins.start()], is_last=False)
 
     def _taken(self, data: str) -> str:
-        """The data after what was held; an answer that stopped long ago does not swallow keys."""
+        """The held text plus the data; a stale unfinished reply does not swallow keys."""
         held, self._held = self._held, ""
         if held.startswith(_BEGUN) and time.monotonic() > self._held_at + SILENCE_S:
             held = "" if _BEGINS.match(held + data) else held
         return held + data
 
     def _feed_typed(self, data: str, *, is_last: bool = True) -> Iterable[Message]:
-        """Keys, and answers among them. Only the last piece of the input can be unfinished."""
+        """Parse keys and the replies among them. Only the last piece of the input can be unfinished."""
         reports: list[Message] = []
         text = _REPLY.sub(lambda reply: self._note(reply, reports), data)
         yield from reports
@@ -128,20 +127,20 @@ class QuietParser(XTermParser):
         self._held, self._held_at = text, time.monotonic()
         self._held_until = self._held_at + seconds
 
-    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
+    def translate(self, sequence: str, usual: Callable[[], Iterable[Key]]) -> Iterable[Key]:
         if sequence == ALT_ENTER:
             return [Key("alt+enter", None)]
         try:
-            keys = list(super()._sequence_to_key_events(sequence, alt))
+            keys = list(usual())
             "".join(key.character or "" for key in keys).encode()
-        except (ValueError, OverflowError):  # the key of a character that does not exist
+        except (ValueError, OverflowError):  # a code point that does not exist
             return [Key(Keys.Ignore, sequence)]
         return keys
 
     def parse_mouse_code(self, code: str) -> Message | None:
         try:
             return super().parse_mouse_code(code)
-        except ArithmeticError:  # on a screen that has no size
+        except ArithmeticError:  # the screen has no size
             return None
 
     def tick(self) -> Iterable[Message]:
@@ -155,78 +154,74 @@ class QuietParser(XTermParser):
         yield from super().tick()
 
 
-def forgiving_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
-    """Bytes that mean nothing are shown as such: the library's own would end the app at the first of them."""
+def lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
+    """A decoder that replaces invalid bytes: Textual's own would end the app."""
     return partial(codecs.getincrementaldecoder(encoding), "replace")
 
 
-class QuietDriver(linux_driver.LinuxDriver):
-    """Reads keys through `QuietParser`; a terminal that is gone is no error of its own."""
+class QuietDriver(LinuxDriverInternals, linux_driver.LinuxDriver):
+    """Reads keys through `QuietParser`; survives a terminal that has gone away."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
-        self._deaf = False
+        self._is_muted = False
         self._asked_to_stop = False
         self._parser: QuietParser | None = getattr(app, "key_parser", None)
         self._terminal_before: list[Any] | None = getattr(app, "terminal_before", None)
-        """What the library would take for the shell's settings was changed before; from the next start on it is not."""
-        use_plain_signs(cast(TextIO, self._file))
-        self._file = cast(Any, _Forgiving(cast(TextIO, self._file)))
+        """The shell's terminal attributes, for the first start: by then they have been changed."""
+        self.wrap_output(_LossyStream)
 
-    def give_up(self) -> None:
-        """Nobody reads what is written: write no more, and let go of whoever waits to write."""
-        self._deaf = True
-        if self._writer_thread is not None:
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    self._writer_thread._queue.get_nowait()
+    def stop_output(self) -> None:
+        """The terminal is gone: stop writing, and release blocked writers."""
+        self._is_muted = True
+        self.drop_pending_output()
 
     def write(self, data: str) -> None:
-        # While an editor has the screen, nobody writes; it is drawn whole afterwards.
-        if not self._deaf and self._writer_thread is not None:
-            super().write(with_sure_columns(data))
+        # While an editor has the terminal, drop output; the screen is redrawn afterwards.
+        if not self._is_muted and self.is_writing:
+            super().write(with_fixed_columns(data))
 
-    def _sigtstp_application(self, *_: Any) -> None:
-        if is_job():  # else nobody could bring it back, so the system itself would not stop it either
+    def stop_requested(self) -> None:
+        if is_job():  # without job control nothing could resume us
             self._asked_to_stop = True
-            self._at_a_step_of_the_loop(self._stop)
+            self._run_in_loop(self._stop)
 
-    def _sigcont_application(self, *_: Any) -> None:
+    def continued(self) -> None:
         if self._asked_to_stop:
-            self._asked_to_stop = False  # `_stop` goes on by itself, or need not stop any more
+            self._asked_to_stop = False  # `_stop` resumes by itself, or no longer has to stop
         else:
-            self._at_a_step_of_the_loop(self._take_terminal_again)
+            self._run_in_loop(self._reenter_screen)
 
-    def _at_a_step_of_the_loop(self, act: Callable[[], object]) -> None:
-        """In the middle of another step, whoever writes or reads may hold what is waited for."""
+    def _run_in_loop(self, act: Callable[[], object]) -> None:
+        """Run in the event loop: inside a signal handler, a lock may be held by the interrupted code."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(act)
+            self._event_loop.call_soon_threadsafe(act)
 
     def _stop(self) -> None:
-        """Stop, with whoever started this as its job, such as `uv run`: the shell waits for that."""
-        has_screen = self._auto_restart
+        """Stop the whole process group, such as `uv run`: the shell waits for all of it."""
+        has_screen = self.has_screen
         if has_screen:
             self.suspend_application_mode()
-        if self._asked_to_stop:  # and not continued meanwhile
+        if self._asked_to_stop:  # unless continued meanwhile
             os.killpg(0, signal.SIGSTOP)
             self._asked_to_stop = False
         if has_screen:
             self._resume()
 
-    def _take_terminal_again(self) -> None:
-        """Whoever was stopped without being asked has not left the screen yet, and begins anew all the same."""
-        if self._auto_restart and self._writer_thread is not None:
+    def _reenter_screen(self) -> None:
+        """After SIGSTOP, which skips `_stop`: leave the screen and enter it again."""
+        if self.has_screen and self.is_writing:
             self.suspend_application_mode()
             self._resume()
 
     def _resume(self) -> None:
-        """In the background the process sleeps again at once, and tries once more when it is continued."""
-        self._must_signal_resume = True
-        while self._writer_thread is None:
+        """Enter the screen again; in the background this stops the process, so retry when it continues."""
+        self.announce_resume()
+        while not self.is_writing:
             self.resume_application_mode()
 
     def start_application_mode(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._event_loop = asyncio.get_running_loop()
         super().start_application_mode()  # type: ignore[no-untyped-call]  # the library gives it no types
         self.write(FOLLOW_COLOURS)
         self.attrs_before, self._terminal_before = self._terminal_before or self.attrs_before, None
@@ -236,28 +231,27 @@ class QuietDriver(linux_driver.LinuxDriver):
         super().stop_application_mode()
 
     def close(self) -> None:
-        """What is written from now on goes nowhere: waiting for who has ended, it would hold everything up."""
+        """Drop later output: writing to an ended thread's full queue would block."""
         super().close()
-        self._writer_thread = None
+        self.forget_writer()
 
     def _make_parser(self, debug: bool) -> QuietParser:
-        """The one that has read what was typed before, and may hold the beginning of an answer; later a new one."""
+        """The parser that read the input typed before the start, since it may hold part of a reply; then new ones."""
         parser, self._parser = self._parser, None
         return parser or QuietParser(debug)
 
     def run_input_thread(self) -> None:
-        # The library's loop makes its parser and its decoder by these names, and has no other way of being given one;
-        # types know the first as a class, which cannot be assigned to.
-        setattr(linux_driver, "XTermParser", self._make_parser)  # noqa: B010
-        setattr(linux_driver, "getincrementaldecoder", forgiving_decoder)  # noqa: B010
-        with contextlib.suppress(OSError):  # hung up: the signal that comes with it ends the app
+        set_parser(linux_driver, self._make_parser)
+        set_decoder(linux_driver, lenient_decoder)
+        with contextlib.suppress(OSError):  # hung up: SIGHUP ends the app
             super().run_input_thread()
 
 
-class _Forgiving:
-    """A stream to a terminal that may go away: what nobody can see is not written."""
+class _LossyStream:
+    """A stream to a terminal that may go away; ignores write errors."""
 
     def __init__(self, stream: TextIO) -> None:
+        use_ascii_symbols(stream)
         self._stream = stream
 
     def write(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""A paste as it comes from the terminal, taken in by whole pieces: the library looks at each of its characters."""
+"""Reads pastes in large pieces; Textual parses them character by character."""
 
 import time
 from typing import Final
@@ -10,34 +10,34 @@ from co_tui.ui.terminal.control_strings import ESCAPE, TYPED_AT_ONCE_CHARS
 
 PASTE_BEGINS: Final = "\x1b[200~"
 PASTE_ENDS: Final = "\x1b[201~"
-TOLD_FROM_CHARS: Final = 100_000
-TOLD_EVERY_S: Final = 0.2
+PROGRESS_FROM_CHARS: Final = 100_000
+PROGRESS_EVERY_S: Final = 0.2
 SILENCE_S: Final = 1.0
-"""A paste without its end marker is over when nothing comes for this long."""
+"""A paste without its end marker ends after this long without input."""
 LATE_S: Final = 30.0
-"""How late the rest of a paste may come."""
-MOST_CHARS: Final = 50_000_000
-"""Of one paste; the rest is dropped."""
+"""How late the rest of a paste may arrive."""
+MAX_CHARS: Final = 50_000_000
+"""Longest paste; the rest is dropped."""
 
 
 class PasteArriving(Message):
-    """A long paste is being taken in: so many characters by now, or 0 when it is there."""
+    """Progress of a long paste: characters so far, 0 when it is complete."""
 
     def __init__(self, chars: int, dropped_chars: int = 0) -> None:
         super().__init__()
         self.chars = chars
         self.dropped_chars = dropped_chars
-        """How much of a paste that is too long was left out."""
+        """Characters dropped because the paste was too long."""
 
 
 class PasteReader:
-    """One paste after the other."""
+    """Collects one paste at a time."""
 
     under_way = False
     _lacks_end = False
-    """Whether the last paste was given up before its end marker came."""
+    """Whether the last paste ended without its end marker."""
     _last = ""
-    """May be the beginning of the end."""
+    """The last characters, which may begin the end marker."""
 
     def begin(self, *, is_rest: bool = False) -> None:
         self.under_way, self._lacks_end, self._is_rest = True, False, is_rest
@@ -45,11 +45,11 @@ class PasteReader:
             self._last = ""
         self._pieces: list[str] = []
         self._chars = 0
-        self._told_at: float | None = None
+        self._reported_at: float | None = None
         self._came_at = time.monotonic()
 
     def continues(self, data: str) -> bool:
-        """Whether this is the late rest of a paste that was given up. Read as keys, its line ends would send it."""
+        """Whether this is the late rest of an unfinished paste. Read as keys, its line ends would send the prompt."""
         if not self._lacks_end or PASTE_BEGINS in data or time.monotonic() - self._came_at > LATE_S:
             return False
         is_rest = len(data) > TYPED_AT_ONCE_CHARS and ESCAPE not in data
@@ -59,7 +59,7 @@ class PasteReader:
         return True
 
     def take(self, data: str) -> tuple[list[Message], str]:
-        """What is to be told after these characters, and those that stand behind the paste."""
+        """Messages to post, and the characters after the paste."""
         self._came_at = time.monotonic()
         text, ended, rest = (self._last + data).partition(PASTE_ENDS)
         if not ended:
@@ -69,7 +69,7 @@ class PasteReader:
         return (self._ended(), rest) if ended else (self._progress(), "")
 
     def give_up_if_silent(self) -> list[Message]:
-        """Paste what came when the end marker does not come."""
+        """Paste what has arrived if the end marker does not come."""
         if not self.under_way or time.monotonic() - self._came_at <= SILENCE_S:
             return []
         at = self._last.rfind(ESCAPE)
@@ -81,19 +81,21 @@ class PasteReader:
         return messages
 
     def _add(self, text: str) -> None:
-        self._pieces.append(text[: max(0, MOST_CHARS - self._chars)])
+        self._pieces.append(text[: max(0, MAX_CHARS - self._chars)])
         self._chars += len(text)
 
     def _progress(self) -> list[Message]:
         now = time.monotonic()
-        if self._chars < TOLD_FROM_CHARS or (self._told_at is not None and now - self._told_at < TOLD_EVERY_S):
+        if self._chars < PROGRESS_FROM_CHARS or (
+            self._reported_at is not None and now - self._reported_at < PROGRESS_EVERY_S
+        ):
             return []
-        self._told_at = now
+        self._reported_at = now
         return [PasteArriving(self._chars)]
 
     def _ended(self) -> list[Message]:
         text = "".join(self._pieces).replace("\0", "")
-        dropped = max(0, self._chars - MOST_CHARS)
-        told: list[Message] = [PasteArriving(0, dropped)] if dropped or self._told_at is not None else []
+        dropped = max(0, self._chars - MAX_CHARS)
+        reports: list[Message] = [PasteArriving(0, dropped)] if dropped or self._reported_at is not None else []
         self.under_way, self._pieces, self._last = False, [], ""
-        return [Paste(text), *told] if text or not self._is_rest else told
+        return [Paste(text), *reports] if text or not self._is_rest else reports

@@ -1,4 +1,4 @@
-"""The library's driver for an app in a browser, whose terminal may go away at any moment."""
+"""Textual's driver for an app in a browser, whose connection may end at any moment."""
 
 import asyncio
 import contextlib
@@ -9,20 +9,21 @@ from typing import Any
 from textual.app import App
 from textual.drivers import web_driver
 
-from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.column_keeper import with_fixed_columns
 from co_tui.ui.terminal.driver import QuietParser
+from co_tui.ui.textual_internals import set_parser, set_web_output
 
 
 class ServedDriver(web_driver.WebDriver):
-    """Reads keys through `QuietParser`; when the server that passes them on is gone, that is a hang-up."""
+    """Reads keys through `QuietParser`; treats the end of the server as a hang-up."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
-        self._deaf = False
-        self._write = self._write_unless_gone  # type: ignore[assignment]  # the library's is a partial of `os.write`
+        self._is_muted = False
+        set_web_output(self, self._write_if_connected)
 
     def start_application_mode(self) -> None:
-        # The library takes the signals for itself, and would leave without closing the session.
+        # Textual installs its own signal handlers, which exit without closing the session.
         ours = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         super().start_application_mode()
         for number, handler in ours.items():
@@ -30,22 +31,21 @@ class ServedDriver(web_driver.WebDriver):
             signal.signal(number, handler)
 
     def write(self, data: str) -> None:
-        super().write(with_sure_columns(data))
+        super().write(with_fixed_columns(data))
 
     def run_input_thread(self) -> None:
-        # As in `QuietDriver`: the library has no other way of being given a parser.
-        setattr(web_driver, "XTermParser", QuietParser)  # noqa: B010
+        set_parser(web_driver, QuietParser)
         super().run_input_thread()
         if not self.exit_event.is_set():
-            self.give_up()
+            self.stop_output()
             os.kill(os.getpid(), signal.SIGHUP)
 
-    def give_up(self) -> None:
-        """Nobody reads what is written: write no more."""
-        self._deaf = True
+    def stop_output(self) -> None:
+        """The server is gone: stop writing."""
+        self._is_muted = True
 
-    def _write_unless_gone(self, data: bytes) -> int:
-        if not self._deaf:
+    def _write_if_connected(self, data: bytes) -> int:
+        if not self._is_muted:
             with contextlib.suppress(OSError):
                 return os.write(self.fileno, data)
         return len(data)

@@ -1,1 +1,1 @@
-"""Text as lines: Markdown, code, long texts, and finding in them."""
+"""Rendering text to lines: Markdown, code, long texts, and searching them."""

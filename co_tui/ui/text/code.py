@@ -1,22 +1,23 @@
-"""Code blocks: read by Pygments, in the colours of the theme, wrapped hard, on a surface of their own."""
+"""Code blocks: highlighted by Pygments in the theme's colours, hard-wrapped, on their own background."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, String, Token, _TokenType
 from pygments.util import ClassNotFound
+from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from co_tui.ui.text.code_colours import colour_of
-from co_tui.ui.themes.text_colours import Palette
+from co_tui.ui.themes.themes import Palette
 
 TAB_SPACES = 4
 
 
 def highlighted(text: str, language: str, narrow: int, width: int, palette: Palette) -> list[Strip]:
-    """The code as lines of `narrow` to `width` cells; longer lines go on below, nothing is cut off."""
+    """The code as lines of `narrow` to `width` cells; longer lines are wrapped."""
     base = Style.parse(f"on {palette.surface}")
     margin = Segment(" ", base)
     inner = max(1, width - 2)
@@ -39,7 +40,7 @@ def _token_lines(text: str, language: str, palette: Palette, base: Style) -> lis
         for other in others:
             lines.append([Segment(other, style)] if other else [])
     if lines and not lines[-1]:
-        lines.pop()  # the lexer ends its last line
+        lines.pop()  # the lexer adds a final newline
     return lines
 
 
@@ -50,3 +51,35 @@ def _lexer(language: str) -> Any:
         return get_lexer_by_name(language or "text", **options)
     except ClassNotFound:
         return get_lexer_by_name("text", **options)
+
+
+_COLOURS: Final = {
+    Token: "text",
+    Comment: "muted",
+    Keyword: "compaction",
+    Keyword.Constant: "warning",
+    Name.Builtin: "accent",
+    Name.Class: "accent",
+    Name.Decorator: "accent",
+    Name.Function: "accent",
+    Name.Tag: "accent",
+    Name.Attribute: "warning",
+    String: "reply",
+    Literal: "reply",
+    Number: "warning",
+    Generic.Deleted: "error",
+    Generic.Inserted: "reply",
+    Generic.Heading: "accent",
+    Generic.Subheading: "accent",
+    Generic.Prompt: "muted",
+}
+"""Palette colours by token type; other types use their parent's."""
+
+
+@lru_cache(maxsize=512)
+def colour_of(token: _TokenType, palette: Palette) -> Color:
+    """The colour of a token type."""
+    kind: _TokenType | None = token
+    while kind not in _COLOURS and kind is not None:
+        kind = kind.parent
+    return Color.parse(getattr(palette, _COLOURS[kind or Token]))

@@ -1,35 +1,34 @@
-"""Finding a text within a long one, slice by slice: no step costs more for twenty megabytes than for one. Knows no
-screen."""
+"""Searches a long text in slices, so that each step stays fast at any length. Independent of the screen."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 SLICE_CHARS: Final = 200_000
-"""Looked through at once."""
+"""Characters searched in one step."""
 
 
 class FoundText(NamedTuple):
-    """One of the places where it is."""
+    """One match."""
 
     slice: int
     nth: int
-    """Among those that begin in this slice."""
+    """Its number among the matches that begin in this slice, from 0."""
     at: int
-    """In characters from the beginning."""
+    """Offset in characters."""
 
 
 class TextSearch:
-    """What is searched for, how often each slice has it, and which match is looked at."""
+    """The search text, its matches by slice, and the current match."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.needle = ""
-        """In small letters; empty while nothing is searched for."""
+        """Lowercase; empty while there is no search."""
         self.found: FoundText | None = None
         self._counts: dict[int, int] = {}
 
     def set_needle(self, text: str) -> None:
-        self.needle, self.found = in_small_letters(text), None
+        self.needle, self.found = lowercase(text), None
         self._counts.clear()
 
     @property
@@ -38,34 +37,34 @@ class TextSearch:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of it was looked through."""
+        """Whether the whole text was searched."""
         return not self.needle or len(self._counts) == self._slices
 
     @property
     def total(self) -> int:
-        """In all that was looked through."""
+        """Matches in all slices searched so far."""
         return sum(self._counts.values())
 
     @property
-    def position(self) -> int:
-        """Which of all matches is looked at, from the beginning; 0 as long as that cannot be told."""
+    def match_number(self) -> int:
+        """The current match's number among all, from 1; 0 while unknown."""
         if self.found is None or any(n not in self._counts for n in range(self.found.slice)):
             return 0
         return sum(self._counts[n] for n in range(self.found.slice)) + self.found.nth + 1
 
-    def look_through(self, start: int) -> Iterator[None]:
-        """Everything, a slice at a time, beginning at a place; the first match from there on is looked at."""
+    def search_from(self, start: int) -> Iterator[None]:
+        """Search everything slice by slice from `start` on; the first match from there becomes the current one."""
         first = min(start, max(0, len(self._text) - 1)) // SLICE_CHARS
         for number in (*range(first, self._slices), *range(first)):
             self._count(number)
             if self.found is None:
                 self.found = next((each for each in self._in(number) if number != first or each.at >= start), None)
             yield
-        if self.found is None:  # only above the place, in its own slice
+        if self.found is None:  # the only match is before `start` in the first slice
             self.found = next(self._in(first), None) if self._slices and self.needle else None
 
     def step(self, step: int) -> FoundText | None:
-        """Look at the next match, or the one before (`step` −1), around the ends."""
+        """Go to the next match, or the one before (`step` −1), wrapping around."""
         if self.found is None:
             return None
         nth = self.found.nth + step
@@ -80,11 +79,11 @@ class TextSearch:
         return self.found
 
     def matches_between(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Where matches stand in a stretch of the text, those included that reach into it."""
+        """Start and end of the matches that overlap a range of the text."""
         if not self.needle:
             return
         begin = max(0, start - len(self.needle) + 1)
-        small = in_small_letters(self._text[begin : end + len(self.needle) - 1])
+        small = lowercase(self._text[begin : end + len(self.needle) - 1])
         at = small.find(self.needle)
         while at >= 0:
             yield begin + at, begin + at + len(self.needle)
@@ -106,11 +105,11 @@ class TextSearch:
             at, nth = small.find(self.needle, at + len(self.needle)), nth + 1
 
     def _slice(self, number: int) -> str:
-        """With as much behind it as a match that begins in it may reach over."""
+        """The slice, plus the overlap that a match beginning in it may need."""
         start = number * SLICE_CHARS
-        return in_small_letters(self._text[start : start + SLICE_CHARS + len(self.needle) - 1])
+        return lowercase(self._text[start : start + SLICE_CHARS + len(self.needle) - 1])
 
 
-def in_small_letters(text: str) -> str:
-    """As long as it was: places in it are places in the text."""
-    return text.replace("İ", "i").lower()  # the one letter whose small form is longer
+def lowercase(text: str) -> str:
+    """Lowercase with the length unchanged, so that offsets stay valid."""
+    return text.replace("İ", "i").lower()  # the only letter whose lowercase form is longer

@@ -1,4 +1,4 @@
-"""Markdown to be read: rendered as in the chat, nothing in it can be followed or run."""
+"""Read-only Markdown, rendered as in the chat, without links to follow."""
 
 import re
 from typing import Final
@@ -9,26 +9,26 @@ from textual.widget import Widget
 
 from co_tui.inert import inert
 from co_tui.ui.text.prose import Prose
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.text.text_rendering import TextRenderer
 
 _LINE_END: Final = re.compile(r"(?<=\S)\n(?=.)")
 
 
 class InertMarkdown(Widget):
-    """As high as its text, each line of which stays one. Stands inside of what scrolls."""
+    """As high as its text; line breaks are kept. Put it into a scrolling container."""
 
     DEFAULT_CSS = """
     InertMarkdown { height: auto; width: 1fr; }
     """
 
-    def __init__(self, text: str, look: Look, *, id: str | None = None) -> None:
+    def __init__(self, text: str, renderer: TextRenderer, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._text, self._look = _LINE_END.sub("  \n", inert(text)), look
+        self._text, self._renderer = _LINE_END.sub("  \n", inert(text)), renderer
         self._lines: tuple[int, Prose] | None = None
-        """Laid out for a width."""
+        """A width and the lines laid out for it."""
 
-    def set_look(self, look: Look) -> None:
-        self._look, self._lines = look, None
+    def set_renderer(self, renderer: TextRenderer) -> None:
+        self._renderer, self._lines = renderer, None
         self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -36,7 +36,7 @@ class InertMarkdown(Widget):
 
     def _at(self, width: int) -> Prose:
         if self._lines is None or self._lines[0] != width:
-            prose = Prose(self._look, max(1, width))
+            prose = Prose(self._renderer, max(1, width))
             prose.feed(self._text)
             self._lines = (width, prose)
         return self._lines[1]

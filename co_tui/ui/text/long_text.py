@@ -1,4 +1,4 @@
-"""A text of any length: only the lines in view are ever cut to the width."""
+"""A pager for text of any length: only the lines in view are wrapped."""
 
 import asyncio
 from bisect import bisect_right
@@ -14,23 +14,23 @@ from textual.strip import Strip
 
 from co_tui.ui.background import run_in_background
 from co_tui.ui.text.find_in_text import TextSearch
-from co_tui.ui.text.row_cutting import estimated_rows_in, line_pieces, place_of_row, row_of_place, rows_in
+from co_tui.ui.text.row_cutting import estimated_rows_in, line_pieces, row_of_column, row_text, rows_in
 
 TAB_SPACES = 4
 LINES_ABOVE = 3
-"""What was found stands so far below the top."""
+"""Lines shown above a match that is scrolled to."""
 MEASURED_AT_ONCE_CHARS = 200_000
-"""A longer text with letters that may be wide is measured beside the screen."""
+"""A longer text that may have wide characters is measured in a thread."""
 
 
 class Pager(ScrollView, can_focus=True):
-    """Shows text that is already inert; long lines go on below."""
+    """Shows text that is already inert; long lines are wrapped."""
 
-    COMPONENT_CLASSES = {"pager--found", "pager--looked-at"}
+    COMPONENT_CLASSES = {"pager--found", "pager--current-match"}
     DEFAULT_CSS = """
     Pager { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }
     Pager > .pager--found { color: $background; background: $warning; }
-    Pager > .pager--looked-at { color: $background; background: $primary; text-style: bold underline; }
+    Pager > .pager--current-match { color: $background; background: $primary; text-style: bold underline; }
     """
 
     def __init__(self, text: str) -> None:
@@ -39,7 +39,7 @@ class Pager(ScrollView, can_focus=True):
         self.search = TextSearch(text)
         self._lines: list[str] = []
         self._starts: list[int] = []
-        """Where each of them begins in the text."""
+        """Each line's offset in the text."""
         for start, line in line_pieces(text):
             self._starts.append(start)
             self._lines.append(line)
@@ -63,11 +63,11 @@ class Pager(ScrollView, can_focus=True):
 
     async def _measure(self, width: int) -> None:
         rows = await asyncio.to_thread(lambda: list(self._rows(width)))
-        if width == self._width and len(rows) == len(self._lines):  # else it was another meanwhile
+        if width == self._width and len(rows) == len(self._lines):  # else the width has changed meanwhile
             self._place(rows)
 
     def _rows(self, width: int) -> Iterator[int]:
-        """How many each line has; of no use, and soon at its end, when the width is another meanwhile."""
+        """Rows of each line; stops early when the width changes meanwhile."""
         for line in self._lines:
             if width != self._width:
                 return
@@ -77,7 +77,7 @@ class Pager(ScrollView, can_focus=True):
         self._width = 0
 
     def _place(self, rows: Iterable[int]) -> None:
-        """The line at the top stays there."""
+        """Set the rows of each line; the top line stays in place."""
         top = bisect_right(self._ends, round(self.scroll_y)) if self._ends else 0
         self._ends = list(accumulate(rows))
         self.virtual_size = Size(self._width, self._ends[-1])
@@ -88,16 +88,16 @@ class Pager(ScrollView, can_focus=True):
 
     @property
     def top(self) -> int:
-        """Where the first line in view begins, in characters from the beginning."""
+        """Offset of the first line in view."""
         line = bisect_right(self._ends, round(self.scroll_y))
         return self._starts[min(line, len(self._starts) - 1)]
 
     def see_found(self) -> None:
-        """Bring the match that is looked at into view."""
+        """Scroll to the current match."""
         found = self.search.found
         if found is not None and self._ends:
             line = bisect_right(self._starts, found.at) - 1
-            part = row_of_place(self._lines[line], found.at - self._starts[line], self._width)
+            part = row_of_column(self._lines[line], found.at - self._starts[line], self._width)
             row = (self._ends[line - 1] if line else 0) + part
             if not self.scroll_y <= row < self.scroll_y + self.scrollable_content_region.height:
                 self.scroll_to(y=max(0, row - LINES_ABOVE), animate=False)
@@ -112,17 +112,17 @@ class Pager(ScrollView, can_focus=True):
             return Strip.blank(self.size.width, base)
         line = bisect_right(self._ends, row)
         part = row - (self._ends[line - 1] if line else 0)
-        begin, text = place_of_row(self._lines[line], part, self._width)
+        begin, text = row_text(self._lines[line], part, self._width)
         segments = self._marked(text, self._starts[line] + begin)
         return Strip(segments).crop_extend(0, self.size.width, base).apply_style(base)
 
     def _marked(self, text: str, start: int) -> list[Segment]:
-        """A piece of the text, with what is searched for marked in it."""
+        """A piece of the text with its matches highlighted."""
         segments, done = [], 0
         found = self.search.found
         for begin, end in self.search.matches_between(start, start + len(text)):
-            looked_at = found is not None and found.at == begin
-            style = self.get_component_rich_style("pager--looked-at" if looked_at else "pager--found")
+            current_match = found is not None and found.at == begin
+            style = self.get_component_rich_style("pager--current-match" if current_match else "pager--found")
             first, last = max(0, begin - start), min(len(text), end - start)
             segments += [Segment(text[done:first]), Segment(text[first:last], style)]
             done = last

@@ -1,4 +1,4 @@
-"""Markdown as it reads well in a chat: headings to the left, tables with thin lines, links and tags spelled out."""
+"""Markdown rendering for a chat: left-aligned headings, light tables, links and tags spelled out."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from co_tui.ui.text.safe_links import is_web_address
+from co_tui.ui.textual_internals import MarkdownInternals
 
-SIGN = "sign"
-"""In a token of a list's item: what stands in place of its bullet."""
+BULLET = "sign"
+"""Key in a list item token's `meta`: the symbol that replaces its bullet."""
 _BOXES = {"[ ] ": "☐", "[x] ": "☑"}
 
 
@@ -37,19 +38,19 @@ class _Rule(HorizontalRule):
 
 
 class _Item(ListItem):
-    sign = "•"
+    bullet = "•"
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
         item = cls()
-        item.sign = token.meta.get(SIGN, cls.sign)
+        item.bullet = token.meta.get(BULLET, cls.bullet)
         return item
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
         style = console.get_style("markdown.item.bullet", default="none")
         lines = console.render_lines(self.elements, options.update(width=options.max_width - 3), style=self.style)
         for n, line in enumerate(lines):
-            yield Segment("   " if n else f" {self.sign} ", style)
+            yield Segment("   " if n else f" {self.bullet} ", style)
             yield from line
             yield Segment.line()
 
@@ -65,7 +66,7 @@ class _Item(ListItem):
 
 
 class _Table(TableElement):
-    """May be wider than the prose around it, unless it stands within a list or a quotation."""
+    """May be wider than the prose around it, except within a list or a quotation."""
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
@@ -89,10 +90,10 @@ class _Table(TableElement):
 
 
 def _parser() -> MarkdownIt:
-    """Tags are what somebody wrote about, `<Suspense>` or `<b>`: as HTML they would vanish."""
+    """Without HTML, so that tags in the text, such as `<Suspense>`, do not vanish."""
     parser = MarkdownIt("commonmark", {"html": False, "linkify": True}).enable(["strikethrough", "table", "linkify"])
     assert parser.linkify is not None
-    # Only what begins with its scheme is an address: README.md is a file.
+    # Link only addresses with a scheme: README.md is a file.
     parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False, "fuzzy_ip": False})
     return parser
 
@@ -100,7 +101,7 @@ def _parser() -> MarkdownIt:
 _PARSER = _parser()
 
 
-class ChatMarkdown(Markdown):
+class ChatMarkdown(MarkdownInternals, Markdown):
     """Rich's Markdown with our elements; links show their address instead of hiding it."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
@@ -113,21 +114,21 @@ class ChatMarkdown(Markdown):
     inlines = {*Markdown.inlines, "address"}
 
     code_theme = inline_code_theme = "monokai"
-    """Asked for by Rich; code blocks are drawn elsewhere."""
+    """Required by Rich; code blocks are rendered elsewhere."""
     inline_code_lexer = justify = None
     style = "none"
     hyperlinks = True
 
     def __init__(self, text: str, prose_width: int, wide: int) -> None:
-        # Rich's own would make another parser for each text, which takes as long as to parse a page of it.
+        # Not super().__init__: it creates a parser per text, which takes as long as parsing a page.
         self.markup, self.parsed = text, _with_boxes(_PARSER.parse(text))
         self.prose_width, self.wide = prose_width, wide
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from super().__rich_console__(console, options.update(width=self.prose_width))
 
-    def _flatten_tokens(self, tokens: Iterable[Token]) -> Iterator[Token]:
-        """In the order of reading, with the address after the words of each link."""
+    def flatten(self, tokens: Iterable[Token]) -> Iterator[Token]:
+        """Tokens in reading order, with the address after each link's text."""
         for token in tokens:
             if token.type == "inline":
                 yield from _with_addresses(token.children or ())
@@ -136,21 +137,21 @@ class ChatMarkdown(Markdown):
 
 
 def _with_boxes(tokens: list[Token]) -> list[Token]:
-    """Items that begin with `[ ]` or `[x]` have a box in place of their bullet."""
+    """Replace the bullets of items that begin with `[ ]` or `[x]` by a box."""
     for item, _, words in zip(tokens, tokens[1:], tokens[2:], strict=False):
         is_bullet = item.type == "list_item_open" and item.markup in ("-", "*", "+")
         first = words.children[0] if is_bullet and words.children else None
-        if first is not None and first.type == "text" and (sign := _BOXES.get(first.content[:4].lower())):
-            item.meta[SIGN], first.content = sign, first.content[4:]
+        if first is not None and first.type == "text" and (bullet := _BOXES.get(first.content[:4].lower())):
+            item.meta[BULLET], first.content = bullet, first.content[4:]
     return tokens
 
 
 def _with_addresses(tokens: Iterable[Token]) -> Iterator[Token]:
-    """What cannot be opened is no link; an address that is its own words is told once."""
+    """Append each link's address, unless it is the link's text; only web addresses stay links."""
     address = words = ""
     for token in tokens:
         if token.type == "image":
-            yield from _told_image(token)
+            yield from _image_tokens(token)
         elif token.type == "link_open":
             address, words = str(token.attrs.get("href", "")), ""
             if is_web_address(address):
@@ -159,19 +160,19 @@ def _with_addresses(tokens: Iterable[Token]) -> Iterator[Token]:
             if is_web_address(address):
                 yield token
             if words not in (address, address.removeprefix("mailto:"), _PARSER.normalizeLinkText(address)):
-                yield from _told_address(address)
+                yield from _address_tokens(address)
         else:
             words += token.content
             yield token
 
 
-def _told_address(address: str) -> Iterator[Token]:
+def _address_tokens(address: str) -> Iterator[Token]:
     yield Token("address_open", "address", 1)
     yield Token("text", "", 0, content=f" ({address})")
     yield Token("address_close", "address", -1)
 
 
-def _told_image(token: Token) -> Iterator[Token]:
-    """No terminal shows it for us: what it is of, and where it is."""
+def _image_tokens(token: Token) -> Iterator[Token]:
+    """An image as its description and address."""
     yield Token("text", "", 0, content=f"▣ {token.content or 'image'}")
-    yield from _told_address(str(token.attrs.get("src", "")))
+    yield from _address_tokens(str(token.attrs.get("src", "")))

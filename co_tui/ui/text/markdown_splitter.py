@@ -1,4 +1,4 @@
-"""Cutting Markdown into pieces that can be rendered one by one, while it is still being written."""
+"""Splits streaming Markdown into pieces that can be rendered one by one."""
 
 import re
 from typing import NamedTuple
@@ -9,40 +9,39 @@ CODE_LINES_AT_ONCE = 24
 
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})\s*([^`\s]*)")
 _DEEPEST_FENCE = 3
-"""Further to the right it is a line of code itself, unless it stands in a list."""
+"""With a larger indent it is indented code, except in a list."""
 _ITEM = re.compile(r"^ *(?:[-*+]|\d{1,9}[.)]) ", re.MULTILINE)
 _CONTINUES = re.compile(r"^(\s+\S|[-*+] |\d+[.)] |\|)")
-"""Lines that belong to a list or table begun above the blank line before them."""
+"""Lines that continue a list or table across a blank line."""
 _MAY_CONTINUE = re.compile(r"^(\s*|[-*+]|\d+[.)]?)$")
-"""The beginning of a line that may still turn out to be one of those, or not."""
+"""The beginning of a line that may still become one of those."""
 
 
 class MarkdownPiece(NamedTuple):
-    """Markdown that will not change any more, or the end that still may."""
+    """A final piece of Markdown, or the tail that may still change."""
 
     text: str
     language: str | None = None
-    """Lines of a code block; None for other Markdown."""
+    """The language of a code block's lines; None for other Markdown."""
     joined: bool = False
-    """Follows the piece before it without a gap: both are parts of one block."""
+    """Whether it continues the piece before, without a gap."""
     indent: int = 0
-    """How far to the right it stands, as part of a list's item; the text itself is not indented."""
+    """Indent as part of a list item; the text itself is not indented."""
 
 
 class _Fence(NamedTuple):
-    """What opened a code block."""
+    """The fence that opened a code block."""
 
     marker: str
     language: str
     indent: int
 
 
-class Cutter:
-    """Takes text as it comes and gives out pieces as soon as they are final.
+class MarkdownSplitter:
+    """Takes text as it streams and returns pieces as soon as they are final.
 
-    A piece ends at a blank line outside of code, or within code after some lines or within a very long one,
-    or within a paragraph that has become very long, so that what must be rendered again stays small whatever
-    is being written.
+    A piece ends at a blank line outside of code, after some lines of code or within a very long one, or within
+    a very long paragraph, so that the part that must be rendered again stays small.
     """
 
     def __init__(self, longest_code_line: int = LONGEST_CODE_LINE_CHARS) -> None:
@@ -52,9 +51,9 @@ class Cutter:
         self._fence: _Fence | None = None
         self._joined = False
         self._item = 0
-        """How far the words of the list's item are indented that a code block has parted; 0 outside of one."""
+        """Text indent of the list item that a code block interrupts; 0 outside of one."""
         self._mid_line = False
-        """Whether a long line of code goes on."""
+        """Whether the next piece continues a long line of code."""
 
     def feed(self, text: str) -> list[MarkdownPiece]:
         """Add text; returns the pieces that are now final."""
@@ -66,10 +65,10 @@ class Cutter:
 
     @property
     def tail(self) -> MarkdownPiece | None:
-        """What is left, as it would look if nothing more came."""
+        """The unfinished rest, as it would render if nothing more came."""
         if self._fence is not None:
             before, _, last = self.rest.rpartition("\n")
-            # The closing fence, when nothing follows it, is no line of code.
+            # A closing fence at the very end is not a line of code.
             return self._code(before if self._closes(last) else self.rest)
         return self._prose(self.rest) if self.rest.strip() else None
 
@@ -82,7 +81,7 @@ class Cutter:
         return MarkdownPiece(_dedented(text, self._item), None, self._joined, self._item)
 
     def split_tail(self, at: int) -> MarkdownPiece:
-        """Make the tail's beginning final; for a paragraph that grew too long."""
+        """Make the beginning of the tail final, when a paragraph has become too long."""
         piece = self._prose(self.rest[:at])
         self.rest, self._scanned, self._joined = self.rest[at:], 0, True
         return piece
@@ -133,7 +132,7 @@ class Cutter:
             if not line.strip() and self.rest[:start].strip():
                 following = self.rest[end + 1 :]
                 if _MAY_CONTINUE.match(following.lstrip("\n")):
-                    break  # what comes next decides whether the block ends here
+                    break  # the next characters decide whether the block ends here
                 if not _CONTINUES.match(following.lstrip("\n")):
                     piece = self._prose(self.rest[:start])
                     self.rest, self._scanned, self._joined = following, 0, False
@@ -143,7 +142,7 @@ class Cutter:
         return self._end_item(start) if self._leaves_item(self.rest[start:]) else None
 
     def _leaves_item(self, line: str) -> bool:
-        """Whether the line stands too far to the left for the item that a code block has parted."""
+        """Whether the line's indent ends the list item that a code block interrupts."""
         return bool(line.strip()) and _indent(line) < self._item
 
     def _end_item(self, at: int) -> MarkdownPiece | None:
@@ -162,7 +161,7 @@ class Cutter:
         return self._item > 0 or _ITEM.search(self.rest, 0, start) is not None
 
     def _open_code(self, start: int, after: int, fence: _Fence) -> MarkdownPiece | None:
-        """What stands before the code; when that is nothing, the first of the code."""
+        """The prose before the code; when there is none, the first piece of code."""
         before, item = self._prose(self.rest[:start]), fence.indent if self._is_in_item(start) else 0
         self.rest, self._scanned, self._fence, self._mid_line = self.rest[after:], 0, fence, False
         self._joined, self._item = False, item
@@ -174,7 +173,7 @@ def _indent(line: str) -> int:
 
 
 def _dedented(text: str, indent: int, *, first: bool = True) -> str:
-    """With so many spaces less before each line, as far as there are any; without `first`, from the second on."""
+    """Remove up to `indent` spaces before each line; without `first`, from the second line on."""
     if not indent:
         return text
     lines = text.split("\n")
@@ -183,10 +182,10 @@ def _dedented(text: str, indent: int, *, first: bool = True) -> str:
 
 
 def code_blocks(text: str) -> list[str]:
-    """The code between fences, each block as one text."""
-    cutter = Cutter()
-    pieces = cutter.feed(text)
-    tail = cutter.tail
+    """The text of each fenced code block."""
+    splitter = MarkdownSplitter()
+    pieces = splitter.feed(text)
+    tail = splitter.tail
     blocks: list[str] = []
     for piece in [*pieces, *([tail] if tail is not None else [])]:
         if piece.language is None:

@@ -1,25 +1,30 @@
-"""Lines of a long text cut into rows of a width, at spaces where that costs little. Knows no screen."""
+"""Cuts lines of a long text into rows, many characters at a time. Independent of the screen.
+
+Rich measures character by character, which is too slow for megabytes of text.
+"""
 
 import re
+import sys
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
+from typing import Final, NamedTuple
 
-from co_tui.ui.text.cell_cutting import rows_of_cells
+from co_tui.ui.textual_internals import cell_widths
 
 LONGEST_LINE_CHARS = 4_000
-"""Longer lines are cut wherever a row is full; and where letters may be wide, all of a line has to be measured."""
+"""Longer lines are cut at the width, not at spaces: a line with wide characters has to be measured as a whole."""
 MEASURED_LINE_CHARS = 200_000
-"""Of longer ones no letter is measured: as many go into a row as fit if all of them are wide."""
+"""Longer lines are not measured: all their characters count as wide."""
 _ALL_NARROW = re.compile("[ -\u02ff\u0370-\u0482\u048a-\u0530\u2010-\u2027\u2190-\u21ff\u2500-\u259f]*")
-"""Letters of which each takes one cell: Latin, Greek, Cyrillic, and the signs that go with them."""
+"""Characters of one cell: Latin, Greek, Cyrillic, and common symbols."""
 _JOINER = "\N{ZERO WIDTH JOINER}"
 
 
 def line_pieces(text: str) -> Iterator[tuple[int, str]]:
-    """The lines, and where they begin; those that take long to measure in pieces."""
+    """Offset and text of each line; lines that are slow to measure come in pieces."""
     start = 0
     for line in text.split("\n"):
         end = start + len(line)
@@ -36,7 +41,7 @@ def line_pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _cut_before(text: str, place: int) -> int:
-    """The nearest place at which no character is parted from what belongs to it."""
+    """The nearest offset that does not split a character from its combining marks."""
     for cut in range(place, place - 50, -1):
         if unicodedata.category(text[cut])[0] != "M" and _JOINER not in text[cut - 1 : cut + 1]:
             return cut
@@ -51,20 +56,20 @@ def rows_in(line: str, width: int) -> int:
 
 
 def estimated_rows_in(line: str, width: int) -> int:
-    """About as many, without a look at the letters of a line that may have wide ones: it counts as all wide."""
+    """An upper bound, without measuring: all characters of a non-ASCII line count as wide."""
     return rows_in(line, width) if line.isascii() else max(1, -(-len(line) // max(1, width // 2)))
 
 
-def place_of_row(line: str, row: int, width: int) -> tuple[int, str]:
-    """One row of a line, and where it begins in it."""
+def row_text(line: str, row: int, width: int) -> tuple[int, str]:
+    """One row of a line and its offset in the line."""
     if chars := _chars_in_row(line, width):
         return row * chars, line[row * chars : (row + 1) * chars]
     rows = _cut_again(line, width)
     return sum(map(len, rows[:row])), rows[row] if row < len(rows) else ""
 
 
-def row_of_place(line: str, column: int, width: int) -> int:
-    """The row of a line that has a character."""
+def row_of_column(line: str, column: int, width: int) -> int:
+    """The row of a line that contains a column."""
     if chars := _chars_in_row(line, width):
         return column // chars
     ends = list(accumulate(map(len, _cut_again(line, width))))
@@ -72,7 +77,7 @@ def row_of_place(line: str, column: int, width: int) -> int:
 
 
 def _chars_in_row(line: str, width: int) -> int | None:
-    """How many characters of a line stand in each of its rows; None where that has to be looked at."""
+    """Characters per row where it is the same for all rows; None where the line has to be measured."""
     if line.isascii():
         return width if len(line) <= width or len(line) > LONGEST_LINE_CHARS else None
     return max(1, width // 2) if 2 * len(line) <= width or len(line) > LONGEST_LINE_CHARS else None
@@ -84,11 +89,11 @@ def _cut(line: str, width: int) -> list[str]:
 
 
 _cut_again = lru_cache(maxsize=64)(_cut)
-"""For the lines in view, which are asked for with every row."""
+"""Cached for the lines in view, which are requested for every row."""
 
 
 def _cut_at_spaces(line: str, width: int) -> Iterator[str]:
-    """Each row with the space it ends with; a word that is longer than a row is cut."""
+    """Rows with their trailing space; a word longer than a row is cut."""
     start = 0
     while len(line) - start > width:
         space = line.rfind(" ", start, start + width + 1)
@@ -96,3 +101,63 @@ def _cut_at_spaces(line: str, width: int) -> Iterator[str]:
         yield line[start:end]
         start = end
     yield line[start:]
+
+
+_WIDENING: Final = "\N{VARIATION SELECTOR-16}"
+"""Turns the character before it into an emoji, which may be one cell wider."""
+_QUICK_UNTIL: Final = 0xFFFF
+"""Regular expressions are slow beyond this code point. Most characters there are wide: all are counted as wide."""
+
+
+def rows_of_cells(line: str, width: int) -> Iterator[str]:
+    """Rows that are never too wide; with joined emoji they may be shorter than possible."""
+    start = 0
+    while start < len(line):
+        end = _end_of_row(line, start, width)
+        yield line[start:end]
+        start = end
+
+
+def _end_of_row(line: str, start: int, width: int) -> int:
+    kinds, end, room = _kinds(), start, width
+    while step := min(room // 2, len(line) - end):  # these fit even if all are wide
+        room -= kinds.most_cells(line[end : end + step])
+        end += step
+    if room == 1 and end > start:
+        end = _with_what_belongs_to_it(line, end)
+    if room == 1 and end < len(line) and kinds.most_cells(line[end]) < 2:
+        end += 1
+    if line[end : end + 1] == _WIDENING:
+        end -= 1
+    return _with_what_belongs_to_it(line, max(end, start + 1))
+
+
+def _with_what_belongs_to_it(line: str, end: int) -> int:
+    """The end including combining marks and joined emoji, which take no cells."""
+    belonging = _kinds().belonging.match(line, end)
+    return belonging.end() if belonging is not None else end
+
+
+class _Kinds(NamedTuple):
+    """Characters by cell width: wide, zero-width, or else one cell."""
+
+    not_wide: re.Pattern[str]
+    not_zero: re.Pattern[str]
+    belonging: re.Pattern[str]
+
+    def most_cells(self, text: str) -> int:
+        """An upper bound: joined emoji are counted, though they take no cells."""
+        return len(text) + len(self.not_wide.sub("", text)) - len(self.not_zero.sub("", text))
+
+
+@cache
+def _kinds() -> _Kinds:
+    widths = [(chr(first), chr(last), cells) for first, last, cells in cell_widths() if last <= _QUICK_UNTIL]
+    wide = "".join(f"{first}-{last}" for first, last, cells in widths if cells == 2)
+    zero = "".join(f"{first}-{last}" for first, last, cells in widths if cells == 0 and first > "\x7f")
+    zero = zero.replace(f"-{_WIDENING}", f"-{chr(ord(_WIDENING) - 1)}")
+    return _Kinds(
+        re.compile(f"[^{wide}{chr(_QUICK_UNTIL + 1)}-{chr(sys.maxunicode)}]+"),
+        re.compile(f"[^{zero}]+"),
+        re.compile(f"(?:{_JOINER}.|[{zero}])*", re.DOTALL),
+    )

@@ -1,4 +1,4 @@
-"""How texts become lines under one theme, by way of Rich."""
+"""Renders text to lines under one theme, with Rich."""
 
 import io
 from functools import cached_property
@@ -11,27 +11,27 @@ from rich.theme import Theme
 from textual.color import Color
 from textual.strip import Strip
 
-from co_tui.ui.themes.text_colours import Palette
+from co_tui.ui.themes.themes import Palette
 
 PROSE_COLUMNS = 100
-"""Longer lines are hard to read; code, tables and what tools say may be wider."""
+"""Longer lines are hard to read; code, tables and tool output may be wider."""
 
 MARKED_SHARE = 0.1
-"""Of the accent in the background of what is marked: seen, and everything on it can be read."""
+"""Share of the accent colour in the background of marked blocks; text stays readable on it."""
 
 CHANGED_SHARE = 0.16
-"""Of green and red in the background of lines that came and went."""
+"""Share of green and red in the background of added and removed lines."""
 
 
 def prose_width(width: int) -> int:
     return min(width, PROSE_COLUMNS)
 
 
-class Look:
-    """How things are drawn under one theme."""
+class TextRenderer:
+    """Renders text under one theme, and has its styles."""
 
     def __init__(self, palette: Palette, *, rich: bool = True, draws_images: bool = False) -> None:
-        """Without `rich`, Markdown shows as it is written: its renderer takes longer to import than a paint."""
+        """Without `rich`, Markdown is shown as source: importing its renderer would delay the first paint."""
         self.palette = palette
         self.rich = rich
         self.draws_images = draws_images and rich
@@ -48,7 +48,7 @@ class Look:
         self.came = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.reply, CHANGED_SHARE))
         self.went = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.error, CHANGED_SHARE))
         self.found = Style.parse(f"not bold not underline {palette.surface} on {palette.warning}")
-        self.looked_at = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
+        self.current_match = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
 
     @cached_property
     def console(self) -> Console:
@@ -82,7 +82,7 @@ class Look:
         return [Strip(line) for line in rendered]
 
     def prose(self, text: str, width: int) -> list[Strip]:
-        """Markdown that is no code block; its tables may be wider than its words."""
+        """Render Markdown without code blocks; tables may be wider than the prose."""
         narrow = prose_width(width)
         if not self.rich:
             return _trimmed(self.plain(text, narrow))
@@ -90,7 +90,7 @@ class Look:
 
         try:
             return _trimmed(self.lines(ChatMarkdown(text, narrow, width), width))
-        except Exception:  # whatever a model writes, a screen that cannot show it nicely still shows it
+        except Exception:  # a model's text may break the renderer; show the source then
             return _trimmed(self.plain(text, narrow))
 
     def code(self, text: str, language: str, width: int) -> list[Strip]:
@@ -110,7 +110,7 @@ def _tint(ground: str, colour: str, share: float) -> RichColor:
 
 
 def _trimmed(lines: list[Strip]) -> list[Strip]:
-    """Without the empty lines at both ends that Markdown renders."""
+    """Without the empty lines that Markdown renders at both ends."""
     start, end = 0, len(lines)
     while start < end and not lines[start].text.strip():
         start += 1

@@ -1,1 +1,1 @@
-"""Colours, contrast, and whether things may move."""
+"""Themes, contrast and reduced motion."""

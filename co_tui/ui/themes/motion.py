@@ -1,36 +1,23 @@
-"""Whether things may move on the screen: the one place to ask."""
+"""Reduced motion: the one place that decides whether things may move."""
 
 from typing import Any, Final
 
-from textual._animator import Animator
 from textual.app import App
 from textual.dom import DOMNode
 
-STILL: Final = "-still"
-"""The app's class while the user wants nothing to move; style sheets may ask for it, too."""
+REDUCED_MOTION: Final = "-still"
+"""The app's CSS class while motion is reduced."""
 
 
-class SteadyAnimator(Animator):
-    """What one animation does may end another, which the library then misses."""
-
-    def __call__(self) -> None:
-        under_way = list(self._animations)
-        try:
-            super().__call__()
-        except KeyError as missed:
-            if missed.args[:1] not in [(key,) for key in under_way]:
-                raise
+def has_reduced_motion(node: DOMNode) -> bool:
+    """Whether the setting `reduced_motion` is on: no spinners, no moving markers, no blinking cursor."""
+    return node.app.has_class(REDUCED_MOTION)
 
 
-def stands_still(node: DOMNode) -> bool:
-    """Whether the setting `reduced_motion` is on: no spinner turns, no mark moves, no cursor blinks."""
-    return node.app.has_class(STILL)
-
-
-def set_still(app: App[Any], still: bool) -> None:
-    if app.has_class(STILL) == still:
+def set_reduced_motion(app: App[Any], still: bool) -> None:
+    if app.has_class(REDUCED_MOTION) == still:
         return
-    app.set_class(still, STILL, update=False)
+    app.set_class(still, REDUCED_MOTION, update=False)
     if app.is_running:
         for screen in app.screen_stack:
             for node in screen.query("Input, TextArea"):
@@ -38,8 +25,8 @@ def set_still(app: App[Any], still: bool) -> None:
 
 
 def hold_cursor(node: DOMNode) -> None:
-    """Of whatever gets the focus, if nothing may move."""
-    if stands_still(node):
+    """Stop a newly focused widget's cursor from blinking if motion is reduced."""
+    if has_reduced_motion(node):
         _set_blinking(node, False)
 
 

@@ -1,20 +1,65 @@
-"""Our themes, and what the transcript takes from any theme."""
+"""Our themes, readable colours from any theme, and the filter for `NO_COLOR`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
+from textual.filter import LineFilter, Monochrome
 from textual.theme import BUILTIN_THEMES, Theme
 
-from co_tui.ui.themes.contrast import MARK_CONTRAST, readable
-from co_tui.ui.themes.text_colours import Palette
+
+class Palette(NamedTuple):
+    """The theme colours that texts are rendered in."""
+
+    text: str
+    muted: str
+    accent: str
+    reply: str
+    compaction: str
+    warning: str
+    error: str
+    background: str
+    surface: str
+
+
+TEXT_CONTRAST: Final = 4.5
+MARK_CONTRAST: Final = 3.0
+"""For things that are not text, such as a scroll bar."""
+_STEP: Final = 0.04
+_BLACK, _WHITE = Color(0, 0, 0), Color(255, 255, 255)
+
+
+def contrast(one: Color, other: Color) -> float:
+    """WCAG contrast ratio, from 1 (same colour) to 21 (black on white)."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def readable(colour: Color, backgrounds: Sequence[Color], minimum: float = TEXT_CONTRAST) -> Color:
+    """The colour, lightened or darkened until it is readable on these backgrounds."""
+    dark = sum(_luminance(background_name) for background_name in backgrounds) / len(backgrounds) < 0.18
+    towards, shown, share = _WHITE if dark else _BLACK, colour, 0.0
+    while share < 1 and min(contrast(shown, background_name) for background_name in backgrounds) < minimum:
+        share += _STEP
+        shown = colour.blend(towards, share)
+    return shown
+
 
 TEXT_COLOURS: Final = ("primary", "secondary", "accent", "warning", "error", "success", "footer-key-foreground")
 CHOSEN_SHARE: Final = 0.15
-"""Of the primary colour in the background of an entry that is chosen."""
+"""Share of the primary colour in the background of a chosen entry."""
 BORDER_SHARE: Final = 0.22
-"""Of the text's colour in the borders of a theme that is not ours: seen, and not looked at."""
+"""Share of the text colour in the borders of other themes."""
 
 DARK: Final = Theme(
     name="co-tui-dark",
@@ -85,13 +130,13 @@ _SHORT: Final = {"dark": DARK.name, "light": LIGHT.name}
 
 
 def theme_named(setting: str, *, terminal_is_dark: bool) -> str:
-    """The theme that a setting means; `auto` is ours that fits the terminal."""
+    """The theme for a setting; `auto` picks ours by the terminal's background."""
     automatic = DARK.name if terminal_is_dark else LIGHT.name
     return automatic if setting == "auto" else _SHORT.get(setting, setting)
 
 
 def own_variables(theme: Theme) -> Mapping[str, str]:
-    """What our style sheets need of any theme, and the light tracks that scroll bars have under all of them."""
+    """The CSS variables our style sheets need, and unobtrusive scroll bar tracks."""
     track = theme.background or "ansi_default"
     return {
         **_colours(theme),
@@ -103,7 +148,7 @@ def own_variables(theme: Theme) -> Mapping[str, str]:
 
 
 def _colours(theme: Theme) -> Mapping[str, str]:
-    """Those of ours as they are; of a theme that is not ours, whatever is read becomes readable."""
+    """Our themes' colours unchanged; other themes' text colours adjusted to be readable."""
     own = DARK if theme.dark else LIGHT
     if theme in OURS or theme.ansi:
         variables = theme.variables if theme in OURS else own.variables
@@ -113,30 +158,30 @@ def _colours(theme: Theme) -> Mapping[str, str]:
 
 @lru_cache(4)
 def _readable_colours(name: str) -> Mapping[str, str]:
-    """Panels are as light as any other surface: some themes have them so light that little can be read there."""
+    """Panels use the surface colour: in some themes text on panels is hard to read."""
     theme = BUILTIN_THEMES[name]
     given = {**theme.to_color_system().generate(), **theme.variables}
     own = (DARK if theme.dark else LIGHT).variables
-    grounds = [Color.parse(given[ground]) for ground in ("background", "surface")]
-    grounds.append(grounds[0].blend(Color.parse(given["primary"]), CHOSEN_SHARE))
+    backgrounds = [Color.parse(given[background_name]) for background_name in ("background", "surface")]
+    backgrounds.append(backgrounds[0].blend(Color.parse(given["primary"]), CHOSEN_SHARE))
 
     def shown(colour: str) -> str:
-        return readable(Color.parse(colour), grounds).hex6
+        return readable(Color.parse(colour), backgrounds).hex6
 
     key = given["footer-key-foreground"] if given["footer-key-foreground"].startswith("#") else given["primary"]
     given |= {"footer-key-foreground": key, "foreground": theme.foreground or given["foreground"]}
-    border = grounds[0].blend(Color.parse(given["foreground"]), BORDER_SHARE)
+    border = backgrounds[0].blend(Color.parse(given["foreground"]), BORDER_SHARE)
     return {
         **{each: shown(given[each]) for each in (*TEXT_COLOURS, "foreground")},
         "muted": shown(theme.variables.get("muted", own["muted"])),
         "panel": given["surface"],
         "border": border.hex6,
-        "scrollbar": readable(border, grounds[:1], MARK_CONTRAST).hex6,
+        "scrollbar": readable(border, backgrounds[:1], MARK_CONTRAST).hex6,
     }
 
 
 def palette_of(theme: Theme) -> Palette:
-    """The transcript's colours under a theme, ours or any other."""
+    """The text colours of any theme."""
     own = DARK if theme.dark else LIGHT
     colours = _colours(theme)
 
@@ -155,3 +200,37 @@ def palette_of(theme: Theme) -> Palette:
         background=colour("background"),
         surface=colour("surface"),
     )
+
+
+MEANINGFUL_CONTRAST: Final = 1.5
+"""A background with more contrast than this has a meaning: a cursor, a selection, the chosen row."""
+
+
+class Colourless(LineFilter):
+    """Removes all colours; a meaningful background becomes reverse video."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            Segment(text, style and _without_colour(style, background), control) for text, style, control in segments
+        ]
+
+
+@lru_cache(4096)
+def _without_colour(style: Style, background: Color) -> Style:
+    own = Color.from_rich_color(style.bgcolor) if style.bgcolor is not None else background
+    stands_out = _contrast(own, background) > MEANINGFUL_CONTRAST
+    plain = style.without_color
+    return plain + Style(reverse=stands_out != bool(style.reverse)) if stands_out or style.reverse else plain
+
+
+def _contrast(one: Color, other: Color) -> float:
+    low, high = sorted((one.brightness, other.brightness))
+    return (high + 0.05) / (low + 0.05)
+
+
+_COLOURLESS: Final = Colourless()
+
+
+def without_colours(filters: Sequence[LineFilter]) -> Sequence[LineFilter]:
+    """The app's line filters under `NO_COLOR`: Textual's own would keep shades of grey."""
+    return [*(each for each in filters if not isinstance(each, Monochrome)), _COLOURLESS]

@@ -1,4 +1,4 @@
-"""A text to be read: a timeline entry, opened, or what a tool would do."""
+"""Details of a timeline entry, or of a tool call."""
 
 import json
 from typing import ClassVar
@@ -20,7 +20,7 @@ from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
 
 class TextScreen(Dialog[None]):
-    """A text to be read."""
+    """Shows a text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
@@ -30,7 +30,7 @@ class TextScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = Text(self._title)  # a tool's name is not ours
+            box.border_title = Text(self._title)  # as `Text`: a tool's name may contain markup
             with VerticalScroll():
                 yield Static(self._text)
             yield KeyHints(*SCROLL_AND_BACK)
@@ -40,7 +40,7 @@ class TextScreen(Dialog[None]):
 
 
 class EventScreen(TextScreen):
-    """What happened in words, and below it everything the log says of it."""
+    """An event in words, and its payload from the log."""
 
     def __init__(self, event: Event) -> None:
         happened, *_ = event.fact.timeline_text().split("\n")
@@ -51,18 +51,18 @@ def _text(event: Event) -> Text:
     fact = event.fact
     if isinstance(fact, Message):
         return Text(inert("\n".join(text for _, text, _ in pieces(fact.message))))
-    told = Text(f"{inert(_sentence(fact))}\n\n")
-    told.append(f"In the log: {event.type}, event {event.seq}\n", "dim")
+    details = Text(f"{inert(_sentence(fact))}\n\n")
+    details.append(f"In the log: {event.type}, event {event.seq}\n", "dim")
     for key, value in payload_of(event).items():
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
         if shown not in ("", "null", "[]", "{}"):
-            told.append(f"{inert(key)}  ", "bold dim").append(f"{inert(shown)}\n", "dim")
-    told.rstrip()
-    return told
+            details.append(f"{inert(key)}  ", "bold dim").append(f"{inert(shown)}\n", "dim")
+    details.rstrip()
+    return details
 
 
 def _sentence(fact: Fact) -> str:
-    """What the timeline had to shorten, whole."""
+    """The event in words, not shortened as on the timeline."""
     if isinstance(fact, Occurrence):
         return " · ".join(filter(None, (fact.what, fact.where, fact.outcome)))
     return fact.timeline_text().replace("\n", " · ")

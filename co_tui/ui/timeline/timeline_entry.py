@@ -1,4 +1,4 @@
-"""An entry of the timeline as lines: its time, its sign, its words."""
+"""Renders a timeline entry to lines: time, symbol and text."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -14,7 +14,7 @@ from co_tui.events.wording import short
 from co_tui.ui.transcript.block import clock
 
 INDENT = "        "
-"""Under the words of an entry, past its time and sign."""
+"""Aligns further lines with an entry's text, past its time and symbol."""
 NARROWEST_WORDS = 8
 BETWEEN = " · "
 QUIET: Final = Style(dim=True)
@@ -28,7 +28,7 @@ DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
 
 
 def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES) -> Text:
-    """Time, sign and words; what is longer than the column goes on below its beginning."""
+    """Time, symbol and text; longer text is wrapped with a hanging indent."""
     entry, words = event.fact.entry(), event.fact.timeline_text()
     assert entry is not None, "not on the timeline"
     first, *others = words.rstrip("\n").split("\n")
@@ -49,7 +49,7 @@ def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] =
 
 
 def _style_below(entry: EntryStyle, styles: Mapping[EntryWeight, Style]) -> Style:
-    """The figures of what is heavy are read; those of the rest stand back."""
+    """Further lines are normal for heavy entries, and light for others."""
     return styles[EntryWeight.NORMAL if entry.weight is EntryWeight.HEAVY else EntryWeight.LIGHT]
 
 
@@ -59,7 +59,7 @@ def _gist(fact: Fact) -> str:
 
 
 def _with_gist(first: str, event: Event, room: int) -> str:
-    """A turn's first words, cut so that it stays one line."""
+    """The first line with the turn's gist, cut to fit one line."""
     gist, left = _gist(event.fact), room - cell_len(first) - len(BETWEEN)
     if not gist or left < NARROWEST_WORDS:
         return first
@@ -72,17 +72,17 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _lines(text: str, width: int) -> Iterator[str]:
-    """Figures stay whole as far as they fit: a line ends between two of them rather than between two words."""
+    """Lines broken between items if possible, else between words."""
     return _filled(text.split(BETWEEN), BETWEEN, width, lambda item: list(_words(item, width)))
 
 
 def _words(text: str, width: int) -> Iterator[str]:
-    """Lines of whole words; a word that is wider is cut."""
+    """Lines of whole words; a word wider than a line is cut."""
     return _filled(text.split(), " ", width, lambda word: chop_cells(word, width))
 
 
 def _filled(items: Sequence[str], between: str, width: int, parts_of: Callable[[str], list[str]]) -> Iterator[str]:
-    """Each line with as many items as it has cells for; one that is wider than a line comes in its parts."""
+    """Lines filled with items; one wider than a line is split by `parts_of`."""
     line = ""
     for item in items:
         if line and cell_len(line + between + item) <= width:

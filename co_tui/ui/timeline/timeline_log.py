@@ -1,4 +1,4 @@
-"""The entries of a timeline by what they are about, so that showing one sort costs no look at the others."""
+"""Timeline entries indexed by kind, so that filtering does not scan all of them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from co_tui.events import Event
 from co_tui.events.symbols import EntryKind
 
 EVERYTHING = None
-"""No kind in particular."""
+"""No filter."""
 
 
 class TimelineLog:
@@ -19,7 +19,7 @@ class TimelineLog:
             self.add(event)
 
     def add(self, event: Event) -> EntryKind | None:
-        """The kind of the entry it became; None for what is no entry."""
+        """Add an event and return its kind; None if it is not shown on the timeline."""
         entry = event.fact.entry()
         if entry is None:
             return None
@@ -31,11 +31,11 @@ class TimelineLog:
         return self._all if kind is EVERYTHING else self._of_kind[kind]
 
     def hidden_by(self, kind: EntryKind | None) -> int:
-        """How many entries a filter leaves out."""
+        """Number of entries that a filter hides."""
         return len(self._all) - len(self.of(kind))
 
     def kind_after(self, kind: EntryKind | None) -> EntryKind | None:
-        """The next filter that shows anything and hides anything; after the last of them, everything."""
+        """The next filter that shows some entries and hides some; after the last one, no filter."""
         useful = [each for each in EntryKind if 0 < len(self._of_kind[each]) < len(self._all)]
         later = useful if kind is EVERYTHING else useful[useful.index(kind) + 1 :] if kind in useful else []
         return later[0] if later else EVERYTHING

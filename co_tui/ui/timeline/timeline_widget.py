@@ -1,4 +1,4 @@
-"""What happened, in order: turns, and every event of the session's life."""
+"""The timeline: turns and lifecycle events, in order."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +19,13 @@ from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
 from co_tui.ui.widgets.steady_list import SteadyList
 
 NARROWEST, GAP_TO_BAR = 20, 1
-PAGE, MOST_DRAWN = 150, 450
-"""So many entries are drawn around the one that is looked at; with new ones they become no more than the second."""
+PAGE, MAX_DRAWN = 150, 450
+"""Entries drawn around the highlighted one; the second is the limit as new ones are added."""
 EMPTY = "Turns, compactions and all else that happens will stand here; Enter opens an entry."
 
 
 class Timeline(SteadyList):
-    """Newest in view; Enter opens an entry. Of a long session only those around what is looked at are drawn."""
+    """Follows the newest entry; Enter opens one. Of a long session only a page of entries is drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.bindings("timeline"),
@@ -58,26 +58,26 @@ class Timeline(SteadyList):
             super().__init__()
             self.event = event
 
-    class WantedInChat(Message):
-        """Show where in the conversation this happened."""
+    class ShowInChat(Message):
+        """Request to show an entry in the conversation."""
 
         def __init__(self, event: Event) -> None:
             super().__init__()
             self.event = event
 
     class FoldedAway(Message):
-        """It had the focus, and has no place on the screen any more."""
+        """It was hidden while it had the focus."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._log = TimelineLog()
         self._kind: EntryKind | None = EVERYTHING
         self._drawn: range = range(0)
-        """Which of the entries of this kind are drawn."""
+        """The range of the filtered entries that is drawn."""
         self._drawn_as: tuple[int, Mapping[EntryWeight, Style]] = (0, {})
-        """The width and the colours of what is drawn."""
+        """The width and styles of the entries drawn."""
 
-    # What is shown
+    # Content
 
     def show(self, events: Iterable[Event]) -> None:
         """Replace all entries."""
@@ -93,16 +93,16 @@ class Timeline(SteadyList):
             return
         if not self._drawn:
             self.clear_options()
-        if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MOST_DRAWN:
+        if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MAX_DRAWN:
             self._drawn = range(self._drawn.start, self._drawn.stop + 1)
             self.add_option(self._option(event))
-        self._tell_hidden()
-        if self.has_focus and at_newest:  # whoever reads the newest sees what comes behind it, too
+        self._show_hidden()
+        if self.has_focus and at_newest:  # the reader at the newest entry sees the next one, too
             self.scroll_end(animate=False, immediate=False)
         self.see_newest()
 
     def see_newest(self) -> None:
-        """Scroll to the end, unless somebody is reading."""
+        """Scroll to the end, unless the timeline has the focus."""
         if not self.has_focus and self._entries:
             if not self._is_at_end:
                 self._draw_newest()
@@ -121,33 +121,33 @@ class Timeline(SteadyList):
         count = len(self._entries)
         self._draw(range(max(0, count - PAGE), count))
 
-    def _draw(self, places: range) -> None:
+    def _draw(self, indexes: range) -> None:
         self._drawn_as = (self._width, self._styles)
-        self._drawn = places
+        self._drawn = indexes
         self.clear_options()
-        self.add_options([self._option(self._entries[place]) for place in places])
-        if not places:
+        self.add_options([self._option(self._entries[index]) for index in indexes])
+        if not indexes:
             self.add_option(Option(Text(EMPTY), disabled=True))
-        self._tell_hidden()
+        self._show_hidden()
 
-    def _draw_and_go_to(self, place: int) -> None:
-        """Draw the entries around one, unless it is drawn already, and highlight it."""
-        if place not in self._drawn:
-            start = max(0, min(place - PAGE // 2, len(self._entries) - PAGE))
+    def _draw_and_go_to(self, index: int) -> None:
+        """Highlight an entry, and draw those around it if needed."""
+        if index not in self._drawn:
+            start = max(0, min(index - PAGE // 2, len(self._entries) - PAGE))
             self._draw(range(start, min(len(self._entries), start + PAGE)))
-        self.highlighted = place - self._drawn.start
+        self.highlighted = index - self._drawn.start
 
     def _option(self, event: Event) -> Option:
         return Option(timeline_row(event, *self._drawn_as))
 
-    def _tell_hidden(self) -> None:
+    def _show_hidden(self) -> None:
         above, below = self._drawn.start, len(self._entries) - self._drawn.stop
         further = [f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count]
         self.border_title = Text(" · ".join(["Timeline", *further]))
         hidden = self._log.hidden_by(self._kind)
         self.border_subtitle = Text(f"{self._kind} only · {hidden:,} hidden") if self._kind else ""
 
-    # How it looks
+    # Appearance
 
     @property
     def _width(self) -> int:
@@ -158,7 +158,7 @@ class Timeline(SteadyList):
         return {weight: self.get_component_rich_style(f"timeline--{weight}", partial=True) for weight in EntryWeight}
 
     def on_resize(self) -> None:
-        """What is read stays in view, and else the newest."""
+        """Keep the highlighted entry in view, else the newest."""
         self._draw_again()
         self.see_newest()
         self.call_after_refresh(self.scroll_to_highlight)
@@ -169,10 +169,10 @@ class Timeline(SteadyList):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self.call_next(self._draw_again)  # the styles of its parts follow only now
+        self.call_next(self._draw_again)  # component styles are updated after this call
 
     def _draw_again(self) -> None:
-        """Entries are wrapped for a width, in the colours of a theme."""
+        """Draw the entries again if the width or the theme changed."""
         if self.is_mounted and self._drawn_as != (self._width, self._styles):
             highlighted = self.highlighted
             self._draw(self._drawn)
@@ -182,8 +182,8 @@ class Timeline(SteadyList):
     # Keys
 
     @property
-    def _place(self) -> int | None:
-        """Of the highlighted entry, among all of its kind."""
+    def _index(self) -> int | None:
+        """The highlighted entry's index among the filtered entries."""
         return None if self.highlighted is None else self._drawn.start + self.highlighted
 
     def on_focus(self) -> None:
@@ -197,10 +197,10 @@ class Timeline(SteadyList):
         self._move(1)
 
     def _move(self, step: int) -> None:
-        """To the next entry; at the edge of what is drawn, its neighbours are drawn, too."""
-        place = (len(self._entries) if self._place is None else self._place) + step
-        if 0 <= place < len(self._entries):
-            self._draw_and_go_to(place)
+        """Highlight the next entry, and draw more at the edge of the page."""
+        index = (len(self._entries) if self._index is None else self._index) + step
+        if 0 <= index < len(self._entries):
+            self._draw_and_go_to(index)
 
     def action_first(self) -> None:
         if self._entries:
@@ -211,17 +211,17 @@ class Timeline(SteadyList):
             self._draw_and_go_to(len(self._entries) - 1)
 
     def action_filter(self) -> None:
-        """Show one kind of entries after the other, and then all again."""
+        """Switch to the next filter, and after the last to no filter."""
         self._kind = self._log.kind_after(self._kind)
         self._draw_newest()
         self.highlighted = len(self._drawn) - 1 if self._drawn else None
 
     def action_show_in_chat(self) -> None:
-        if self._place is not None:
-            self.post_message(self.WantedInChat(self._entries[self._place]))
+        if self._index is not None:
+            self.post_message(self.ShowInChat(self._entries[self._index]))
 
     def go_to(self, seq: int) -> None:
-        """Take the focus, at the newest entry that is no newer than an event; hidden ones are shown again for it."""
+        """Focus the newest entry up to an event, without a filter."""
         if self._kind is not EVERYTHING:
             self._kind = EVERYTHING
             self._draw_newest()
@@ -231,6 +231,6 @@ class Timeline(SteadyList):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        place = self._drawn.start + event.option_index
-        if place < len(self._entries):  # else it was filtered away right behind the click
-            self.post_message(self.Opened(self._entries[place]))
+        index = self._drawn.start + event.option_index
+        if index < len(self._entries):  # else a filter removed it right after the click
+            self.post_message(self.Opened(self._entries[index]))

@@ -1,4 +1,4 @@
-"""One block of the transcript: a thing that was said or done. Texts are already inert."""
+"""One block of the transcript: a message, a tool call, a note."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,13 +7,13 @@ from typing import Literal, TypeAlias
 from co_tui.events.images import images_label
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import GIST_CHARS, argument_lines, call_summary
-from co_tui.ui.images.block_image import MOST_DRAWN, BlockImage
+from co_tui.ui.images.block_image import MAX_DRAWN, BlockImage
 
 ATTACHED, MADE = "attached", "made"
-"""The names of a file that went with a prompt and of one that a model made, where tools have theirs."""
+"""Stand-ins for a tool name: a file attached to a prompt, an image made by the model."""
 
 PROMPT_LINES = 60
-"""A prompt of so many lines shows as a whole."""
+"""Longer prompts are folded."""
 
 Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "plan", "note", "error", "compaction", "welcome"]
 
@@ -27,12 +27,12 @@ class Block:
     time: str = ""
     folded: bool = False
     first_of_reply: bool = False
-    """Carries the speaker's name above it."""
+    """Whether the speaker's name is shown above it."""
     tight: bool = False
-    """Stands right below the block before it, without an empty line between."""
+    """Whether no empty line separates it from the block above."""
     interrupted: bool = False
     unsaved: bool = False
-    """Said, but not in the log: it is lost when the app ends before it could be saved."""
+    """Not in the log yet; lost if the app ends before it is saved."""
     tool_name: str = ""
     tool_call_id: str = ""
     result: str = ""
@@ -40,18 +40,18 @@ class Block:
     inner: str = ""
     """What a delegate did for this call, line by line."""
     outcome: str = ""
-    """How a delegate ended; stands where the length of the result would."""
+    """How a delegate ended; shown instead of the result's length."""
     images: tuple[BlockImage, ...] = ()
     pinned: bool = False
-    """Whether its message stays in the context, whatever is compacted."""
+    """Whether compaction keeps its message."""
     seq: int = 0
     result_seq: int = 0
-    """Of the message that brought a tool's result."""
+    """Event of the message with the tool's result."""
     turn: int = 0
 
     @property
     def is_message(self) -> bool:
-        """Whether it was said in the session, and is no word of ours about it."""
+        """Whether it is part of the conversation, not a note about it."""
         return self.seq > 0 and self.kind not in ("note", "error", "plan", "compaction", "welcome")
 
     def __post_init__(self) -> None:
@@ -59,12 +59,12 @@ class Block:
 
     @property
     def is_step(self) -> bool:
-        """Whether it is a part of the work, told in one line until it is opened."""
+        """Whether it is a working step, folded to one line by default."""
         return self.kind in ("thinking", "tool", "plan")
 
     @property
     def is_long_prompt(self) -> bool:
-        """Whether only its beginning shows until it is opened: most of it was pasted."""
+        """Whether it is folded to its first lines: most of it was pasted."""
         return self.kind == "user" and self.text.count("\n") >= PROMPT_LINES
 
     @property
@@ -73,39 +73,39 @@ class Block:
 
     @property
     def is_drawn_image(self) -> bool:
-        """Whether opening it means to see it in large."""
+        """Whether opening it shows the image full-screen."""
         return self.is_only_image and self.images[0].picture is not None
 
     @property
     def drawn_images(self) -> tuple[BlockImage, ...]:
-        """Those that have a place in the chat; of the others it is only said how many there are."""
-        return () if self.hides_images else self.images[:MOST_DRAWN]
+        """The images drawn in the chat; the rest are only counted."""
+        return () if self.hides_images else self.images[:MAX_DRAWN]
 
     @property
     def hides_images(self) -> bool:
-        """Whether its images, like its text, are seen once it is opened."""
+        """Whether its images are folded away along with its text."""
         return self.kind == "tool" and self.folded and not self.is_only_image
 
     @property
     def is_only_image(self) -> bool:
-        """Whether it has nothing to tell but what can be seen."""
+        """Whether the block is just an image."""
         return bool(self.images) and self.tool_name in (ATTACHED, MADE)
 
     @property
     def images_label(self) -> str:
-        """What is said of its images in words, unless its line says that already."""
+        """Its images in words; empty when its title says so already."""
         return "" if self.is_only_image else images_label([image.stored for image in self.images])
 
     @property
     def gist(self) -> str:
-        """The block in one line, for when it is folded."""
+        """The block in one line, shown when folded."""
         if self.kind == "tool":
             return call_summary(self.tool_name, self.text)
         return one_line(self.text, GIST_CHARS)
 
     @property
     def whole(self) -> str:
-        """All that was said, as it was written: for copying, and for reading at length."""
+        """The full text as written, for copying and for the pager."""
         if self.kind != "tool":
             return "\n".join(filter(None, (self.text, self.result, self.images_label)))
         asked = argument_lines(self.text)
@@ -113,7 +113,7 @@ class Block:
 
     @property
     def plain(self) -> str:
-        """Everything readable in it, for searching."""
+        """The text that is searched."""
         return f"{self.tool_name} {self.text}\n{self.result}" if self.kind == "tool" else self.text
 
 

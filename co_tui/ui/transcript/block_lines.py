@@ -1,4 +1,4 @@
-"""What each kind of block looks like, line by line: who speaks, what is said, what is folded away."""
+"""Renders each kind of block to lines: speaker, text, folded parts, diffs."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,9 +11,8 @@ from textual.strip import Strip
 
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.tool_wording import BETWEEN_STEPS, INTERRUPTED, argument_lines, diff_of
-from co_tui.ui.text.text_rendering import Look, prose_width
+from co_tui.ui.text.text_rendering import TextRenderer, prose_width
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.diff_lines import coloured_diff, holds_diff
 
 BAR = "▌ "
 INDENT = "  "
@@ -25,18 +24,20 @@ _WENT_WRONG = re.compile(r"exit -?0*[1-9]\d*")
 _CHANGED = re.compile(r"(\+[\d,]+)( −[\d,]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 MAX_RESULT_CHARS = 20_000
-"""An opened tool result, or a prompt, shows this much; the log keeps all of it."""
+"""Most characters shown of a tool result or prompt; the log has all of it."""
 PROMPT_LINES_LEFT = 30
-"""So many lines of a long prompt show until it is opened."""
+"""Lines shown of a folded prompt."""
 
 
-def head_of(block: Block, look: Look, width: int) -> list[Strip]:
-    """Who speaks, and when."""
-    narrow, pin = prose_width(width), Segment(PINNED if block.pinned else "", look.you)
+def head_of(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """The speaker's name and the time."""
+    narrow, pin = prose_width(width), Segment(PINNED if block.pinned else "", renderer.you)
     if block.kind == "user":
-        return [_spread(Segment("You", look.you), [pin, Segment(block.status or block.time, look.muted)], narrow)]
+        return [
+            _spread(Segment("You", renderer.you), [pin, Segment(block.status or block.time, renderer.muted)], narrow)
+        ]
     if block.first_of_reply:
-        return [_spread(Segment("co-tui", look.me), [pin, Segment(block.time, look.muted)], narrow)]
+        return [_spread(Segment("co-tui", renderer.me), [pin, Segment(block.time, renderer.muted)], narrow)]
     if block.pinned and block.kind == "reply":
         return [_spread(Segment(""), [pin], narrow)]
     return []
@@ -47,12 +48,12 @@ def _spread(left: Segment, right: Sequence[Segment], width: int) -> Strip:
     return Strip([left, Segment(" " * gap), *right])
 
 
-def _user(block: Block, look: Look, width: int) -> list[Strip]:
-    bar, room = Segment(BAR, look.you), prose_width(width) - len(BAR)
+def _user(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    bar, room = Segment(BAR, renderer.you), prose_width(width) - len(BAR)
     text = _beginning(block.text) if block.folded else block.text
     more = block.text.count("\n", len(text)) if block.folded else 0
-    told = f"… {more:,} more lines: in the chat Enter opens it, v shows it whole" if more else ""
-    lines = [*_clipped(text, look, room), *(look.plain(told, room, look.muted) if told else ())]
+    wording = f"… {more:,} more lines: in the chat Enter opens it, v shows it whole" if more else ""
+    lines = [*_clipped(text, renderer, room), *(renderer.plain(wording, room, renderer.muted) if wording else ())]
     return [_prefixed(bar, line) for line in lines]
 
 
@@ -61,140 +62,146 @@ def _beginning(text: str) -> str:
     return "\n".join(text.split("\n", PROMPT_LINES_LEFT)[:PROMPT_LINES_LEFT])
 
 
-def _clipped(text: str, look: Look, width: int, style: Style | None = None) -> list[Strip]:
-    """As much of a text as is drawn, and how much more there is."""
-    return [*look.plain(text[:MAX_RESULT_CHARS], width, style), *_left_out(len(text), look, width)]
+def _clipped(text: str, renderer: TextRenderer, width: int, style: Style | None = None) -> list[Strip]:
+    """The beginning of a text, and how much more there is."""
+    return [*renderer.plain(text[:MAX_RESULT_CHARS], width, style), *_left_out(len(text), renderer, width)]
 
 
-def _left_out(chars: int, look: Look, width: int) -> list[Strip]:
-    """What is said of a text that is longer than is drawn of it."""
+def _left_out(chars: int, renderer: TextRenderer, width: int) -> list[Strip]:
+    """The line that says how many characters were left out."""
     if chars <= MAX_RESULT_CHARS:
         return []
-    words = f"… {chars - MAX_RESULT_CHARS:,} more characters: v in the chat shows them all"
-    return look.plain(words, width, look.muted)
+    hint = f"… {chars - MAX_RESULT_CHARS:,} more characters: v in the chat shows them all"
+    return renderer.plain(hint, width, renderer.muted)
 
 
-def _foldable(block: Block, look: Look, width: int) -> list[Strip]:
+def _foldable(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     name = block.tool_name if block.kind == "tool" else "thinking"
-    title = [_title(block, name, look, prose_width(width))]
+    title = [_title(block, name, renderer, prose_width(width))]
     if block.folded:
         return title
-    body = _opened_tool(block, look, width - len(INDENT)) if block.kind == "tool" else _thought(block, look, width)
+    body = (
+        _opened_tool(block, renderer, width - len(INDENT)) if block.kind == "tool" else _thought(block, renderer, width)
+    )
     return [*title, *(_prefixed(Segment(INDENT), line) for line in body)]
 
 
-def _title(block: Block, name: str, look: Look, width: int) -> Strip:
-    """One line: what it is, what it is about, and how it ended."""
+def _title(block: Block, name: str, renderer: TextRenderer, width: int) -> Strip:
+    """One line: name, gist and outcome."""
     pin = PINNED if block.pinned and not block.first_of_reply else ""
     room = width - cell_len(name) - cell_len(pin) - 6
     gist = Text(block.gist if block.folded else "", overflow="ellipsis", no_wrap=True)
     status = _shortened(block.status, room - gist.cell_len)
     gist.truncate(max(8, room - cell_len(status)), overflow="ellipsis")
-    sign = "▣ " if block.is_drawn_image else "▸ " if block.folded else "▾ "
-    left = Text.assemble((sign, look.muted), (name, Style(bold=True)), "  ", (gist.plain, look.muted))
+    symbol = "▣ " if block.is_drawn_image else "▸ " if block.folded else "▾ "
+    left = Text.assemble((symbol, renderer.muted), (name, Style(bold=True)), "  ", (gist.plain, renderer.muted))
     gap = max(2, width - left.cell_len - cell_len(pin + status))
-    title = Text.assemble(left, " " * gap, (pin, look.you), _ended(status, look))
+    title = Text.assemble(left, " " * gap, (pin, renderer.you), _ended(status, renderer))
     title.truncate(width, overflow="ellipsis")
-    return look.lines(title, width)[0]
+    return renderer.lines(title, width)[0]
 
 
 def _shortened(status: str, room: int) -> str:
-    """How it ended and how long that took; the figures between them only where there is room."""
+    """The outcome and the duration; the figures in between only if there is room."""
     items = status.split(BETWEEN_FIGURES)
     while len(items) > 2 and cell_len(BETWEEN_FIGURES.join(items)) > room:
         del items[-2]
     return BETWEEN_FIGURES.join(items)
 
 
-def _ended(status: str, look: Look) -> Text:
-    """What went wrong stands out from what went as usual."""
+def _ended(status: str, renderer: TextRenderer) -> Text:
+    """The outcome, with failures highlighted."""
     end = status.partition(BETWEEN_FIGURES)[0]
     if end == "failed" or _WENT_WRONG.fullmatch(end):
-        return Text(status, look.error)
+        return Text(status, renderer.error)
     if changed := _CHANGED.fullmatch(status):
-        return Text.assemble((changed[1], look.reply), (changed[2] or "", look.error))
-    return Text(status, look.warning if end in ("refused", INTERRUPTED) else look.muted)
+        return Text.assemble((changed[1], renderer.reply), (changed[2] or "", renderer.error))
+    return Text(status, renderer.warning if end in ("refused", INTERRUPTED) else renderer.muted)
 
 
-def _thought(block: Block, look: Look, width: int) -> list[Strip]:
-    return _clipped(block.text, look, prose_width(width) - len(INDENT), look.muted)
+def _thought(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    return _clipped(block.text, renderer, prose_width(width) - len(INDENT), renderer.muted)
 
 
-def _opened_tool(block: Block, look: Look, width: int) -> list[Strip]:
-    """What was asked, and what came of it; as wide as there is room."""
-    asked = _call(block, look, width)
+def _opened_tool(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """The call and its result, over the full width."""
+    asked = _call(block, renderer, width)
     shown = block.result[:MAX_RESULT_CHARS]
     if not shown:
         return asked
-    said = coloured_diff(shown.split("\n"), look, width) if holds_diff(shown) else look.plain(shown, width)
-    return [*asked, *said, *_left_out(len(block.result), look, width)]
+    said = coloured_diff(shown.split("\n"), renderer, width) if holds_diff(shown) else renderer.plain(shown, width)
+    return [*asked, *said, *_left_out(len(block.result), renderer, width)]
 
 
-def _call(block: Block, look: Look, width: int) -> list[Strip]:
-    """What was asked of a tool; a change of a file as the lines that went and came."""
+def _call(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """A tool's arguments; a file change as a diff."""
     changed = diff_of(block.tool_name, block.text)
     if not changed:
-        told = argument_lines(block.text) if block.text.strip("{}") else ""
-        return _clipped(told, look, width, look.muted) if told else []
+        wording = argument_lines(block.text) if block.text.strip("{}") else ""
+        return _clipped(wording, renderer, width, renderer.muted) if wording else []
     shown = "\n".join(changed)[:MAX_RESULT_CHARS].split("\n")
-    return [*look.plain(block.gist, width, look.muted), *coloured_diff(shown, look, width)]
+    return [*renderer.plain(block.gist, width, renderer.muted), *coloured_diff(shown, renderer, width)]
 
 
-def _plan(block: Block, look: Look, width: int) -> list[Strip]:
-    """One line, in which the step under way is seen; opened, a line for each step."""
+def _plan(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """One line that shows the current step; unfolded, one line per step."""
     width = prose_width(width)
-    line = Text.assemble(("☑ ", look.me), _with_present_step(block.text, width - 2))
+    line = Text.assemble(("☑ ", renderer.me), _with_present_step(block.text, width - 2))
     line.truncate(width, overflow="ellipsis")
-    opened = [] if block.folded else look.plain(block.result, width - len(INDENT))
-    return [*look.lines(line, width)[:1], *(_prefixed(Segment(INDENT), each) for each in opened)]
+    opened = [] if block.folded else renderer.plain(block.result, width - len(INDENT))
+    return [*renderer.lines(line, width)[:1], *(_prefixed(Segment(INDENT), each) for each in opened)]
 
 
 def _with_present_step(progress: str, width: int) -> str:
-    """Without the first steps, when these would keep the present one out of sight."""
-    figures, gap, told = progress.partition("  ")
-    steps = told.split(BETWEEN_STEPS)
+    """Drop the first steps where they would push the current one out of sight."""
+    figures, gap, wording = progress.partition("  ")
+    steps = wording.split(BETWEEN_STEPS)
     present = next((n for n, step in enumerate(steps) if step.startswith("▶")), 0)
     if cell_len(BETWEEN_STEPS.join([figures, gap, *steps[: present + 1]])) <= width:
         return progress
     return f"{figures}{gap}{BETWEEN_STEPS.join(['…', *steps[present:]])}"
 
 
-def _note(block: Block, look: Look, width: int) -> list[Strip]:
-    return _hanging(Segment("· ", look.muted), _clipped(block.text, look, prose_width(width) - 2, look.muted))
+def _note(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    return _hanging(
+        Segment("· ", renderer.muted), _clipped(block.text, renderer, prose_width(width) - 2, renderer.muted)
+    )
 
 
-def _compaction(block: Block, look: Look, width: int) -> list[Strip]:
-    """Stands out among what is said, with the sign it has everywhere."""
+def _compaction(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """Highlighted, with the symbol that compactions have everywhere."""
     what, colon, figures = block.text.partition(":")
-    told = Text.assemble((what, look.compaction), (f"{colon}{figures}", look.muted))
-    sign = Segment(f"{COMPACTED_SYMBOL} ", look.compaction)
-    return _hanging(sign, look.lines(told, prose_width(width) - 2))
+    wording = Text.assemble((what, renderer.compaction), (f"{colon}{figures}", renderer.muted))
+    symbol = Segment(f"{COMPACTED_SYMBOL} ", renderer.compaction)
+    return _hanging(symbol, renderer.lines(wording, prose_width(width) - 2))
 
 
-def _welcome(block: Block, look: Look, width: int) -> list[Strip]:
-    """What it is for first; what can be tried stands out from what it does."""
-    text = Text(block.text, look.muted)
-    text.stylize(look.me, 0, max(0, block.text.find("\n")))
-    text.highlight_regex(TO_TRY, look.text)
-    text.highlight_regex(KEY_NAMES, look.you)
-    return look.lines(text, prose_width(width))
+def _welcome(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """The slogan first; examples and keys are highlighted."""
+    text = Text(block.text, renderer.muted)
+    text.stylize(renderer.me, 0, max(0, block.text.find("\n")))
+    text.highlight_regex(TO_TRY, renderer.text)
+    text.highlight_regex(KEY_NAMES, renderer.you)
+    return renderer.lines(text, prose_width(width))
 
 
-def _error(block: Block, look: Look, width: int) -> list[Strip]:
-    """What went wrong in its colour; what to do about it as any other words."""
+def _error(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """The first sentence in the error colour; what to do about it as plain text."""
     shown, room = block.text[:MAX_RESULT_CHARS].expandtabs(4), prose_width(width) - 2
-    told = Text(shown, look.text, overflow="fold")
+    wording = Text(shown, renderer.text, overflow="fold")
     end = _SENTENCE_END.search(shown)
-    told.stylize(look.error, 0, end.start() if end else None)
-    return _hanging(Segment("✗ ", look.error), [*look.lines(told, room), *_left_out(len(block.text), look, room)])
+    wording.stylize(renderer.error, 0, end.start() if end else None)
+    return _hanging(
+        Segment("✗ ", renderer.error), [*renderer.lines(wording, room), *_left_out(len(block.text), renderer, room)]
+    )
 
 
-def _hanging(sign: Segment, lines: list[Strip]) -> list[Strip]:
-    """The sign once, and what follows under the words."""
-    return [_prefixed(sign if n == 0 else Segment(INDENT), line) for n, line in enumerate(lines)]
+def _hanging(symbol: Segment, lines: list[Strip]) -> list[Strip]:
+    """Lines with a hanging indent behind a symbol."""
+    return [_prefixed(symbol if n == 0 else Segment(INDENT), line) for n, line in enumerate(lines)]
 
 
-BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {
+BODIES: dict[str, Callable[[Block, TextRenderer, int], list[Strip]]] = {
     "user": _user,
     "thinking": _foldable,
     "tool": _foldable,
@@ -208,3 +215,27 @@ BODIES: dict[str, Callable[[Block, Look, int], list[Strip]]] = {
 
 def _prefixed(prefix: Segment, line: Strip) -> Strip:
     return Strip([prefix, *line])
+
+
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
+LOOKED_AT_CHARS = 20_000
+
+
+def holds_diff(text: str) -> bool:
+    """Whether a text contains a unified diff."""
+    return _HUNK.search(text, 0, LOOKED_AT_CHARS) is not None
+
+
+def coloured_diff(lines: list[str], renderer: TextRenderer, width: int) -> list[Strip]:
+    """Diff lines, with added and removed ones on a coloured background over the full width."""
+    return [strip for line in lines for strip in _coloured(line, renderer, width)]
+
+
+def _coloured(line: str, renderer: TextRenderer, width: int) -> list[Strip]:
+    if line.startswith(("+++ ", "--- ", "diff ", "index ")):
+        return renderer.plain(line, width, Style(bold=True))
+    if line[:1] not in ("+", "-"):
+        return renderer.plain(line, width, renderer.muted if line.startswith("@") else None)
+    background, symbol = (renderer.came, renderer.me) if line[0] == "+" else (renderer.went, renderer.gone)
+    text = Text.assemble((line[0], symbol), line[1:].expandtabs(4), style=background, overflow="fold")
+    return [strip.extend_cell_length(width, background) for strip in renderer.lines(text, width)]

@@ -1,48 +1,84 @@
-"""A block laid out: its lines at one width."""
+"""Lays a block and its images out as lines at one width."""
 
 from collections.abc import Callable, Iterator
 
 from rich.segment import Segment
 from textual.strip import Strip
 
-from co_tui.ui.text.find_in_text import in_small_letters
+from co_tui.ui.images.block_image import BlockImage
+from co_tui.ui.text.find_in_text import lowercase
 from co_tui.ui.text.prose import Prose
-from co_tui.ui.text.text_rendering import Look, prose_width
+from co_tui.ui.text.text_rendering import TextRenderer, prose_width
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_lines import BODIES, MAX_RESULT_CHARS, PROMPT_LINES_LEFT, head_of
-from co_tui.ui.transcript.image_lines import MOST_ROWS, ImageLines
+
+INDENT = "  "
+MAX_COLUMNS, MAX_ROWS = 60, 16
+"""Largest size of an image in the chat."""
+
+
+class ImageLines:
+    """The lines of a block's images: above the title when the block is just an image, else below."""
+
+    def __init__(self, block: Block, renderer: TextRenderer, width: int, rows: int) -> None:
+        self.above: list[Strip] = []
+        self.below: list[Strip] = []
+        self.drawn: set[int] = set()
+        """Indexes of the lines that are part of an image."""
+        if not renderer.draws_images:
+            label = "" if block.hides_images else block.images_label
+            self.below = renderer.plain(f"{INDENT}{label}", width, renderer.muted) if label else []
+            return
+        for image in block.drawn_images:
+            lines = self.above if block.is_only_image else self.below
+            small = _drawn_small(image, renderer, width - len(INDENT), rows)
+            self.drawn.update(range(len(lines), len(lines) + len(small)))
+            lines += [Strip([Segment(INDENT), *line]) for line in small]
+            caption = image.error if block.is_only_image else image.label
+            self.below += renderer.plain(f"{INDENT}{caption}", width, renderer.muted) if caption else []
+        if (more := len(block.images) - len(block.drawn_images)) and not block.hides_images:
+            caption = f"… {more:,} more image{'s' if more > 1 else ''}: v in the chat shows all of them"
+            self.below += renderer.plain(f"{INDENT}{caption}", width, renderer.muted)
+
+
+def _drawn_small(image: BlockImage, renderer: TextRenderer, width: int, rows: int) -> list[Strip]:
+    """The image as lines; none while it is not decoded."""
+    if image.picture is None:
+        return []
+    return image.picture.lines(max(1, min(MAX_COLUMNS, width)), rows, renderer.palette.surface)
+
 
 MAX_REPLY_CHARS = 50_000
-"""So much of a reply is drawn: laying out more would be felt in the keys. The pager shows all of it."""
+"""Most characters drawn of a reply: laying out more delays keystrokes. The pager shows all of it."""
 
 
-def _marks(block: Block) -> Iterator[str]:
+def _warnings(block: Block) -> Iterator[str]:
     if block.interrupted:
         yield "✂ interrupted"
     if block.unsaved:
         yield "⚠ not saved yet"
 
 
-class Laid:
-    """A block laid out at one width: an empty line unless it stands tight, a head, a body and a foot."""
+class BlockLayout:
+    """A block laid out at one width: an empty line unless it is tight, a head, a body and a foot."""
 
-    def __init__(self, block: Block, look: Look, width: int, image_rows: int = MOST_ROWS) -> None:
+    def __init__(self, block: Block, renderer: TextRenderer, width: int, image_rows: int = MAX_ROWS) -> None:
         gap = [] if block.tight else [Strip.blank(0)]
-        images = ImageLines(block, look, width, image_rows)
-        self._head = _segments([*gap, *head_of(block, look, width), *images.above])
+        images = ImageLines(block, renderer, width, image_rows)
+        self._head = _segments([*gap, *head_of(block, renderer, width), *images.above])
         self._prose: Prose | None = None
         self._body: list[list[Segment]] = []
         self._fed = 0
-        self._left_out: Callable[[int], list[Strip]] = lambda chars: look.plain(
-            f"… {chars:,} more characters: v in the chat shows them all", prose_width(width), look.muted
+        self._left_out: Callable[[int], list[Strip]] = lambda chars: renderer.plain(
+            f"… {chars:,} more characters: v in the chat shows them all", prose_width(width), renderer.muted
         )
-        self._end = [[Segment(mark, look.warning)] for mark in _marks(block)]
+        self._end = [[Segment(mark, renderer.warning)] for mark in _warnings(block)]
         self._foot: list[list[Segment]] = self._end
         if block.kind == "reply":
-            self._prose = Prose(look, width)
+            self._prose = Prose(renderer, width)
             self.grow(block.text)
         else:
-            self._body = _segments([*BODIES[block.kind](block, look, width), *images.below])
+            self._body = _segments([*BODIES[block.kind](block, renderer, width), *images.below])
         first = len(self._head) - len(images.above) if images.above else self.height - len(images.below)
         self._drawn = frozenset(first + line for line in images.drawn)
 
@@ -51,7 +87,7 @@ class Laid:
         return self._prose is not None
 
     def grow(self, text: str) -> None:
-        """Add to a reply that is being streamed; beyond what is drawn of it, only counted."""
+        """Append streamed text to a reply; beyond the limit it is only counted."""
         assert self._prose is not None
         room = MAX_REPLY_CHARS - self._fed
         self._fed += len(text)
@@ -67,15 +103,15 @@ class Laid:
 
     @property
     def title_line(self) -> int:
-        """The line a fold is opened and closed on."""
+        """The line that toggles the fold when clicked."""
         return len(self._head)
 
     def lines_with(self, needle: str) -> list[int]:
-        """The lines that hold the text (in small letters)."""
-        return [n for n in range(self.height) if needle in in_small_letters(self.text_of(n))]
+        """Indexes of the lines that contain a lowercase text."""
+        return [n for n in range(self.height) if needle in lowercase(self.text_of(n))]
 
     def is_drawn(self, index: int) -> bool:
-        """Whether the line shows a piece of an image, and no text."""
+        """Whether the line is part of an image."""
         return index in self._drawn
 
     def text_of(self, index: int) -> str:
@@ -97,12 +133,12 @@ class Laid:
 
 
 def _segments(strips: list[Strip]) -> list[list[Segment]]:
-    """A strip holds a dozen caches, which garbage collections would go through; its segments are enough."""
+    """Keep only segments: a strip holds a dozen caches, which slow garbage collection down."""
     return [list(strip) for strip in strips]
 
 
 def estimated_height(block: Block, width: int) -> int:
-    """A guess until the block is laid out; only the scroll bar sees it."""
+    """An estimate for the scroll bar until the block is laid out."""
     if block.folded and block.is_long_prompt:
         return PROMPT_LINES_LEFT + 3
     if block.folded:

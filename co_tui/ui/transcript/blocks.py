@@ -1,4 +1,4 @@
-"""What the transcript is made of: one block for each thing that was said or done."""
+"""Builds the transcript's blocks from events."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ from co_tui.session.tool_wording import (
     stage_of,
 )
 from co_tui.ui.images.block_image import BlockImage
-from co_tui.ui.keys.command_table import WayTo, way_to
+from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind, clock
 
 if TYPE_CHECKING:
@@ -49,32 +49,32 @@ CLEARED = (
     "again."
 )
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
-_WAYS_ON = {
+_NEXT_STEPS = {
     "steps": "{continue} goes on.",
     "length": "{continue} continues.",
     "repeated_call": "{continue} continues, or type a correction.",
     **dict.fromkeys(_PASSING, "{continue} tries again, {model} chooses another model."),
 }
-"""What can be done about a turn that failed, where the failure's own sentence does not say it."""
+"""What the user can do about a failed turn, where the error message does not say so."""
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 
 
 class BlockBuilder:
     """Turns events into blocks, in order; tool results join the call they answer."""
 
-    def __init__(self, way_to: WayTo = way_to) -> None:
+    def __init__(self, shortcut_for: ShortcutFor = shortcut_for) -> None:
         self.blocks: list[Block] = []
-        self._way_to = way_to
+        self._way_to = shortcut_for
         self.touched: list[Block] = []
-        """Blocks of before that the latest event changed."""
+        """Earlier blocks changed by the latest event."""
         self._speaking = False
         self._open_calls: dict[str, Block] = {}
         self._plan: Block | None = None
-        """The line of the plan in the present turn, which changes in place."""
+        """The plan's line in the current turn, updated in place."""
 
     @cached_property
     def _delegations(self) -> "DelegationLines":
-        from co_tui.ui.transcript.delegation_lines import DelegationLines  # few talks have any
+        from co_tui.ui.transcript.delegation_lines import DelegationLines  # rarely needed
 
         return DelegationLines()
 
@@ -84,25 +84,25 @@ class BlockBuilder:
         return self.blocks
 
     def add(self, event: Event) -> None:
-        """Blocks for what the event says; most lifecycle events say nothing here."""
+        """Add blocks for an event; most lifecycle events have none."""
         fact = event.fact
         self.touched = []
         match fact:
             case _ if self.delegated(event) is not None or agent_of(fact):
-                pass  # told in the fold of the call that delegates
+                pass  # shown in the fold of the delegating call
             case Message():
                 before = len(self.blocks)
                 self._message(fact.message, clock(event.timestamp), fact.interrupted, event.seq or 0)
                 for block in self.blocks[before:]:
                     block.turn = fact.turn
             case SessionError() if fact.retry_in_s is None:
-                self.note(self._told_error(fact), "error", event.seq or 0)
+                self.note(self._error_text(fact), "error", event.seq or 0)
             case SessionInterrupted():
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
-                way_back = " /undo takes it back." if fact.success and fact.replaced else ""
+                undo_hint = " /undo takes it back." if fact.success and fact.replaced else ""
                 kind: Kind = "compaction" if fact.success else "note"
-                self.note(fact.outcome_sentence() + way_back, kind, event.seq or 0)
+                self.note(fact.outcome_sentence() + undo_hint, kind, event.seq or 0)
             case Clear():
                 self.note(CLEARED, "note", event.seq or 0)
             case PlanChanged(steps=steps):
@@ -111,7 +111,7 @@ class BlockBuilder:
                 pass
 
     def plan(self, steps: Sequence[Json]) -> Block:
-        """The plan's progress: the line that this turn has already, or a new one."""
+        """Show the plan's progress on this turn's plan line, or on a new one."""
         text = inert(plan_progress(steps))
         if self._plan is None:
             self._plan = self.part("plan", text)
@@ -123,7 +123,7 @@ class BlockBuilder:
         return self._append(Block(kind, inert(text), seq=seq))
 
     def delegated(self, event: Event) -> Block | None:
-        """The call's block that changes with what its delegate did; None for events of the main agent."""
+        """The block of the delegating call, updated; None for events of the main agent."""
         match event.fact:
             case DelegationStart() as start:
                 return self._delegations.start(start, self._open_calls.get(start.call_id), event.timestamp)
@@ -154,47 +154,47 @@ class BlockBuilder:
         return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
 
     def _close_calls(self) -> None:
-        """A prompt ends the step before it: calls without a result never get one. Logs of older versions have some."""
+        """Mark calls without a result as interrupted: after a prompt none can arrive. Old logs have such calls."""
         for block in self._open_calls.values():
             block.status = block.outcome or INTERRUPTED
             self.touched.append(block)
         self._open_calls.clear()
 
     def attached(self, name: str, text: str, seq: int = 0, image: StoredImage | None = None) -> Block:
-        """A file that went with the prompt above."""
+        """A file attached to the prompt above."""
         _, _, body = text.partition("\n")
         lines = _unfenced(body).count("\n") + 1
-        told = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: that it was cut, or is an image
+        wording = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: truncated, or an image
         note = body.partition("\n")[0].strip("()").removeprefix("only its ").replace("; the file has", " of")
-        size = one_line(note, 72) if body.startswith("(") else told
+        size = one_line(note, 72) if body.startswith("(") else wording
         block = Block("tool", inert(name), folded=True, tool_name=ATTACHED, result=inert(text), status=size, seq=seq)
         self._append(block).tight = True
         block.images = (BlockImage(image),) if image is not None else ()
         return block
 
     def made(self, image: StoredImage, time: str = "", seq: int = 0) -> Block:
-        """An image that the model made."""
+        """An image made by the model."""
         block = self.part("tool", "an image", time, seq)
         block.tool_name, block.status, block.images = MADE, image.media_type, (BlockImage(image),)
         return block
 
     def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
-        """A command the user ran, open as long as what it said is short."""
+        """A command the user ran; folded when its output is long."""
         self._speaking = False
         exited = _EXITED.search(how)
-        told = one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
-        ended = f"exit {exited[1]} · {exited[2]}" if exited else told
+        wording = one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
+        ended = f"exit {exited[1]} · {exited[2]}" if exited else wording
         long = output.count("\n") > LINES_LEFT_OPEN
         return self._append(
             Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
         )
 
     def end_reply(self) -> None:
-        """The next piece of a reply carries the speaker's name again."""
+        """Show the speaker's name on the next part of a reply."""
         self._speaking = False
 
     def part(self, kind: Kind, text: str, time: str = "", seq: int = 0) -> Block:
-        """A piece of the assistant's reply."""
+        """A part of the assistant's reply."""
         block = Block(kind, inert(text), time=time, folded=kind != "reply", first_of_reply=not self._speaking, seq=seq)
         self._speaking = True
         return self._append(block)
@@ -206,7 +206,7 @@ class BlockBuilder:
         return block
 
     def output(self, call_id: str, text: str) -> Block | None:
-        """What a call that runs says so far: the end of it in its fold, the last line beside it."""
+        """Show a running call's output: its end in the fold, its last line as the status."""
         block = self._open_calls.get(call_id)
         if block is not None:
             block.result = inert(text)
@@ -214,7 +214,7 @@ class BlockBuilder:
         return block
 
     def result(self, call_id: str, text: str, stage: Stage = "finished") -> Block | None:
-        """Join a result to its call; a call id that is reused means the latest call."""
+        """Add a result to its call; a reused call id means the latest call."""
         block = self._open_calls.pop(call_id, None)
         if block is not None:
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
@@ -250,21 +250,21 @@ class BlockBuilder:
             last.interrupted = True
 
     def _returned(self, part: Json, text: str, seq: int) -> None:
-        """A result that is logged: mostly it was told of before, but for its images and its place in the log."""
+        """A logged result: usually shown already, except for its images and its event."""
         call_id = part.get("tool_call_id", "")
         block = self.result(call_id, text, stage_of(part.get("outcome", "success")))
         block = block or next((each for each in reversed(self.blocks) if each.tool_call_id == call_id), None)
         if block is not None:
             block.result_seq, block.images = seq, tuple(map(BlockImage, images := images_in(part)))
             if images:
-                block.result, block.status = inert(text_without_images(part)).rstrip("\n"), told_images(images)
+                block.result, block.status = inert(text_without_images(part)).rstrip("\n"), images_status(images)
             self.touched.append(block)
 
-    def _told_error(self, error: SessionError) -> str:
-        if (way_on := _WAYS_ON.get(error.kind)) is None:
+    def _error_text(self, error: SessionError) -> str:
+        if (next_step := _NEXT_STEPS.get(error.kind)) is None:
             return error.what
-        ways = {name: self._way_to(name) for name in ("continue", "model")}
-        return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {way_on.format(**ways)}"
+        shortcuts = {name: self._way_to(name) for name in ("continue", "model")}
+        return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {next_step.format(**shortcuts)}"
 
     def _append(self, block: Block) -> Block:
         before = self.blocks[-1] if self.blocks else None
@@ -273,8 +273,8 @@ class BlockBuilder:
         return block
 
 
-def told_images(images: Sequence[StoredImage]) -> str:
-    """What a call brought, in a few words."""
+def images_status(images: Sequence[StoredImage]) -> str:
+    """The status of a call that returned images."""
     return f"{len(images):,} images" if len(images) > 1 else images[0].media_type
 
 

@@ -1,4 +1,4 @@
-"""What delegates do, told in the fold of the call that asked them: one line with a live gist, opened their own talk."""
+"""Shows delegations in the block of the delegating call: a live status line, and the delegate's steps in the fold."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,14 +26,14 @@ from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.transcript.block import Block
 
 GIST_CHARS = 30
-"""Beside it, 80 columns have room for the call and for how full its context is."""
+"""Leaves room on 80 columns for the call and for how full its context is."""
 LINE_CHARS = 200
 INDENT = "    "
 
 
 @dataclass(slots=True)
 class _Followed:
-    """A delegation that is told of in a block."""
+    """A delegation shown in a block."""
 
     block: Block
     name: str
@@ -42,18 +42,18 @@ class _Followed:
     calls: int = 0
     doing: str = ""
     asked: set[str] = field(default_factory=set)
-    """Calls that wait for an approval."""
+    """Calls that wait for approval."""
     reading: GaugeReading = field(default_factory=GaugeReading)
 
     def add(self, text: str) -> Block:
-        """Some more lines of its own talk."""
-        told = "\n".join(INDENT * (self.depth + 1) + line for line in text.split("\n"))
+        """Append lines to the fold."""
+        lines = "\n".join(INDENT * (self.depth + 1) + line for line in text.split("\n"))
         block = self.block
-        block.inner = block.result = f"{block.inner}\n{told}" if block.inner else told
+        block.inner = block.result = f"{block.inner}\n{lines}" if block.inner else lines
         return block
 
     def show(self) -> Block:
-        """What it does right now stands on the one line, with how full its context is."""
+        """Show what it is doing on the status line, with how full its context is."""
         who = f"{self.name}: " if self.depth else ""
         gist = one_line(who + ("approval pending" if self.asked else self.doing), GIST_CHARS)
         self.block.status = f"{gist} · {self.reading.amount}" if self.reading.usage else gist
@@ -61,7 +61,7 @@ class _Followed:
 
 
 class DelegationLines:
-    """Follows the delegations of a session; each belongs to the block of its call, or of the one that asked it."""
+    """Tracks a session's delegations; each is shown in the block of its outermost call."""
 
     def __init__(self) -> None:
         self._followed: dict[str, _Followed] = {}
@@ -76,7 +76,7 @@ class DelegationLines:
         return self._shows(fact.agent, "asked")
 
     def said(self, agent: str, message: Json) -> Block | None:
-        """A whole message of a delegate."""
+        """Add a delegate's message."""
         followed = self._followed.get(agent)
         if followed is None:
             return None
@@ -99,11 +99,11 @@ class DelegationLines:
         return self._shows(fact.agent, f"{fact.tool_name} {call_summary(fact.tool_name, fact.text)}")
 
     def says(self, fact: ToolOutput) -> Block | None:
-        """What its command says, while that runs."""
+        """Show the output of its running command."""
         return self._shows(fact.agent, last_output_line(fact.text))
 
     def measured(self, fact: UsageInfo) -> Block | None:
-        """How full its own context is."""
+        """Show how full its own context is."""
         followed = self._followed.get(fact.agent)
         if followed is None:
             return None
@@ -118,7 +118,7 @@ class DelegationLines:
         return followed.add(f"· {inert(fact.outcome_sentence())}") if followed is not None else None
 
     def failed(self, fact: SessionError) -> Block | None:
-        """What went wrong in it, and what is done about it."""
+        """Add an error, and what happens next."""
         followed = self._followed.get(fact.agent)
         if followed is None:
             return None
@@ -129,7 +129,7 @@ class DelegationLines:
         return block
 
     def asks(self, fact: ApprovalRequested | ApprovalDecided) -> Block | None:
-        """One of its calls waits for an approval, or no longer."""
+        """One of its calls waits for approval, or no longer does."""
         followed = self._followed.get(fact.agent)
         if followed is None:
             return None
@@ -163,7 +163,7 @@ class DelegationLines:
 
 
 def _took(began: str, ended: str) -> str:
-    """From one timestamp to another; empty below a second."""
+    """The time between two timestamps; empty below a second."""
     try:
         took_s = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
     except (ValueError, TypeError):

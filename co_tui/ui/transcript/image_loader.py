@@ -1,4 +1,4 @@
-"""Unpacks the images of blocks beside the screen, one after the other, the latest wanted first."""
+"""Decodes the images of visible blocks in the background, one by one, the latest request first."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -6,36 +6,36 @@ from collections.abc import Callable, Iterable
 from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.transcript.block import Block
 
-MOST_KEPT = 32
-"""Pictures that are kept beside those in view; older ones are unpacked again when they come into view."""
+MAX_KEPT = 32
+"""Decoded pictures kept; older ones out of view are dropped and decoded again when needed."""
 
 
 class ImageLoader:
-    """Knows no screen: it is told what is in view, and tells which blocks have to be drawn again."""
+    """Given the blocks in view, loads their images and reports each block that has to be redrawn."""
 
     def __init__(self, loaded: Callable[[Block], None]) -> None:
         self._loaded = loaded
-        self._wanted: OrderedDict[Block, None] = OrderedDict()
+        self._queued: OrderedDict[Block, None] = OrderedDict()
         self._in_view: frozenset[BlockImage] = frozenset()
         self._kept: OrderedDict[BlockImage, None] = OrderedDict()
         self._is_loading = False
 
-    def want(self, in_view: Iterable[Block]) -> bool:
-        """Whether there is something to load, and nothing that loads it."""
+    def request(self, in_view: Iterable[Block]) -> bool:
+        """Queue the images of these blocks; True when `load` has to be started."""
         blocks = [block for block in dict.fromkeys(in_view) if block.images]
         self._in_view = frozenset(image for block in blocks for image in block.drawn_images)
         unseen = (block for block in blocks if any(image.is_unseen for image in block.drawn_images))
-        self._wanted.update(dict.fromkeys(unseen))
-        return bool(self._wanted) and not self._is_loading
+        self._queued.update(dict.fromkeys(unseen))
+        return bool(self._queued) and not self._is_loading
 
     async def load(self) -> None:
-        """Everything that is wanted, and what comes to be wanted meanwhile."""
+        """Load everything queued, including what is added meanwhile."""
         if self._is_loading:
             return
         self._is_loading = True
         try:
-            while self._wanted:
-                await self._load(next(reversed(self._wanted)))
+            while self._queued:
+                await self._load(next(reversed(self._queued)))
         finally:
             self._is_loading = False
 
@@ -46,14 +46,14 @@ class ImageLoader:
                     await image.unpack()
                     self._keep(image)
         finally:
-            del self._wanted[block]
+            del self._queued[block]
         self._loaded(block)
 
     def _keep(self, image: BlockImage) -> None:
-        """What is in view is never given up: it would be wanted again at once."""
+        """Keep a picture and drop old ones, but none in view: it would be requested again at once."""
         if image.picture is not None:
             self._kept[image] = None
-        over = len(self._kept) - MOST_KEPT
+        over = len(self._kept) - MAX_KEPT
         for old in [each for each in self._kept if each not in self._in_view][: max(0, over)]:
             del self._kept[old]
             old.picture = None

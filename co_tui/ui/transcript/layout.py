@@ -1,4 +1,4 @@
-"""Blocks as lines at one width: which line of which block stands where. Knows no screen."""
+"""Maps rows to lines of blocks at one width. Independent of the screen."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -6,56 +6,55 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_rendering import Laid, estimated_height
-from co_tui.ui.transcript.image_lines import MOST_ROWS
+from co_tui.ui.transcript.block_rendering import MAX_ROWS, BlockLayout, estimated_height
 
 KEPT_LAYOUTS = 400
 
 
-class LinePlace(NamedTuple):
+class LinePosition(NamedTuple):
     """A line of a block."""
 
     block: int
     line: int
 
 
-TOP = LinePlace(0, 0)
+TOP = LinePosition(0, 0)
 
 
 class TranscriptLayout:
-    """Heights are estimated until a block is laid out; what is handed out as lines always is, at the present width.
+    """Heights are estimated until a block is laid out; returned lines always are laid out at the current width.
 
-    Whoever lays a block out may find that it is higher or lower than was thought: rows counted from the
-    beginning hold until then, a `LinePlace` that came from `window`, `walk` or `bottom_up` is real.
+    Laying a block out can change its height, which invalidates rows counted from the beginning;
+    a `LinePosition` returned by `window`, `walk` or `bottom_up` stays valid.
     """
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        self.look: Look | None = None
+        self.renderer: TextRenderer | None = None
         self.version = 0
-        """Another number after every change of what would be drawn."""
+        """Increases with every change of what would be drawn."""
         self._width = 0
-        self._image_rows = MOST_ROWS
+        self._image_rows = MAX_ROWS
         self._heights: list[int] = []
         self._ends: list[int] | None = []
-        self._laid: OrderedDict[Block, Laid] = OrderedDict()
+        self._laid: OrderedDict[Block, BlockLayout] = OrderedDict()
 
-    # What is laid out
+    # Laying out
 
     @property
     def laid_count(self) -> int:
         return len(self._laid)
 
-    def set_look(self, look: Look) -> None:
-        self.look = look
+    def set_renderer(self, renderer: TextRenderer) -> None:
+        self.renderer = renderer
         self._forget_all()
 
-    def set_width(self, width: int, top: LinePlace = TOP) -> LinePlace:
-        """Lay everything out anew when the width is another; returns where the place at the top went.
+    def set_width(self, width: int, top: LinePosition = TOP) -> LinePosition:
+        """Discard all layouts when the width changed; returns the new position of the top line.
 
-        A place within a block stays at the same share of it, since the same words are then near it.
+        A position within a block keeps its relative distance, so that it stays near the same text.
         """
         if width == self._width:
             return top
@@ -63,13 +62,13 @@ class TranscriptLayout:
         self._width = width
         self._forget_all()
         self._heights = [estimated_height(block, width) for block in self.blocks]
-        if not top.line or self.look is None or top.block >= len(self.blocks):
+        if not top.line or self.renderer is None or top.block >= len(self.blocks):
             return top
-        return self.clamp(LinePlace(top.block, round(top.line * self.lay_out(top.block).height / max(1, before))))
+        return self.clamp(LinePosition(top.block, round(top.line * self.lay_out(top.block).height / max(1, before))))
 
     def set_height(self, height: int) -> None:
-        """An image is never higher than what is seen at once."""
-        rows = max(1, min(MOST_ROWS, height - 1))
+        """Limit images to the height of the viewport."""
+        rows = max(1, min(MAX_ROWS, height - 1))
         if rows != self._image_rows:
             self._image_rows = rows
             self.refresh_all([block for block in self._laid if block.images])
@@ -90,7 +89,7 @@ class TranscriptLayout:
         self._changed()
 
     def refresh(self, block: Block) -> None:
-        """The block's data changed: it is laid out again when it is next looked at."""
+        """The block's data changed: lay it out again when it is next needed."""
         self._laid.pop(block, None)
         index = self.index_of(block)
         if index is not None:
@@ -98,7 +97,7 @@ class TranscriptLayout:
         self._changed()
 
     def refresh_all(self, blocks: Iterable[Block]) -> None:
-        """The same for many."""
+        """Refresh many blocks at once."""
         for block in blocks:
             self._laid.pop(block, None)
         self._heights = [
@@ -108,7 +107,7 @@ class TranscriptLayout:
         self._changed()
 
     def grow(self, block: Block, text: str) -> None:
-        """Text was added at the end of a reply: what is laid out of it is kept."""
+        """Append text to a reply without laying out the rest again."""
         laid = self._laid.get(block)
         index = self.index_of(block)
         if laid is None or index is None or not laid.can_grow:
@@ -126,10 +125,10 @@ class TranscriptLayout:
         self._ends = None
         self.version += 1
 
-    # Where things are
+    # Positions
 
     def index_of(self, block: Block) -> int | None:
-        """Where the block is; looked for from the end, where changes happen."""
+        """The block's index; searched from the end, where changes happen."""
         for index in range(len(self.blocks) - 1, -1, -1):
             if self.blocks[index] is block:
                 return index
@@ -140,30 +139,30 @@ class TranscriptLayout:
         ends = self._line_ends()
         return ends[-1] if ends else 0
 
-    def row_of(self, place: LinePlace) -> int:
-        """The place counted in lines from the beginning."""
-        return (self._line_ends()[place.block - 1] if place.block > 0 else 0) + place.line
+    def row_of(self, position: LinePosition) -> int:
+        """The row of a position, counted from the beginning."""
+        return (self._line_ends()[position.block - 1] if position.block > 0 else 0) + position.line
 
-    def place_of(self, row: int) -> LinePlace | None:
-        """The line at a row; its block is laid out, and where that shows it to be lower, its last line serves."""
+    def position_at(self, row: int) -> LinePosition | None:
+        """The position at a row; the block's last line if its real height is lower than estimated."""
         if not self.blocks or not 0 <= row < self.row_count:
             return None
         index = bisect_right(self._line_ends(), row)
-        line = row - self.row_of(LinePlace(index, 0))
-        return LinePlace(index, min(line, max(0, self.lay_out(index).height - 1)))
+        line = row - self.row_of(LinePosition(index, 0))
+        return LinePosition(index, min(line, max(0, self.lay_out(index).height - 1)))
 
-    def clamp(self, place: LinePlace) -> LinePlace:
-        """The nearest line that exists."""
+    def clamp(self, position: LinePosition) -> LinePosition:
+        """The nearest existing position."""
         if not self.blocks:
             return TOP
-        index = min(max(0, place.block), len(self.blocks) - 1)
-        return LinePlace(index, min(max(0, place.line), max(0, self.lay_out(index).height - 1)))
+        index = min(max(0, position.block), len(self.blocks) - 1)
+        return LinePosition(index, min(max(0, position.line), max(0, self.lay_out(index).height - 1)))
 
-    def walk(self, place: LinePlace, delta: int) -> LinePlace:
-        """So many lines further down, or up, through real heights; stops at both ends."""
+    def walk(self, position: LinePosition, delta: int) -> LinePosition:
+        """The position `delta` lines further down or up, by real heights; stops at both ends."""
         if not self.blocks:
             return TOP
-        index, line = self.clamp(place)
+        index, line = self.clamp(position)
         line += delta
         while index > 0 and line < 0:
             index -= 1
@@ -171,35 +170,35 @@ class TranscriptLayout:
         while index < len(self.blocks) - 1 and line >= (height := self.lay_out(index).height):
             line -= height
             index += 1
-        return self.clamp(LinePlace(index, line))
+        return self.clamp(LinePosition(index, line))
 
-    def bottom_up(self, height: int) -> LinePlace:
-        """The line from which `height` lines reach to the end."""
+    def bottom_up(self, height: int) -> LinePosition:
+        """The position from which `height` lines reach the end."""
         index, covered = len(self.blocks), 0
         while index > 0 and covered < height:
             index -= 1
             covered += self.lay_out(index).height
-        return LinePlace(index, max(0, covered - height)) if self.blocks else TOP
+        return LinePosition(index, max(0, covered - height)) if self.blocks else TOP
 
-    def window(self, top: LinePlace, height: int) -> list[LinePlace]:
-        """The lines in view below a place, fewer than `height` at the end."""
-        places: list[LinePlace] = []
+    def window(self, top: LinePosition, height: int) -> list[LinePosition]:
+        """Up to `height` lines from a position on."""
+        positions: list[LinePosition] = []
         if not self.blocks:
-            return places
+            return positions
         index, line = self.clamp(top)
-        while index < len(self.blocks) and len(places) < height:
+        while index < len(self.blocks) and len(positions) < height:
             last = self.lay_out(index).height
-            places += [LinePlace(index, each) for each in range(line, min(last, line + height - len(places)))]
+            positions += [LinePosition(index, each) for each in range(line, min(last, line + height - len(positions)))]
             index, line = index + 1, 0
-        return places
+        return positions
 
-    def lay_out(self, index: int) -> Laid:
-        """The block at the present width."""
+    def lay_out(self, index: int) -> BlockLayout:
+        """The block's layout at the current width."""
         block = self.blocks[index]
         laid = self._laid.get(block)
         if laid is None:
-            assert self.look is not None
-            laid = self._laid[block] = Laid(block, self.look, self._width, self._image_rows)
+            assert self.renderer is not None
+            laid = self._laid[block] = BlockLayout(block, self.renderer, self._width, self._image_rows)
             if len(self._laid) > KEPT_LAYOUTS:
                 self._laid.popitem(last=False)
         else:

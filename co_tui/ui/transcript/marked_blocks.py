@@ -1,34 +1,35 @@
-"""Which blocks the keys act on: one that is marked, or several from one to another. Knows no screen."""
+"""Blocks singled out: marked by the user, pinned, or belonging to an event. Independent of the screen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 
+from co_tui.events import Ref
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.layout import TranscriptLayout
 
 
 class Mark:
-    """Goes from block to block; with an anchor, everything between the two is marked."""
+    """The marked block that keys act on; with an anchor, the range between the two."""
 
     def __init__(self) -> None:
         self.block: Block | None = None
-        """Where the keys act."""
+        """The block that keys act on."""
         self._anchor: Block | None = None
 
     def leave(self, block: Block | None = None) -> None:
-        """Be nowhere; when a block is named, only if it was marked."""
+        """Clear the mark; with a block, only if that one was marked."""
         if block is None or block is self.block:
             self.block = self._anchor = None
         elif block is self._anchor:
             self._anchor = None
 
     def start(self, in_view: Sequence[Block]) -> Block | None:
-        """The block that is marked; when none is, the last thing in view that was said, else the last note of ours."""
+        """The marked block; when there is none, mark the last message in view, else the last note."""
         if self.block is None and in_view:
             self.block = next((block for block in reversed(in_view) if block.kind != "note"), in_view[-1])
         return self.block
 
     def put(self, block: Block, *, extends: bool = False) -> None:
-        """Mark a block; with `extends`, all those between it and where the mark was first."""
+        """Mark a block; with `extends`, the range from the first marked block to it."""
         if extends and self._anchor is None:
             self._anchor = self.block
         elif not extends:
@@ -36,15 +37,15 @@ class Mark:
         self.block = block
 
     def step(self, layout: TranscriptLayout, step: int, wanted: Callable[[Block], bool] = lambda _: True) -> int | None:
-        """The place of the next such block below, or above (`step` −1); None where there is none."""
+        """The index of the next matching block below, or above (`step` −1); None where there is none."""
         index = layout.index_of(self.block) if self.block is not None else None
         if index is None:
             return None
-        places = range(index + step, len(layout.blocks) if step > 0 else -1, step)
-        return next((place for place in places if wanted(layout.blocks[place])), None)
+        positions = range(index + step, len(layout.blocks) if step > 0 else -1, step)
+        return next((position for position in positions if wanted(layout.blocks[position])), None)
 
     def marked(self, layout: TranscriptLayout) -> Sequence[Block]:
-        """Everything that is marked, in the order of reading."""
+        """All marked blocks, in reading order."""
         if self.block is None or self._anchor is None:
             return [self.block] if self.block is not None else []
         ends = [layout.index_of(block) for block in (self._anchor, self.block)]
@@ -54,7 +55,7 @@ class Mark:
 
 
 def toggle_all(layout: TranscriptLayout) -> None:
-    """Open everything that is folded, or fold everything when nothing is."""
+    """Unfold all blocks, or fold all when none is folded."""
     foldable = [block for block in layout.blocks if block.is_step]
     fold = not any(block.folded for block in foldable)
     for block in foldable:
@@ -63,7 +64,7 @@ def toggle_all(layout: TranscriptLayout) -> None:
 
 
 def copied_text(blocks: Sequence[Block]) -> str:
-    """What a copy of blocks holds: of one its words, of several with who said them."""
+    """The text of one block, or of several with their speakers."""
     if len(blocks) == 1:
         return blocks[0].whole.strip()
     return "\n\n".join(f"{_speaker(block)}:\n{block.whole.strip()}" for block in blocks)
@@ -74,7 +75,49 @@ def _speaker(block: Block) -> str:
 
 
 def code_in(block: Block) -> list[str]:
-    """The code blocks of what was said, without their fences."""
+    """The code blocks of a message, without their fences."""
     from co_tui.ui.text.markdown_splitter import code_blocks
 
     return code_blocks(block.text) if block.kind in ("reply", "user") else []
+
+
+class Pins:
+    """The pinned messages of the session shown."""
+
+    def __init__(self) -> None:
+        self._refs: Set[Ref] = frozenset()
+        self._seqs: Set[int] = frozenset()
+
+    def are(self, refs: Set[Ref]) -> bool:
+        """Replace the pins; False when they are the same."""
+        if refs == self._refs:
+            return False
+        self._refs, self._seqs = refs, frozenset(seq for seq, _ in refs)
+        return True
+
+    def apply(self, blocks: Iterable[Block]) -> list[Block]:
+        """Set `pinned` on blocks; returns those that changed."""
+        changed = [block for block in blocks if block.pinned != self._holds(block)]
+        for block in changed:
+            block.pinned = not block.pinned
+        return changed
+
+    def _holds(self, block: Block) -> bool:
+        return block.is_message and not self._seqs.isdisjoint((block.seq, block.result_seq))
+
+
+def index_of_event(blocks: Sequence[Block], seq: int) -> int | None:
+    """Index of the first block of an event, else of the last block before it."""
+    found: int | None = None
+    for position in range(len(blocks) - 1, -1, -1):
+        of_block = blocks[position].seq
+        if of_block and of_block <= seq:
+            if found is not None and of_block < blocks[found].seq:
+                break
+            found = position
+    return found if found is not None else 0 if blocks else None
+
+
+def event_at(blocks: Sequence[Block], position: int) -> int:
+    """The seq of the event a block shows, else of the one before it; 0 when there is none."""
+    return next((blocks[n].seq for n in range(min(position, len(blocks) - 1), -1, -1) if blocks[n].seq), 0)

@@ -1,4 +1,4 @@
-"""Finding a text among blocks: how often it is there, which one is looked at, and how it is marked in a line."""
+"""Search in blocks: counting matches, stepping through them, highlighting them in a line."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,40 +8,40 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from co_tui.ui.text.find_in_text import in_small_letters
+from co_tui.ui.text.find_in_text import lowercase
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.layout import LinePlace, TranscriptLayout
+from co_tui.ui.transcript.layout import LinePosition, TranscriptLayout
 
 
 class Match(NamedTuple):
-    """One of the places where the text is: the how manieth of its block."""
+    """One match: the nth (from 0) of its block."""
 
     block: Block
     nth: int
 
 
 class Search:
-    """What is being searched for, how often each block has it, and which match is looked at."""
+    """The search text, its matches by block, and the current match."""
 
     def __init__(self) -> None:
         self.needle = ""
-        """In small letters; empty while nothing is searched for."""
+        """Lowercase; empty while there is no search."""
         self.match: Match | None = None
         self._line = 0
-        """Of its block, where the match that is looked at stands."""
+        """The current match's line within its block."""
         self._nth_in_line = 0
         self._counts: dict[Block, int] = {}
 
     def set_needle(self, text: str) -> None:
-        needle = in_small_letters(text)
+        needle = lowercase(text)
         if needle != self.needle:
-            # Whoever types on looks only where the letters so far were found.
+            # A longer text can only match where the shorter one did.
             is_longer = bool(self.needle) and self.needle in needle
             without = {block: 0 for block, count in self._counts.items() if not count} if is_longer else {}
             self.needle, self.match, self._counts = needle, None, without
 
     def count(self, blocks: Iterable[Block]) -> None:
-        """Look through more blocks."""
+        """Search more blocks."""
         for block in blocks:
             self._in(block)
 
@@ -53,16 +53,16 @@ class Search:
         if not self.needle:
             return 0
         if block not in self._counts:
-            self._counts[block] = in_small_letters(block.plain).count(self.needle)
+            self._counts[block] = lowercase(block.plain).count(self.needle)
         return self._counts[block]
 
     @property
     def total(self) -> int:
-        """In all blocks that were looked through."""
+        """Matches in all blocks searched so far."""
         return sum(self._counts.values())
 
-    def position(self, layout: TranscriptLayout) -> int:
-        """Which of all matches is looked at, from the beginning; 0 for none."""
+    def match_number(self, layout: TranscriptLayout) -> int:
+        """The current match's number among all, from 1; 0 without one."""
         if self.match is None:
             return 0
         before = 0
@@ -72,10 +72,10 @@ class Search:
             before += self._counts.get(block, 0)
         return 0
 
-    def step(self, layout: TranscriptLayout, start: LinePlace, step: int) -> LinePlace | None:
-        """Look at the next match above (`step` −1) or below, around the ends; the first one from `start` on.
+    def step(self, layout: TranscriptLayout, start: LinePosition, step: int) -> LinePosition | None:
+        """Go to the next match above (`step` −1) or below, wrapping around; the first one from `start` on.
 
-        A block that is folded is opened when it holds it.
+        Unfolds the block that contains it.
         """
         found = self._next(layout, start, step)
         if found is None:
@@ -87,22 +87,22 @@ class Search:
             block.folded = False
             layout.refresh(block)
         self.match = Match(block, nth)
-        return self.place(layout)
+        return self.position(layout)
 
-    def place(self, layout: TranscriptLayout) -> LinePlace | None:
-        """Where the match that is looked at stands, as it is laid out now; None without one."""
+    def position(self, layout: TranscriptLayout) -> LinePosition | None:
+        """The current match's position in the current layout; None without one."""
         index = layout.index_of(self.match.block) if self.match is not None else None
         if self.match is None or index is None:
             return None
         self._line, self._nth_in_line = self._line_of(layout, index, self.match.nth)
-        return LinePlace(index, self._line)
+        return LinePosition(index, self._line)
 
-    def nth_looked_at(self, block: Block, line: int) -> int | None:
-        """The how manieth match of a line is looked at; None when none of them is."""
+    def current_in_line(self, block: Block, line: int) -> int | None:
+        """Which match of a line (from 0) is the current one; None when none is."""
         is_here = self.match is not None and self.match.block is block and line == self._line
         return self._nth_in_line if is_here else None
 
-    def _next(self, layout: TranscriptLayout, start: LinePlace, step: int) -> tuple[int, int] | None:
+    def _next(self, layout: TranscriptLayout, start: LinePosition, step: int) -> tuple[int, int] | None:
         index = layout.index_of(self.match.block) if self.match is not None else None
         if index is not None and self.match is not None:
             nth = self.match.nth + step
@@ -119,28 +119,26 @@ class Search:
         return None
 
     def _line_of(self, layout: TranscriptLayout, index: int, nth: int) -> tuple[int, int]:
-        """In which line it is drawn, and as the how manieth there; what a line's end parts, or Markdown hides, is near
-        the others of its block."""
+        """The line of the nth match, and which match of that line it is; a match that is wrapped or hidden by Markdown
+        counts as the nearest visible one."""
         laid = layout.lay_out(index)
-        lines = [
-            n for n in laid.lines_with(self.needle) for _ in range(in_small_letters(laid.text_of(n)).count(self.needle))
-        ]
+        lines = [n for n in laid.lines_with(self.needle) for _ in range(lowercase(laid.text_of(n)).count(self.needle))]
         if not lines:
             return min(laid.title_line, max(0, laid.height - 1)), 0
         nth = min(nth, len(lines) - 1)
         return lines[nth], nth - lines.index(lines[nth])
 
 
-def marked(strip: Strip, needle: str, style: Style, looked_at: tuple[int, Style] | None = None) -> Strip:
-    """The strip with every occurrence of the needle in this style, but for the one that is looked at."""
+def marked(strip: Strip, needle: str, style: Style, current_match: tuple[int, Style] | None = None) -> Strip:
+    """The strip with all matches highlighted; the current one (its number and style) differently."""
     text = strip.text
-    small = in_small_letters(text)
+    small = lowercase(text)
     parts: list[Strip] = []
     done, at = 0, small.find(needle)
     while at >= 0:
         start = cell_len(text[:at])
         end = start + cell_len(text[at : at + len(needle)])
-        own = looked_at[1] if looked_at is not None and looked_at[0] == len(parts) // 2 else style
+        own = current_match[1] if current_match is not None and current_match[0] == len(parts) // 2 else style
         parts += [strip.crop(done, start), Strip(Segment.apply_style(strip.crop(start, end), post_style=own))]
         done, at = end, small.find(needle, at + len(needle))
     return Strip.join([*parts, strip.crop(done)]) if parts else strip

@@ -1,4 +1,4 @@
-"""Selected text of the transcript: how it looks, and what it says."""
+"""Selected text of the transcript: highlighting and copying."""
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -12,11 +12,11 @@ from co_tui.ui.transcript.layout import TranscriptLayout
 
 
 def with_selection(strip: Strip, selection: Selection, row: int, style: Style) -> Strip:
-    """The line at a row, with what is selected of it on the selection's background."""
+    """A row's strip, with the selected part highlighted."""
     span = selection.get_span(row)
     if span is None:
         return strip
-    # The library counts characters, of which some are two cells wide.
+    # Textual counts characters, some of which are two cells wide.
     text, (first, last) = strip.text, span
     start, end = cell_len(text[:first]), strip.cell_length if last == -1 else cell_len(text[:last])
     if start >= end:
@@ -28,16 +28,20 @@ def with_selection(strip: Strip, selection: Selection, row: int, style: Style) -
 
 
 def selected_text(layout: TranscriptLayout, selection: Selection) -> str:
-    """As it stands on the screen, without images, the bar before prompts and the blanks at the ends of lines."""
+    """The selected text as shown, without images, prompt bars and trailing blanks."""
     total = layout.row_count
     first = selection.start.y if selection.start else 0
     last = selection.end.y if selection.end else total - 1
-    places = [layout.place_of(row) for row in range(max(0, first), min(last, total - 1) + 1)]
-    lines = [layout.lay_out(place.block).text_of(place.line) if place else "" for place in places]
+    positions = [layout.position_at(row) for row in range(max(0, first), min(last, total - 1) + 1)]
+    lines = [layout.lay_out(position.block).text_of(position.line) if position else "" for position in positions]
     local = Selection(
         Offset(selection.start.x, 0) if selection.start else None,
         Offset(selection.end.x, last - first) if selection.end else None,
     )
-    said = zip(places, local.extract("\n".join(lines)).split("\n"), strict=False)
-    texts = (text for place, text in said if place is None or not layout.lay_out(place.block).is_drawn(place.line))
+    said = zip(positions, local.extract("\n".join(lines)).split("\n"), strict=False)
+    texts = (
+        text
+        for position, text in said
+        if position is None or not layout.lay_out(position.block).is_drawn(position.line)
+    )
     return "\n".join(text.removeprefix(BAR).rstrip() for text in texts)

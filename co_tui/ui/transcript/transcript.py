@@ -1,4 +1,4 @@
-"""What can be done in the conversation: marking, folding, copying, finding; and what is asked of others there."""
+"""The transcript's actions: marking, folding, copying, searching, and requests to other widgets."""
 
 from collections.abc import Iterable, Sequence, Set
 from typing import ClassVar, Literal, TypeAlias
@@ -14,36 +14,34 @@ from co_tui.events import Ref
 from co_tui.ui.background import run_in_background
 from co_tui.ui.keys import command_table
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_events import event_at, place_of_event
 from co_tui.ui.transcript.image_loader import ImageLoader
-from co_tui.ui.transcript.layout import LinePlace
-from co_tui.ui.transcript.marked_blocks import Mark, code_in, copied_text, toggle_all
+from co_tui.ui.transcript.layout import LinePosition
+from co_tui.ui.transcript.marked_blocks import Mark, Pins, code_in, copied_text, event_at, index_of_event, toggle_all
 from co_tui.ui.transcript.matches import Search, marked
-from co_tui.ui.transcript.pins import Pins
 from co_tui.ui.transcript.selected_text import selected_text, with_selection
 from co_tui.ui.transcript.transcript_view import TranscriptView
 
-Wish: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links"]
+MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links"]
 _HINTS = "↑↓ go · shift selects · esc back"
 
 
 class Transcript(TranscriptView, can_focus=True):
-    """While it has the focus one block is marked, on which the keys act."""
+    """While it has the focus one block is marked, and keys act on it."""
 
     FOCUS_ON_CLICK = False
-    """Who clicks in the chat goes on typing in the prompt."""
+    """A click in the chat leaves the focus in the prompt."""
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.bindings("chat"),
     ]
 
-    class Wished(Message):
-        """Something is wanted of a block that others do."""
+    class ActionRequested(Message):
+        """An action on a block was requested."""
 
-        def __init__(self, wish: Wish, block: Block) -> None:
+        def __init__(self, action: MessageAction, block: Block) -> None:
             super().__init__()
-            self.wish, self.block = wish, block
+            self.action, self.block = action, block
 
-    class WantedInTimeline(Message):
+    class ShowInTimeline(Message):
         """Show what happened at this event."""
 
         def __init__(self, seq: int) -> None:
@@ -56,7 +54,7 @@ class Transcript(TranscriptView, can_focus=True):
             self.address = address
 
     class Copied(Message):
-        """What was copied, and what it is."""
+        """A text was copied; `what` describes it."""
 
         def __init__(self, text: str, what: str) -> None:
             super().__init__()
@@ -71,7 +69,7 @@ class Transcript(TranscriptView, can_focus=True):
         self._images = ImageLoader(self.changed)
         self._copied_code: tuple[Block, int] | None = None
         self._shown_event: tuple[int, Block | None] = (0, None)
-        """The event that was brought into view last, and the block that stands for it."""
+        """The event shown last, and its block."""
 
     # What is shown
 
@@ -88,7 +86,7 @@ class Transcript(TranscriptView, can_focus=True):
         super().prepend(blocks)
 
     def show_pins(self, pins: Set[Ref]) -> None:
-        """Which messages are pinned now."""
+        """Show which messages are pinned."""
         if self._pins.are(pins) and (changed := self._pins.apply(self.blocks)):
             self._layout.refresh_all(changed)
             self._settle()
@@ -109,26 +107,26 @@ class Transcript(TranscriptView, can_focus=True):
             self._search.forget(block)
         super().draw_streamed()
 
-    def _place(self) -> None:
-        """What comes into view is looked through for images; none is unpacked before the first paint."""
-        super()._place()
-        look = self._layout.look
-        if look is not None and look.draws_images and self._images.want(self._blocks_in_view()):
+    def _update_scroll(self) -> None:
+        """Also load the images in view; none is decoded before the first paint."""
+        super()._update_scroll()
+        renderer = self._layout.renderer
+        if renderer is not None and renderer.draws_images and self._images.request(self._blocks_in_view()):
             run_in_background(self, "Showing images", self._images.load, group="images")
 
-    def _decorated(self, strip: Strip, place: LinePlace, width: int) -> Strip:
-        block, look = self.blocks[place.block], self._layout.look
-        assert look is not None
-        if block in self._marked and (place.line or block.tight):
-            # Under what is there: code keeps its own surface.
-            strip = Strip(Segment.apply_style(strip.extend_cell_length(width), style=look.marked))
+    def _decorated(self, strip: Strip, position: LinePosition, width: int) -> Strip:
+        block, renderer = self.blocks[position.block], self._layout.renderer
+        assert renderer is not None
+        if block in self._marked and (position.line or block.tight):
+            # As a base style: code keeps its own background.
+            strip = Strip(Segment.apply_style(strip.extend_cell_length(width), style=renderer.marked))
         if self._search.needle:
-            nth = self._search.nth_looked_at(block, place.line)
-            here = (nth, look.looked_at) if nth is not None else None
-            strip = marked(strip, self._search.needle, look.found, here)
+            nth = self._search.current_in_line(block, position.line)
+            here = (nth, renderer.current_match) if nth is not None else None
+            strip = marked(strip, self._search.needle, renderer.found, here)
         if (selection := self.text_selection) is not None:
             style = self.screen.get_component_rich_style("screen--selection")
-            strip = with_selection(strip, selection, self._layout.row_of(place), style)
+            strip = with_selection(strip, selection, self._layout.row_of(position), style)
         return strip
 
     # Marking
@@ -142,7 +140,7 @@ class Transcript(TranscriptView, can_focus=True):
         self._note_marked()
 
     def on_blur(self) -> None:
-        if self.app.app_focus and self.screen.is_current:  # the terminal, or a dialog, has it for a while
+        if self.app.app_focus and self.screen.is_current:  # else the terminal or a dialog has it for a while
             self._mark.leave()
             self._note_marked()
 
@@ -154,12 +152,12 @@ class Transcript(TranscriptView, can_focus=True):
             self.refresh()
 
     def mark(self, index: int, *, extends: bool = False) -> None:
-        """Mark the block there, and bring it into view."""
+        """Mark a block and scroll to it."""
         self._mark.put(self.blocks[index], extends=extends)
         self._note_marked()
         seen = self.in_view()
-        top_line = next((place.line for place in seen if place.block == index), None)
-        ends = bool(seen) and any(place.block > index for place in seen)
+        top_line = next((position.line for position in seen if position.block == index), None)
+        ends = bool(seen) and any(position.block > index for position in seen)
         if top_line != 0 or not (ends or seen[-1].line == self._layout.lay_out(index).height - 1):
             self.show_block(index)
 
@@ -182,14 +180,14 @@ class Transcript(TranscriptView, can_focus=True):
             self.mark(index)
 
     def go_to_turn(self, step: int) -> bool:
-        """To the prompt before what is at the top, or the next one; False where there is none."""
+        """Go to the previous or next prompt from the top line; False where there is none."""
         start = self._layout.walk(self._top, 2)
-        places = range(start.block - 1, -1, -1) if step < 0 else range(start.block + 1, len(self.blocks))
-        found = next((n for n in places if self.blocks[n].kind == "user"), None)
+        positions = range(start.block - 1, -1, -1) if step < 0 else range(start.block + 1, len(self.blocks))
+        found = next((n for n in positions if self.blocks[n].kind == "user"), None)
         if found is None:
             if step > 0:
                 self.follow_end()
-            self._look_for_older()
+            self._request_older()
             return False
         self.show_block(found)
         if self.has_focus:
@@ -198,26 +196,26 @@ class Transcript(TranscriptView, can_focus=True):
         return True
 
     def _blocks_in_view(self) -> list[Block]:
-        return [self.blocks[place.block] for place in self.in_view()]
+        return [self.blocks[position.block] for position in self.in_view()]
 
     # Events
 
     def show_event(self, seq: int) -> None:
-        """Mark what an event brought, and bring it into view; of one that is not told here, what came before it."""
-        place = place_of_event(self.blocks, seq)
-        if place is not None:
-            self._mark.put(self.blocks[place])
+        """Mark and scroll to the block of an event, else the last block before it."""
+        position = index_of_event(self.blocks, seq)
+        if position is not None:
+            self._mark.put(self.blocks[position])
             self._note_marked()
-            self.show_block(place)
-            self._shown_event = (seq, self.blocks[place])
+            self.show_block(position)
+            self._shown_event = (seq, self.blocks[position])
 
     def action_show_in_timeline(self) -> None:
-        """The event that was shown, as long as its block is marked; else the one that the marked block tells of."""
+        """Show the marked block's event in the timeline; the event shown last, if its block is still marked."""
         block = self._mark.block
         if block is not None and self._shown_event[1] is block:
-            self.post_message(self.WantedInTimeline(self._shown_event[0]))
-        elif (place := self._layout.index_of(block) if block is not None else None) is not None:
-            self.post_message(self.WantedInTimeline(event_at(self.blocks, place)))
+            self.post_message(self.ShowInTimeline(self._shown_event[0]))
+        elif (position := self._layout.index_of(block) if block is not None else None) is not None:
+            self.post_message(self.ShowInTimeline(event_at(self.blocks, position)))
 
     # Selecting and copying
 
@@ -228,7 +226,7 @@ class Transcript(TranscriptView, can_focus=True):
         self.refresh()
 
     def action_copy(self) -> None:
-        """Copy the selection, else what is marked, else the last reply."""
+        """Copy the selection, else the marked blocks, else the last reply."""
         if selected := self.screen.get_selected_text():
             self.post_message(self.Copied(selected, "selection"))
             return
@@ -238,7 +236,7 @@ class Transcript(TranscriptView, can_focus=True):
             self.post_message(self.Copied(copied_text(blocks), what))
 
     def action_copy_code(self) -> None:
-        """The code of the marked message; where there are several pieces, the next one each time."""
+        """Copy a code block of the marked message; repeated, the next one."""
         block = self._mark.block
         codes = code_in(block) if block is not None else []
         if block is None or not codes:
@@ -250,18 +248,18 @@ class Transcript(TranscriptView, can_focus=True):
         self.post_message(self.Copied(codes[number], what))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys for what the marked block has not are not shown."""
+        """Hide the keys of actions that the marked block does not have."""
         block = self._mark.block
         if block is None:
             return True
         match action, parameters:
             case "copy_code", _:
                 return "```" in block.text or "~~~" in block.text
-            case "wish", ("links",):
+            case "on_block", ("links",):
                 return "://" in block.plain or "mailto:" in block.plain
-            case "wish", ("edit",):
+            case "on_block", ("edit",):
                 return block.kind == "user" and block.seq > 0 and block.turn > 0
-            case "wish", ("fork" | "pin",):
+            case "on_block", ("fork" | "pin",):
                 return block.is_message
             case "open", _:
                 return block.foldable
@@ -269,18 +267,18 @@ class Transcript(TranscriptView, can_focus=True):
                 return True
 
     def label_of(self, action: str) -> str:
-        """What a key does with the block that is marked, where the table of keys cannot know it; else empty."""
+        """A key's label for the marked block, where it differs from the table of keys; else empty."""
         is_pinned = self._mark.block is not None and self._mark.block.pinned
-        return "Unpin" if action == "wish('pin')" and is_pinned else ""
+        return "Unpin" if action == "on_block('pin')" and is_pinned else ""
 
-    def action_wish(self, wish: Wish) -> None:
+    def action_on_block(self, action: MessageAction) -> None:
         if self._mark.block is not None:
-            self._wish(wish, self._mark.block)
+            self._request(action, self._mark.block)
 
-    def _wish(self, wish: Wish, block: Block) -> None:
-        """Who views what has images wants to see them, where they can be drawn."""
-        draws = self._layout.look is not None and self._layout.look.draws_images
-        self.post_message(self.Wished("see" if wish == "view" and block.images and draws else wish, block))
+    def _request(self, action: MessageAction, block: Block) -> None:
+        """Request an action; "view" becomes "see" for a block with images, where they can be drawn."""
+        draws = self._layout.renderer is not None and self._layout.renderer.draws_images
+        self.post_message(self.ActionRequested("see" if action == "view" and block.images and draws else action, block))
 
     # Folding
 
@@ -290,12 +288,12 @@ class Transcript(TranscriptView, can_focus=True):
         if address := event.style.link:
             self.post_message(self.LinkClicked(address))
             return
-        place = self._place_at(event.y - self.gutter.top)
-        if place is not None:
-            block, laid = self.blocks[place.block], self._layout.lay_out(place.block)
-            if laid.is_drawn(place.line):
-                self._wish("view", block)
-            elif block.is_step and place.line == laid.title_line:
+        position = self._position_at(event.y - self.gutter.top)
+        if position is not None:
+            block, laid = self.blocks[position.block], self._layout.lay_out(position.block)
+            if laid.is_drawn(position.line):
+                self._request("view", block)
+            elif block.is_step and position.line == laid.title_line:
                 self._open(block)
 
     def action_open(self) -> None:
@@ -304,21 +302,21 @@ class Transcript(TranscriptView, can_focus=True):
             self._open(block)
 
     def _open(self, block: Block) -> None:
-        """An image in large; what is folded, here."""
+        """Show an image full-screen, or toggle a fold."""
         if block.is_drawn_image:
-            self._wish("view", block)
+            self._request("view", block)
         else:
             self._toggle(block)
 
     def toggle_all(self) -> None:
-        """Open everything that is folded, or fold everything when nothing is."""
+        """Unfold all blocks, or fold all when none is folded."""
         toggle_all(self._layout)
         self._settle()
 
     def _toggle(self, block: Block) -> None:
         block.folded = not block.folded
         if self._following and not block.folded:
-            # Opening something is reading it: the view must not run away to the end.
+            # The reader unfolds to read: stop following the end.
             self._follow(False)
         self.changed(block)
 
@@ -329,7 +327,7 @@ class Transcript(TranscriptView, can_focus=True):
         return self._search
 
     def find(self, text: str, *, back: bool = False) -> bool:
-        """Mark the text, and go to the next place that has it, upwards unless told otherwise."""
+        """Highlight a text and go to the next match above, or below with `back`."""
         self._search.set_needle(text)
         self.refresh()
         if not text or not self.blocks:
@@ -341,10 +339,10 @@ class Transcript(TranscriptView, can_focus=True):
         return found is not None
 
     def _resized(self) -> None:
-        """Lines break elsewhere: the match that is looked at stays in view, if it was."""
-        before = self._search.place(self._layout)
+        """Lines wrap differently: keep the current match in view if it was."""
+        before = self._search.position(self._layout)
         was_seen = before in self._layout.window(self._top, self._settled_size.height)
         super()._resized()
-        found = self._search.place(self._layout)
+        found = self._search.position(self._layout)
         if was_seen and found is not None and found not in self.in_view():
             self.show_block(*found)

@@ -1,4 +1,4 @@
-"""The conversation, as one line-rendered widget: only what is near the viewport is ever laid out."""
+"""The conversation as one line-rendered widget: only blocks near the viewport are laid out."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,30 +9,31 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
-from co_tui.ui.keys.command_table import way_to
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.keys.command_table import shortcut_for
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.textual_internals import update_scroll_bar
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.layout import TOP, LinePlace, TranscriptLayout
+from co_tui.ui.transcript.layout import TOP, LinePosition, TranscriptLayout
 
 STREAM_INTERVAL_S = 0.05
-"""The open block is drawn again at most so often."""
+"""Minimum time between redraws of a streaming block."""
 MORE_BELOW = "↓ more below"
 NARROWEST, GAP_TO_BAR = 10, 1
-LEAST_ROWS = 5
-"""With fewer there is no room for a border."""
+MIN_ROWS = 5
+"""Below this height there is no room for a border."""
 LINES_ABOVE = 2
-"""What is brought into view stands so far below the top."""
+"""Lines shown above a block that is scrolled to."""
 
 
 class TranscriptView(ScrollView):
-    """Shows blocks. The line at the top of the viewport (or the end, while following) stays where it is
-    when estimated heights turn into real ones, when the width changes, and while text streams in below."""
+    """Shows blocks. The top line of the viewport (or the end, while following) stays in place
+    when estimated heights become real, when the width changes, and while text streams in below."""
 
     class NearTop(Message):
         """The reader is close to the first block that is loaded."""
 
     class Followed(Message):
-        """The view began or ceased to follow the end."""
+        """The view started or stopped following the end."""
 
         def __init__(self, following: bool) -> None:
             super().__init__()
@@ -43,17 +44,17 @@ class TranscriptView(ScrollView):
         self._layout = TranscriptLayout()
         self._top = TOP
         self._following = True
-        self._placing = False
+        self._is_scrolling = False
         self._settled_size = Size(0, 0)
-        self._view: list[LinePlace] = []
-        self._view_of: tuple[LinePlace, int, int] | None = None
-        """Which top, layout and height `_view` belongs to."""
+        self._view: list[LinePosition] = []
+        self._view_of: tuple[LinePosition, int, int] | None = None
+        """The top, layout version and height for which `_view` is valid."""
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
-        self.end_key = way_to("to_the_end").lower()
-        """Goes back to the end; empty without one."""
+        self.end_key = shortcut_for("to_the_end").lower()
+        """Label of the key that scrolls to the end; empty without one."""
 
-    # What is shown
+    # Content
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -68,7 +69,7 @@ class TranscriptView(ScrollView):
         return self._layout
 
     @property
-    def top(self) -> LinePlace:
+    def top(self) -> LinePosition:
         """The line at the top of the viewport."""
         return self._top
 
@@ -76,27 +77,27 @@ class TranscriptView(ScrollView):
     def _width(self) -> int:
         return max(NARROWEST, self.scrollable_content_region.width - GAP_TO_BAR)
 
-    def set_look(self, look: Look) -> None:
-        self._layout.set_look(look)
+    def set_renderer(self, renderer: TextRenderer) -> None:
+        self._layout.set_renderer(renderer)
         self._settle()
 
     def show(self, blocks: Iterable[Block]) -> None:
-        """Replace everything, and look at the end."""
+        """Replace all blocks and scroll to the end."""
         self._layout.show(blocks)
         self._pending.clear()
         self._follow(True)
         self._settle()
 
     def prepend(self, blocks: Sequence[Block]) -> None:
-        """Add older blocks above; what is being read stays where it is."""
+        """Add older blocks above without moving the view."""
         self._layout.insert(0, blocks)
-        self._top = LinePlace(self._top.block + len(blocks), self._top.line)
+        self._top = LinePosition(self._top.block + len(blocks), self._top.line)
         self._settle()
 
     def append(self, *blocks: Block, before: Block | None = None) -> None:
-        """Add blocks at the end, or above one that shall stay below them."""
-        place = self._layout.index_of(before) if before is not None else None
-        self._layout.insert(len(self.blocks) if place is None else place, blocks)
+        """Add blocks at the end, or above the block `before`."""
+        position = self._layout.index_of(before) if before is not None else None
+        self._layout.insert(len(self.blocks) if position is None else position, blocks)
         self._settle()
 
     def drop(self, block: Block) -> None:
@@ -105,7 +106,7 @@ class TranscriptView(ScrollView):
             self._layout.remove(index)
             self._pending.pop(block, None)
             if self._top.block > index:
-                self._top = LinePlace(self._top.block - 1, self._top.line)
+                self._top = LinePosition(self._top.block - 1, self._top.line)
             self._settle()
 
     def changed(self, block: Block) -> None:
@@ -114,13 +115,13 @@ class TranscriptView(ScrollView):
         self._settle()
 
     def grow(self, block: Block, text: str) -> None:
-        """Add streamed text to a block; it becomes part of it with the next frame of the stream."""
+        """Add streamed text to a block, drawn with the next frame of the stream."""
         self._pending.setdefault(block, []).append(text)
         if self._timer is None:
             self._timer = self.set_timer(STREAM_INTERVAL_S, self.draw_streamed)
 
     def draw_streamed(self) -> None:
-        """Take in what was streamed since the last frame."""
+        """Draw the text streamed since the last frame."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -136,8 +137,8 @@ class TranscriptView(ScrollView):
     # Layout
 
     def _settle(self) -> None:
-        """Lay out what is in view, then size and scroll so that the reader's place stays."""
-        if self._layout.look is None or not self.is_mounted or not self.size:
+        """Lay out what is in view, then update size and scroll offset without moving the reader's line."""
+        if self._layout.renderer is None or not self.is_mounted or not self.size:
             return
         self._top = self._layout.set_width(self._width, self._top)
         height = self.scrollable_content_region.height
@@ -148,43 +149,43 @@ class TranscriptView(ScrollView):
             self._top = self._layout.clamp(self._top)
             if len(self._layout.window(self._top, height)) < height:
                 self._top = self._layout.bottom_up(height)
-        self._place()
+        self._update_scroll()
 
-    def _place(self) -> None:
-        self._placing = True
+    def _update_scroll(self) -> None:
+        self._is_scrolling = True
         try:
             self._settled_size = self.size
             self._set_rows(self._layout.row_count)
             self.scroll_to(y=self._layout.row_of(self._top), animate=False, immediate=True, force=True)
         finally:
-            self._placing = False
+            self._is_scrolling = False
         self.refresh()
 
     def _set_rows(self, rows: int) -> None:
-        """Tell the scroll bar; the usual way would lay out and draw the whole screen for it."""
+        """Update the scroll bar alone: setting `virtual_size` would lay out and draw the whole screen."""
         size = Size(self._width, rows)
         if size != self.virtual_size:
             self.set_reactive(TranscriptView.virtual_size, size)
-            self._scroll_update(size)
+            update_scroll_bar(self, size)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        # While the size changes, the library moves the view by itself; what follows the change sets it right.
+        # During a resize Textual scrolls by itself; `_resized` corrects that.
         moved = round(old_value) != round(new_value) and self.size == self._settled_size
-        if moved and not self._placing and self.is_mounted:
+        if moved and not self._is_scrolling and self.is_mounted:
             self._moved(round(new_value) - round(old_value), round(new_value))
         super().watch_scroll_y(old_value, new_value)
 
     def _moved(self, delta: int, target: int) -> None:
-        """The reader scrolled: walk there through real heights, so that no line is skipped or seen twice."""
+        """The reader scrolled: walk through real heights, so that no line is skipped or repeated."""
         if abs(delta) > 4 * self.size.height:
-            self._top = self._layout.place_of(target) or self._layout.bottom_up(self.size.height)
+            self._top = self._layout.position_at(target) or self._layout.bottom_up(self.size.height)
         else:
             self._top = self._layout.walk(self._top, delta)
         self._follow(target >= self.max_scroll_y)
         self._settle()
-        self._look_for_older()
+        self._request_older()
 
-    def _look_for_older(self) -> None:
+    def _request_older(self) -> None:
         if self._top.block < 5:
             self.post_message(self.NearTop())
 
@@ -202,18 +203,18 @@ class TranscriptView(ScrollView):
     def show_block(self, index: int, line: int = 0) -> None:
         """Bring a block's line into view, a little below the top."""
         self._follow(False)
-        self._top = self._layout.walk(LinePlace(index, line), -LINES_ABOVE)
+        self._top = self._layout.walk(LinePosition(index, line), -LINES_ABOVE)
         self._settle()
         if self.scroll_y >= self.max_scroll_y:
             self._follow(True)
-        self._look_for_older()
+        self._request_older()
 
-    def in_view(self) -> list[LinePlace]:
+    def in_view(self) -> list[LinePosition]:
         """The lines that can be seen."""
         return self._layout.window(self._top, self.scrollable_content_region.height)
 
     def on_resize(self, event: events.Resize) -> None:
-        self.set_class(self.outer_size.height < LEAST_ROWS, "-squeezed")
+        self.set_class(self.outer_size.height < MIN_ROWS, "-squeezed")
         self._resized()
 
     def _resized(self) -> None:
@@ -227,20 +228,20 @@ class TranscriptView(ScrollView):
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         base = self.visual_style.rich_style
-        place = self._place_at(y)
-        if place is None:
+        position = self._position_at(y)
+        if position is None:
             return Strip.blank(width, base)
-        strip = self._decorated(self._layout.lay_out(place.block).line(place.line), place, width)
-        row = self._layout.row_of(place)
+        strip = self._decorated(self._layout.lay_out(position.block).line(position.line), position, width)
+        row = self._layout.row_of(position)
         return strip.crop_extend(0, width, base).apply_style(base).apply_offsets(0, row)
 
-    def _decorated(self, strip: Strip, place: LinePlace, width: int) -> Strip:
-        """The line with whatever is marked in it."""
+    def _decorated(self, strip: Strip, position: LinePosition, width: int) -> Strip:
+        """The line with highlights; subclasses add them."""
         return strip
 
-    def _place_at(self, y: int) -> LinePlace | None:
-        """The line drawn at a row of the viewport, which may just have got another size."""
-        if self._layout.look is None:
+    def _position_at(self, y: int) -> LinePosition | None:
+        """The position drawn at a row of the viewport, which may just have been resized."""
+        if self._layout.renderer is None:
             return None
         self._top = self._layout.set_width(self._width, self._top)
         wanted = (self._top, self._layout.version, self.size.height)

@@ -1,15 +1,15 @@
-"""A line of text to be written; in the library's own, letters overtake keys such as backspace that came with them."""
+"""A one-line input; in Textual's own, letters overtake keys such as backspace typed before them."""
 
 from textual.events import Key
 from textual.widgets import Input
 
+from co_tui.ui.textual_internals import run_binding
+
 
 class Field(Input):
-    """Keys act in the order of typing, however fast they come."""
+    """Handles keys in the order of typing, however fast."""
 
-    async def _on_key(self, event: Key) -> None:
-        if not event.is_printable and await self.app._check_bindings(event.key):
+    async def on_key(self, event: Key) -> None:
+        if not event.is_printable and await run_binding(self.app, event.key):
             event.stop()
             event.prevent_default()
-        else:
-            await super()._on_key(event)

@@ -1,4 +1,4 @@
-"""The line in which one searches the conversation."""
+"""The input line for searching."""
 
 from typing import ClassVar
 
@@ -14,16 +14,16 @@ BETWEEN = " · "
 PLACEHOLDER = "Search in this conversation"
 
 
-def keys_told(keys: str) -> Content:
-    """Each key stands out from what it does, which is one word."""
-    told = [each.rpartition(" ") for each in keys.split(BETWEEN)]
+def styled_keys(keys: str) -> Content:
+    """Hints with highlighted keys; each description is one word."""
+    title = [each.rpartition(" ") for each in keys.split(BETWEEN)]
     return Content.styled(BETWEEN, "$muted").join(
-        Content.assemble((key, KEY_STYLE), (f" {does}", "$muted")) for key, _, does in told
+        Content.assemble((key, KEY_STYLE), (f" {does}", "$muted")) for key, _, does in title
     )
 
 
 class FindBar(Input):
-    """Finds while one types; its border tells how many there are, and the keys."""
+    """Searches as you type; its border shows the match count and the keys."""
 
     DEFAULT_CSS = """
     FindBar, FindBar:focus {
@@ -42,7 +42,7 @@ class FindBar(Input):
     ]
 
     class Stepped(Message):
-        """To the next match, upwards (−1) or downwards."""
+        """Go to the next match, above (−1) or below."""
 
         def __init__(self, step: int) -> None:
             super().__init__()
@@ -51,18 +51,18 @@ class FindBar(Input):
     def __init__(self, placeholder: str = PLACEHOLDER, keys: str = KEYS) -> None:
         super().__init__(placeholder=placeholder)
         self.border_title = "Find"
-        self.border_subtitle = keys_told(keys)
+        self.border_subtitle = styled_keys(keys)
 
     def action_step(self, step: int) -> None:
         self.post_message(self.Stepped(step))
 
-    def show_count(self, needle: str, position: int, total: int, *, done: bool) -> None:
-        """Which match of how many; while not everything was looked through, that there may be more."""
-        told: str | Content
+    def show_count(self, needle: str, number: int, total: int, *, done: bool) -> None:
+        """Show the match number and the total; with an ellipsis until the search is `done`."""
+        title: str | Content
         if not needle:
-            told = "Find"
+            title = "Find"
         elif not total:
-            told = Content.styled("Find · nothing found", "$warning") if done else "Find · …"
+            title = Content.styled("Find · nothing found", "$warning") if done else "Find · …"
         else:
-            told = f"Find · {f'{position:,}' if position else '–'} of {total:,}{'' if done else '…'}"
-        self.border_title = told
+            title = f"Find · {f'{number:,}' if number else '–'} of {total:,}{'' if done else '…'}"
+        self.border_title = title

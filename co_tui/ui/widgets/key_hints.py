@@ -1,4 +1,4 @@
-"""The keys of a dialog, in its last lines: each key stands out from what it does, and a click presses it."""
+"""The key hints at the bottom of a dialog; a click presses the key."""
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
@@ -9,7 +9,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 KeyHint: TypeAlias = tuple[str, str]
-"""A key as people name it, and what it does."""
+"""A key as people write it, and what it does."""
 KEY_STYLE = "bold $footer-key-foreground"
 GAP = "  "
 SCROLL_AND_BACK: tuple[KeyHint, ...] = (("↑ ↓", "scroll"), ("esc", "back"))
@@ -19,14 +19,14 @@ _NAMED: Final = {"esc": "escape", "enter": "enter", "space": "space", "tab": "ta
 
 
 def key_named(hint: str) -> str:
-    """The key that a hint names; empty where it names several, or a sign that is none."""
+    """The key that a hint names; empty for several keys, or for a symbol that is no key."""
     if hint.startswith(("^", "ctrl+")):
         return f"ctrl+{hint.removeprefix('^').removeprefix('ctrl+')}"
     return _NAMED.get(hint, hint if len(hint) == 1 and hint.isascii() and hint.isalnum() else "")
 
 
 class KeyHints(Widget):
-    """What can be done here; a line breaks between two keys, never between a key and its words."""
+    """Key hints, wrapped between hints only."""
 
     DEFAULT_CSS = """
     KeyHints { height: auto; width: 1fr; }
@@ -37,10 +37,10 @@ class KeyHints(Widget):
         self._hints = hints
 
     def on_mount(self) -> None:
-        self.auto_links = False  # keys are no links to read
+        self.auto_links = False  # do not style clickable keys as links
 
     def show(self, *hints: KeyHint) -> None:
-        """Others from now on."""
+        """Replace the hints."""
         self._hints = hints
         self.refresh(layout=True)
 

@@ -1,4 +1,4 @@
-"""The keys that apply, in the last line: whole items only, the rest is in the palette."""
+"""The line of active keys at the bottom of a screen: whole items only, the rest is in the palette."""
 
 from typing import Protocol, runtime_checkable
 
@@ -9,14 +9,16 @@ from textual.binding import ActiveBinding, Binding
 from textual.geometry import Size
 from textual.widget import Widget
 
+from co_tui.ui.textual_internals import bindings_of
+
 GAP = "  "
 MORE = ("more", "command_palette")
 HELP = ("help", "help")
-"""What stands at the right end, however narrow it is: words, and an action of the app under the key that it has."""
+"""The item at the right end, shown at any width: a label and an action of the app."""
 
 
 class KeyLine(Widget):
-    """Made anew from the bindings in force whenever these change."""
+    """Shows the active bindings, and follows their changes."""
 
     COMPONENT_CLASSES = {"key-line--key", "key-line--dim"}
     DEFAULT_CSS = """
@@ -30,7 +32,7 @@ class KeyLine(Widget):
         self._last = last
 
     def on_mount(self) -> None:
-        self.auto_links = False  # keys are no links to read
+        self.auto_links = False  # do not style clickable keys as links
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     @property
@@ -38,7 +40,7 @@ class KeyLine(Widget):
         return [each for each in self.screen.active_bindings.values() if each.binding.show]
 
     def render(self) -> RenderResult:
-        # What belongs to the place the focus is in comes first; the palette has everything.
+        # Keys of the focused widget come first; the palette has all of them.
         last = self._last_item
         room = self.size.width - len(GAP) - last.cell_len
         line = Text(no_wrap=True)
@@ -60,7 +62,7 @@ class KeyLine(Widget):
         return self._item(bound, words) if bound is not None else Text()
 
     def _item(self, binding: Binding, label: str, *, enabled: bool = True) -> Text:
-        """In small letters, as beside every key; a click presses it: whose action it is, is found as for a key."""
+        """Key and lowercase label; a click simulates the key, so that Textual finds the action's owner."""
         key, label = self.app.get_key_display(binding), f"{label[:1].lower()}{label[1:]}"
         if not enabled:
             return Text(f"{key} {label}", self.get_component_rich_style("key-line--dim", partial=True))
@@ -71,10 +73,10 @@ class KeyLine(Widget):
 
 @runtime_checkable
 class Relabels(Protocol):
-    """A widget whose keys mean something else now and then."""
+    """A widget whose key labels depend on its state."""
 
     def label_of(self, action: str) -> str:
-        """What an action does now; empty for what its binding says."""
+        """The current label of an action; empty for the binding's own."""
 
 
 def _label(each: ActiveBinding) -> str:
@@ -87,7 +89,7 @@ def _place_in_chat(action: str) -> tuple[bool, bool]:
 
 
 class ChatKeys(KeyLine):
-    """Of the chat: the way out first, and last what is known of any prompt."""
+    """The chat's key line: stop and back come first, newline last."""
 
     @property
     def _shown(self) -> list[ActiveBinding]:
@@ -95,7 +97,7 @@ class ChatKeys(KeyLine):
 
 
 class AllKeys(KeyLine):
-    """Every key that applies, on as many lines as it takes; none is broken in two."""
+    """All active keys, wrapped between items."""
 
     DEFAULT_CSS = "AllKeys { height: auto; max-height: 3; }"
 
@@ -104,8 +106,10 @@ class AllKeys(KeyLine):
 
     @property
     def _shown(self) -> list[ActiveBinding]:
-        """In the order in which the screen names them, whoever has the focus."""
-        named = [binding.action for bindings in self.screen._bindings.key_to_bindings.values() for binding in bindings]
+        """In the order of the screen's bindings, whatever has the focus."""
+        named = [
+            binding.action for bindings in bindings_of(self.screen).key_to_bindings.values() for binding in bindings
+        ]
         places = {action: place for place, action in reversed(list(enumerate(named)))}
         return sorted(super()._shown, key=lambda each: places.get(each.binding.action, len(named)))
 

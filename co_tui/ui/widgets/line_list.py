@@ -1,4 +1,4 @@
-"""A list of single lines of which only those in view are made: as quick with ten thousand as with ten."""
+"""A list of single lines that renders only those in view, so that ten thousand are as fast as ten."""
 
 import textwrap
 from collections.abc import Callable, Hashable
@@ -16,13 +16,13 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 LineOf = Callable[[int, int], Text]
-"""The line at a place, for a width."""
+"""Renders the line at an index for a width."""
 KeyOf = Callable[[int], Hashable]
-"""What a line is known by when others come before it."""
+"""Identifies a line when others are inserted before it."""
 
 
 class LineList(ScrollView, can_focus=True):
-    """One line is chosen; it stays where it is while lines come and go, unless it is the last: then it stays that."""
+    """One line is chosen and stays chosen when lines change; if it was the last, the new last line is chosen."""
 
     COMPONENT_CLASSES = {"line-list--chosen", "line-list--nothing"}
     DEFAULT_CSS = """
@@ -43,7 +43,7 @@ class LineList(ScrollView, can_focus=True):
     chosen: reactive[int] = reactive(0, init=False)
 
     class Chosen(Message):
-        """Another line is chosen, or the chosen one became another."""
+        """The chosen line changed."""
 
         def __init__(self, lines: "LineList", place: int) -> None:
             super().__init__()
@@ -54,7 +54,7 @@ class LineList(ScrollView, can_focus=True):
             return self.lines
 
     class Opened(Chosen):
-        """A line is to be seen whole."""
+        """A line was opened."""
 
     def __init__(
         self, *, id: str | None = None, classes: str | None = None, opens_at_first_click: bool = False
@@ -70,7 +70,7 @@ class LineList(ScrollView, can_focus=True):
         return self._count
 
     def show(self, count: int, line_of: LineOf, key_of: KeyOf, nothing: str = "") -> None:
-        """Show other lines; where there are none, `nothing` is said."""
+        """Replace the lines; `nothing` is shown when there are none."""
         was_last = self.chosen >= self._count - 1
         key = self._key_of(self.chosen) if self._count and self.chosen < self._count else None
         offset = self.chosen - round(self.scroll_y)
@@ -88,13 +88,13 @@ class LineList(ScrollView, can_focus=True):
 
     def _measure(self) -> None:
         width = self.scrollable_content_region.width
-        self.virtual_size = Size(width, self._count or len(self._told_nothing(width)))
+        self.virtual_size = Size(width, self._count or len(self._empty_text(width)))
 
-    def _told_nothing(self, width: int) -> list[str]:
+    def _empty_text(self, width: int) -> list[str]:
         return textwrap.wrap(self._nothing, max(1, width))
 
     def _place_of(self, key: Hashable) -> int | None:
-        """Mostly where it was: lines come at the end."""
+        """The index of a key; usually unchanged, since lines are added at the end."""
         if self.chosen < self._count and self._key_of(self.chosen) == key:
             return self.chosen
         return next((place for place in range(self._count) if self._key_of(place) == key), None)
@@ -118,9 +118,9 @@ class LineList(ScrollView, can_focus=True):
         place, width = y + round(self.scroll_y), self.scrollable_content_region.width
         base = self.rich_style
         if place >= self._count:
-            told = [] if self._count else self._told_nothing(width)
+            lines = [] if self._count else self._empty_text(width)
             style = base + self.get_component_rich_style("line-list--nothing", partial=True)
-            return Strip([Segment(told[place], style)] if place < len(told) else []).extend_cell_length(width, base)
+            return Strip([Segment(lines[place], style)] if place < len(lines) else []).extend_cell_length(width, base)
         line = self._line_of(place, width)
         line.truncate(width, overflow="ellipsis", pad=True)
         style = base + self._chosen_style if place == self.chosen else base

@@ -1,16 +1,21 @@
-"""A list that may change under a click or a key."""
+"""An option list that may change between a click or key and its handling."""
 
-from textual._widget_navigation import Direction
+from contextlib import suppress
+
 from textual.events import Click
 from textual.widgets import OptionList
 
 
 class SteadyList(OptionList):
-    """The library would fail on a click whose entry is gone when it is dealt with, and on paging without any room."""
+    """Textual fails on a click whose option is gone by then, and on paging in a list without height."""
 
-    def _move_page(self, direction: Direction) -> None:
-        if (self.highlighted or 0) in self._index_to_line:
-            super()._move_page(direction)
+    def action_page_up(self) -> None:
+        with suppress(KeyError):
+            super().action_page_up()  # type: ignore[no-untyped-call]  # Textual gives it no types
+
+    def action_page_down(self) -> None:
+        with suppress(KeyError):
+            super().action_page_down()  # type: ignore[no-untyped-call]  # Textual gives it no types
 
     def on_click(self, event: Click) -> None:
         if (event.style.meta.get("option") or 0) >= self.option_count:

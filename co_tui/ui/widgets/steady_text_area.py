@@ -1,13 +1,9 @@
-"""The library's text area, without a way in which it failed."""
-
-import contextlib
+"""Textual's text area with a failure of its undo fixed."""
 
 from textual.widgets import TextArea
 
+from co_tui.ui.textual_internals import TextAreaInternals
 
-class SteadyTextArea(TextArea):
-    """Taking back an edit may take away the line that the cursor still stands on."""
 
-    def _recompute_cursor_offset(self) -> None:
-        with contextlib.suppress(ValueError):  # it is put elsewhere in the same step
-            super()._recompute_cursor_offset()  # type: ignore[no-untyped-call]  # the library gives it no types
+class SteadyTextArea(TextAreaInternals, TextArea):
+    """Undo works also where it removes the line that the cursor is on."""

@@ -22,7 +22,7 @@ from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.images.image_cells import NotDrawable, unpacked
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
-from co_tui.ui.transcript.image_loader import MOST_KEPT, ImageLoader
+from co_tui.ui.transcript.image_loader import MAX_KEPT, ImageLoader
 from co_tui.ui.transcript.selected_text import selected_text
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, until
@@ -216,7 +216,7 @@ async def test_what_the_decoder_stumbles_over_keeps_no_other_image_from_being_dr
         patch.setattr(Image, "open", stumble)
         await broken.images[0].unpack()
     await loader.load()
-    assert broken.images[0].trouble and sound.images[0].picture is not None
+    assert broken.images[0].error and sound.images[0].picture is not None
     with monkeypatch.context() as patch:
         patch.setattr(BlockImage, "unpack", stumble)
         assert loader.want([lost := block_with_images(1), other := block_with_images(1)])
@@ -230,14 +230,14 @@ async def test_what_the_decoder_stumbles_over_keeps_no_other_image_from_being_dr
 async def test_images_in_view_are_unpacked_once_however_many_there_are() -> None:
     drawn_again: list[Block] = []
     loader = ImageLoader(drawn_again.append)
-    blocks = [block_with_images(1) for _ in range(2 * MOST_KEPT)]
+    blocks = [block_with_images(1) for _ in range(2 * MAX_KEPT)]
     assert loader.want(blocks)
     await loader.load()
     assert len(drawn_again) == len(blocks) and not loader.want(blocks)
     loader.want([last := block_with_images(1)])
     await loader.load()
     kept = [block for block in [*blocks, last] if block.images[0].picture is not None]
-    assert len(kept) == MOST_KEPT and last in kept, "what is no longer in view makes room"
+    assert len(kept) == MAX_KEPT and last in kept, "what is no longer in view makes room"
 
 
 def block_with_images(count: int) -> Block:

@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from co_tui.ui.text import find_in_text, long_text
 from co_tui.ui.text.find_in_text import TextSearch
 from co_tui.ui.text.long_text import MEASURED_AT_ONCE_CHARS, Pager
-from co_tui.ui.text.row_cutting import LONGEST_LINE_CHARS, line_pieces, place_of_row, row_of_place, rows_in
+from co_tui.ui.text.row_cutting import LONGEST_LINE_CHARS, line_pieces, row_of_column, row_text, rows_in
 from tests.support.screen import until
 from tests.support.waiting import PATIENCE_S
 
@@ -21,7 +21,7 @@ from tests.support.waiting import PATIENCE_S
 def looked_through(text: str, needle: str, start: int = 0) -> TextSearch:
     search = TextSearch(text)
     search.set_needle(needle)
-    for _ in search.look_through(start):
+    for _ in search.search_from(start):
         pass
     return search
 
@@ -44,13 +44,13 @@ def test_a_search_in_slices_finds_what_is_there_and_goes_around_its_ends(
     search = looked_through(text, needle.upper(), start)
     assert search.is_done and search.total == len(there)
     if not there:
-        assert search.found is None and search.position == 0 and search.step(way) is None
+        assert search.found is None and search.match_number == 0 and search.step(way) is None
         return
     first = next((n for n, at in enumerate(there) if at >= start), 0)
     for step in range(len(there) + 1):
         expected = (first + way * step) % len(there)
         assert search.found is not None
-        assert (search.found.at, search.position) == (there[expected], expected + 1)
+        assert (search.found.at, search.match_number) == (there[expected], expected + 1)
         search.step(way)
 
 
@@ -73,16 +73,16 @@ LINES = st.text(st.sampled_from("ab é日한👍❤\ufe0f\u200d\u0301\u0947म "
 
 @given(LINES, st.integers(2, 30))
 def test_rows_hold_all_of_a_line_and_are_never_too_wide(line: str, width: int) -> None:
-    rows = [place_of_row(line, row, width) for row in range(rows_in(line, width))]
+    rows = [row_text(line, row, width) for row in range(rows_in(line, width))]
     assert "".join(text for _, text in rows) == line
     for row, (begin, text) in enumerate(rows):
         assert cell_len(text.removesuffix(" ")) <= width and line[begin : begin + len(text)] == text
-        assert not text or row_of_place(line, begin, width) == row == row_of_place(line, begin + len(text) - 1, width)
+        assert not text or row_of_column(line, begin, width) == row == row_of_column(line, begin + len(text) - 1, width)
 
 
 def test_rows_of_wide_letters_are_full() -> None:
     line = "日本語 and more 日本語 नमस्ते दुनिया"
-    assert [place_of_row(line, row, 9)[1] for row in range(rows_in(line, 9))] == [
+    assert [row_text(line, row, 9)[1] for row in range(rows_in(line, 9))] == [
         "日本語 an", "d more 日", "本語 नमस्ते", " दुनिया",
     ]  # fmt: skip
 
@@ -91,7 +91,7 @@ def test_rows_of_wide_letters_are_full() -> None:
 @pytest.mark.parametrize("width", [5, 8, 11, 17])
 def test_no_row_parts_an_emoji(emoji: str, width: int) -> None:
     line = emoji * 40
-    rows = [place_of_row(line, row, width)[1] for row in range(rows_in(line, width))]
+    rows = [row_text(line, row, width)[1] for row in range(rows_in(line, width))]
     assert "".join(rows) == line and all(row.replace(emoji, "") == "" and cell_len(row) <= width for row in rows)
 
 
@@ -133,4 +133,4 @@ class PagerApp(App[None]):
 
 def test_words_stay_whole() -> None:
     line = "eins zwölf drei"
-    assert [place_of_row(line, row, 10)[1] for row in range(rows_in(line, 10))] == ["eins zwölf ", "drei"]
+    assert [row_text(line, row, 10)[1] for row in range(rows_in(line, 10))] == ["eins zwölf ", "drei"]

@@ -7,16 +7,16 @@ from co_tui.inert import inert
 from co_tui.ui.text.inert_markdown import InertMarkdown
 from co_tui.ui.text.markdown_splitter import code_blocks
 from co_tui.ui.text.safe_links import addresses_in, is_web_address
-from co_tui.ui.text.text_rendering import PROSE_COLUMNS, Look
+from co_tui.ui.text.text_rendering import PROSE_COLUMNS, TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_rendering import Laid
+from co_tui.ui.transcript.block_rendering import BlockLayout
 
-LOOK = Look(palette_of(DARK))
+LOOK = TextRenderer(palette_of(DARK))
 
 
 def shown(block: Block, width: int = 80) -> list[str]:
-    laid = Laid(block, LOOK, width)
+    laid = BlockLayout(block, LOOK, width)
     return [laid.text_of(n).rstrip() for n in range(laid.height)]
 
 
@@ -48,7 +48,7 @@ def test_rules_lists_and_headings_look_as_people_write_them() -> None:
 
 def test_a_link_tells_where_it_goes_and_only_web_addresses_are_links() -> None:
     text = "[click me](https://evil.example/x) <https://plain.example> https://bare.example/a. README.md [f](a.md)"
-    laid = Laid(Block("reply", text), LOOK, 200)
+    laid = BlockLayout(Block("reply", text), LOOK, 200)
     line = laid.line(1)
     assert line.text.strip() == (
         "click me (https://evil.example/x) https://plain.example https://bare.example/a. README.md f (a.md)"
@@ -115,7 +115,7 @@ def test_addresses_are_found_without_the_sentence_around_them() -> None:
 
 def test_changes_of_files_carry_their_signs_and_stand_on_grounds_of_their_own() -> None:
     diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n-old\n+new"
-    laid = Laid(Block("tool", "{}", tool_name="shell", result=diff), LOOK, 60)
+    laid = BlockLayout(Block("tool", "{}", tool_name="shell", result=diff), LOOK, 60)
     styles = {laid.text_of(n).strip(): [segment.style for segment in laid.line(n)][-1] for n in range(laid.height)}
     assert styles["+new"].bgcolor == LOOK.came.bgcolor and styles["-old"].bgcolor == LOOK.went.bgcolor
     assert LOOK.came.bgcolor != LOOK.went.bgcolor and styles["same"] is None
@@ -139,14 +139,14 @@ def test_how_a_call_ended_stands_out_when_it_went_wrong_and_leaves_room_for_what
 ) -> None:
     block = Block("tool", '{"command": "find callers of open_store"}', folded=True, tool_name="run_command")
     block.status = status
-    laid = Laid(block, LOOK, width)
+    laid = BlockLayout(block, LOOK, width)
     title = laid.height - 1
     assert "find callers of open_store" in laid.text_of(title)
     assert [(each.text, each.style) for each in list(laid.line(title))[-len(shown) :]] == shown
 
 
 def test_of_an_error_the_way_out_is_not_in_the_colour_of_what_went_wrong() -> None:
-    laid = Laid(Block("error", "No answer from x.example: refused. F9 tries again."), LOOK, 80)
+    laid = BlockLayout(Block("error", "No answer from x.example: refused. F9 tries again."), LOOK, 80)
     last = laid.line(laid.height - 1)
     colours = {segment.text: segment.style.color for segment in last if segment.style}
     assert colours["No answer from x.example: refused."] == LOOK.error.color
@@ -158,7 +158,7 @@ def test_of_an_error_the_way_out_is_not_in_the_colour_of_what_went_wrong() -> No
 )
 @pytest.mark.parametrize("kind", ["user", "reply", "tool", "thinking", "note"])
 def test_no_line_is_wider_than_the_screen_whatever_it_holds(kind: str, text: str) -> None:
-    laid = Laid(Block(kind, text, result=text if kind == "tool" else ""), LOOK, 60)
+    laid = BlockLayout(Block(kind, text, result=text if kind == "tool" else ""), LOOK, 60)
     assert max(laid.line(n).cell_length for n in range(laid.height)) <= 60
 
 

@@ -12,11 +12,11 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from co_tui.ui.text.markdown_splitter import Cutter
-from co_tui.ui.text.text_rendering import Look
+from co_tui.ui.text.markdown_splitter import MarkdownSplitter
+from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_rendering import Laid
+from co_tui.ui.transcript.block_rendering import BlockLayout
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.matches import Search
 from co_tui.ui.transcript.selected_text import with_selection
@@ -24,7 +24,7 @@ from co_tui.ui.transcript.transcript import Transcript
 from tests.support.long_run import drawn
 from tests.support.screen import until
 
-LOOK = Look(palette_of(DARK))
+LOOK = TextRenderer(palette_of(DARK))
 
 
 class Shell(App[None]):
@@ -49,7 +49,7 @@ async def shell(
 ) -> AsyncIterator[tuple[Shell, Transcript, object]]:
     app = Shell()
     async with app.run_test(size=size) as pilot:
-        app.transcript.set_look(LOOK)
+        app.transcript.set_renderer(LOOK)
         app.transcript.show(blocks)
         app.transcript.focus()
         await pilot.pause()
@@ -177,11 +177,13 @@ async def test_searching_goes_up_wraps_and_marks() -> None:
         assert seen == [(needles[1], 1), (needles[1], 0), (needles[0], 0), (needles[1], 1), (needles[1], 0)]
         assert not needles[1].folded, "opened, for it holds it"
         transcript.search.count(transcript.blocks)
-        assert (transcript.search.position(transcript.layout_of_blocks), transcript.search.total) == (2, 3)
+        assert (transcript.search.match_number(transcript.layout_of_blocks), transcript.search.total) == (2, 3)
         assert transcript.find("needle")
         await pilot.pause()
         row = next(line for line in range(20) if "Needle" in transcript.render_line(line).text)
-        assert any(each.style and each.style.bgcolor == LOOK.looked_at.bgcolor for each in transcript.render_line(row))
+        assert any(
+            each.style and each.style.bgcolor == LOOK.current_match.bgcolor for each in transcript.render_line(row)
+        )
         assert not transcript.find("haystack")
 
 
@@ -194,7 +196,9 @@ async def test_what_was_found_stays_in_view_however_the_terminal_is_resized() ->
             await until(pilot, lambda: any("word250" in line for line in lines(transcript)))
             row = next(n for n, line in enumerate(lines(transcript)) if "word250" in line)
             looked_at = [each for each in transcript.render_line(row) if each.text == "word250"]
-            assert all(each.style and each.style.bgcolor == LOOK.looked_at.bgcolor for each in looked_at) and looked_at
+            assert (
+                all(each.style and each.style.bgcolor == LOOK.current_match.bgcolor for each in looked_at) and looked_at
+            )
 
 
 @settings(max_examples=drawn(60))
@@ -272,11 +276,11 @@ MARKDOWN = st.lists(
 @settings(max_examples=drawn(80), deadline=None)
 @given(MARKDOWN, st.lists(st.integers(1, 9), min_size=1, max_size=8))
 def test_streamed_markdown_ends_up_as_if_it_had_come_at_once(text: str, steps: list[int]) -> None:
-    def shown(laid: Laid) -> list[str]:
+    def shown(laid: BlockLayout) -> list[str]:
         return [laid.line(n).text.rstrip() for n in range(laid.height)]
 
-    whole = Laid(Block("reply", text), LOOK, 40)
-    grown = Laid(Block("reply", ""), LOOK, 40)
+    whole = BlockLayout(Block("reply", text), LOOK, 40)
+    grown = BlockLayout(Block("reply", ""), LOOK, 40)
     at = 0
     while at < len(text):
         step = steps[at % len(steps)]
@@ -287,9 +291,9 @@ def test_streamed_markdown_ends_up_as_if_it_had_come_at_once(text: str, steps: l
 
 @given(MARKDOWN)
 def test_no_text_is_lost_in_cutting(text: str) -> None:
-    cutter = Cutter()
-    pieces = [piece for character in text for piece in cutter.feed(character)]
-    tail = cutter.tail
+    splitter = MarkdownSplitter()
+    pieces = [piece for character in text for piece in splitter.feed(character)]
+    tail = splitter.tail
     joined = "".join(piece.text for piece in [*pieces, *([tail] if tail else [])])
     assert [word for word in joined.split() if word.isalnum()] == [
         word

@@ -55,7 +55,7 @@ class Shown:
     def hear(self, fact: Any, state: SessionState | None = None) -> None:
         self.seq += 1
         event = Event(session_id="s", seq=self.seq, timestamp="2026-01-01T12:00:00Z", fact=fact)
-        self.app.chat.hear(event, state or self.app.controller.state)
+        self.app.chat.apply_event(event, state or self.app.controller.state)
 
     def said(self, **part: Any) -> None:
         kind = "request" if part["part_kind"] == "user-prompt" else "response"

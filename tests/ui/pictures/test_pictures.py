@@ -115,7 +115,7 @@ class Compacted(Frozen):
         for n, fact in enumerate([*facts, *([self.running] if self.running else [])], 12):
             event = Event(session_id="s", seq=n, timestamp=f"2026-01-01T14:{n:02}:00", fact=fact)
             self.controller.bridge.state = apply(self.controller.bridge.state, event)
-            self.chat.hear(event, self.controller.bridge.state)
+            self.chat.apply_event(event, self.controller.bridge.state)
 
 
 async def test_other_themes(pictures: Pictures, home: Path, provider: Provider) -> None:

@@ -157,7 +157,9 @@ class Clock:
 
 def hear(app: Any, *facts: Fact) -> None:
     for fact in facts:
-        app.chat.hear(Event(session_id="s", seq=None, timestamp="2026-01-01T14:30:00", fact=fact), app.controller.state)
+        app.chat.apply_event(
+            Event(session_id="s", seq=None, timestamp="2026-01-01T14:30:00", fact=fact), app.controller.state
+        )
 
 
 async def test_what_is_being_done(

@@ -93,16 +93,16 @@ def test_what_runs_for_how_long_and_whether_anything_comes(
     activity = Activity()
     activity.begin(0.0)
     for at, fact in told:
-        activity.hear(fact, at)
+        activity.apply(fact, at)
     assert " ".join(activity.line(now, "openai").split()[1:]) == line
 
 
 def test_nothing_is_said_to_answer_while_a_compaction_is_waited_for() -> None:
     activity = Activity()
     activity.begin(0.0)
-    activity.hear(CompactionStart(trigger="blocking"), 1.0)
+    activity.apply(CompactionStart(trigger="blocking"), 1.0)
     assert activity.line(2.0, "openai") == ""
-    activity.hear(CompactionComplete(success=True), 9.0)
+    activity.apply(CompactionComplete(success=True), 9.0)
     assert "asking openai" in activity.line(10.0, "openai")
 
 
@@ -122,8 +122,8 @@ def test_what_runs_and_what_can_be_done_share_a_line_where_there_is_room() -> No
 
 def test_what_a_tool_is_about_is_cut_before_how_long_it_takes() -> None:
     activity = Activity()
-    activity.hear(tool("started"), 1.0)
+    activity.apply(tool("started"), 1.0)
     assert activity.line(131.0, "openai", still=True, room=30) == "● run_command  u… · 2 min 10 s"
     assert not activity.is_held_up(131.0), "a tool may take its time"
-    activity.hear(tool("finished"), 131.0)
+    activity.apply(tool("finished"), 131.0)
     assert not activity.is_held_up(135.0) and activity.is_held_up(137.0)

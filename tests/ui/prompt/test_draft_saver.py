@@ -38,9 +38,9 @@ def test_a_slow_write_does_not_take_the_place_of_a_newer_one() -> None:
     folder, new = Path("/shop"), new_session_draft(Path("/shop"))
     saver = DraftSaver(host, drafts, lambda: session, lambda: folder, lambda: text)  # type: ignore[arg-type]  # all it needs of an app
     text = "half"
-    saver.save_beside()
+    saver.save_in_background()
     text = "half a prompt"
-    saver.save_beside()
+    saver.save_in_background()
     assert drafts.read(new) == "", "nothing is written on the way of a key"
     for write in reversed(host.beside):
         write()
@@ -48,10 +48,10 @@ def test_a_slow_write_does_not_take_the_place_of_a_newer_one() -> None:
 
     host.beside.clear()
     text = "said by now"
-    saver.save_beside()
+    saver.save_in_background()
     saver.forget_next()
     session, text = "a", "in a session"
-    saver.save_beside()
+    saver.save_in_background()
     text = "in a session, left"
     saver.save()
     for write in host.beside:

@@ -9,8 +9,8 @@ import pytest
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.completion import CompletionOffer
 from co_tui.ui.prompt.completion_list import Completions
-from co_tui.ui.prompt.file_index import find_files
-from co_tui.ui.prompt.file_matching import MOST_FOUND, FileNames
+from co_tui.ui.prompt.file_finder import find_files
+from co_tui.ui.prompt.file_matching import MAX_FOUND, FileNames
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, until
 from tests.ui.prompt.test_prompt import at_once
@@ -79,7 +79,7 @@ def test_the_best_match_comes_first(letters: str, best: list[str]) -> None:
 
 def test_a_search_nobody_waits_for_ends_and_many_matches_are_cut() -> None:
     names = FileNames([f"file{n}" for n in range(5_000)])
-    assert len(names.matching("f")) == MOST_FOUND
+    assert len(names.matching("f")) == MAX_FOUND
     assert names.matching("f", wanted=lambda: False) == []
 
 
@@ -96,10 +96,10 @@ def test_a_search_nobody_waits_for_ends_and_many_matches_are_cut() -> None:
         ("@`re", None),
     ],
 )
-def test_where_a_file_is_being_named(before: str, sought: str | None) -> None:
+def test_where_a_file_is_being_named(before: str, pending_search: str | None) -> None:
     offer = CompletionOffer()
     offer.update("some\ntext", before)
-    assert (offer.sought.typed.letters if offer.sought else None) == sought
+    assert (offer.pending_search.typed.letters if offer.pending_search else None) == pending_search
 
 
 async def files_known(app: CoTui, pilot) -> None:

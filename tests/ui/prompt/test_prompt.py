@@ -15,7 +15,7 @@ from co_tui.ui.dialogs.edit_text import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.prompt.pasted import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.terminal.driver import QuietParser
-from co_tui.ui.terminal.paste_reader import TOLD_FROM_CHARS, PasteArriving
+from co_tui.ui.terminal.paste_reader import PROGRESS_FROM_CHARS, PasteArriving
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
@@ -87,7 +87,7 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
     seen: list[str] = []
     at_once(app, [*keys, "ctrl+b"])  # bound to nothing: it only comes last
     arrived = asyncio.Event()
-    original = app.chat.prompt._took
+    original = app.chat.prompt._handle_key
 
     async def took(key: str) -> bool:
         if key == "ctrl+b":
@@ -96,11 +96,11 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
             return True
         return await original(key)
 
-    app.chat.prompt._took = took
+    app.chat.prompt._handle_key = took
     try:
         await asyncio.wait_for(arrived.wait(), PATIENCE_S)
     finally:
-        app.chat.prompt._took = original
+        app.chat.prompt._handle_key = original
     return seen[0]
 
 
@@ -191,7 +191,7 @@ def test_a_long_paste_tells_that_it_is_coming_and_when_it_is_there() -> None:
     piece = "x" * 4_096
     told = pasted_of("\x1b[200~", *[piece] * 50, "\x1b[201~c")
     first, *_, paste, there, key = told
-    assert isinstance(first, int) and TOLD_FROM_CHARS <= first < TOLD_FROM_CHARS + 2 * len(piece)
+    assert isinstance(first, int) and PROGRESS_FROM_CHARS <= first < PROGRESS_FROM_CHARS + 2 * len(piece)
     assert (paste, there, key) == (f"<{piece * 50}>", 0, "c")
 
 
@@ -216,7 +216,7 @@ async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path
 async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_tui.ui.app.MOST_EDITED_CHARS", 100)
+    monkeypatch.setattr("co_tui.ui.app.MAX_EDITED_CHARS", 100)
     pasted = "\n".join(f"line {n}" for n in range(5000))
     provider.window = 200_000
     async with running(launch_for(home, provider)) as (app, pilot):

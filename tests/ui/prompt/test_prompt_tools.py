@@ -11,7 +11,7 @@ from textual.widgets import OptionList
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
-from co_tui.ui.prompt.external_editor import EditorTrouble, editor_command
+from co_tui.ui.prompt.external_editor import EditorError, editor_command
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
@@ -110,5 +110,5 @@ async def test_the_prompt_is_written_in_an_editor_and_the_file_is_the_user_s_alo
     ],
 )
 def test_an_editor_that_cannot_be_used_is_a_sentence(environ: dict[str, str], said: str) -> None:
-    with pytest.raises(EditorTrouble, match=said):
+    with pytest.raises(EditorError, match=said):
         editor_command({**environ, "PATH": os.defpath})

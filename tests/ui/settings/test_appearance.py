@@ -16,12 +16,21 @@ from co_tui.settings.rules import THEMES
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.activity import FRAMES, STILL_FRAME
 from co_tui.ui.terminal import driver
-from co_tui.ui.terminal.ascii_symbols import use_plain_signs
+from co_tui.ui.terminal.ascii_symbols import use_ascii_symbols
 from co_tui.ui.terminal.before_app import has_dark_background
 from co_tui.ui.terminal.driver import BackgroundReported, QuietParser
-from co_tui.ui.terminal.known_terminals import KnownTerminals
-from co_tui.ui.themes.contrast import MARK_CONTRAST, TEXT_CONTRAST, contrast
-from co_tui.ui.themes.themes import CHOSEN_SHARE, OURS, TEXT_COLOURS, own_variables, palette_of, theme_named
+from co_tui.ui.terminal.terminal_facts import KnownTerminals
+from co_tui.ui.themes.themes import (
+    CHOSEN_SHARE,
+    MARK_CONTRAST,
+    OURS,
+    TEXT_COLOURS,
+    TEXT_CONTRAST,
+    contrast,
+    own_variables,
+    palette_of,
+    theme_named,
+)
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 
@@ -35,12 +44,12 @@ def heard(parser: QuietParser, *chunks: str) -> list[Message]:
 def test_a_locale_without_our_signs_gets_others_of_the_same_width() -> None:
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, encoding="iso-8859-1", errors="replace")
-    use_plain_signs(stream)
+    use_ascii_symbols(stream)
     stream.write("╭─ Café ─╮│█▓▒░┆│ ◆ 4.5k → 21k · 漢 \x1b[1m")
     stream.flush()
     assert written.getvalue().decode("iso-8859-1") == "+- Café -+|#%=.|| * 4.5k > 21k · ?? \x1b[1m"
     whole = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace")
-    use_plain_signs(whole)
+    use_ascii_symbols(whole)
     assert whole.errors == "replace"
 
 
@@ -112,7 +121,7 @@ async def test_the_answer_changes_the_theme_that_follows_and_no_other(home: Path
             app.post_message(message)
         await until(pilot, lambda: app.theme == "co-tui-light")
         await until(pilot, lambda: KnownTerminals(launch.paths, launch.environ).is_dark() is False)
-        assert app.look.palette.text == app.current_theme.foreground and app.chat.prompt.text == "he"
+        assert app.renderer.palette.text == app.current_theme.foreground and app.chat.prompt.text == "he"
         app.chat.prompt.text = ""
         await type_text(pilot, "/theme nord\n")
         await until(pilot, lambda: app.theme == "nord")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from textual.events import AppBlur, AppFocus
 
-from co_tui.ui.terminal.attention import BELL, LONG_TURN_S, call_back
+from co_tui.ui.terminal.attention import BELL, LONG_TURN_S, alert_sequence
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, until
 
@@ -26,7 +26,7 @@ NOTICE = f"\x1b]9;co-tui: done{BELL}"
     ],
 )
 def test_each_terminal_is_told_in_its_own_way(environ: dict[str, str], setting: str, written: str) -> None:
-    assert call_back("done", environ, setting) == written
+    assert alert_sequence("done", environ, setting) == written
 
 
 async def test_only_a_long_turn_calls_and_only_who_looks_elsewhere(

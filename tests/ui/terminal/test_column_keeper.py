@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from rich.cells import cell_len
 
-from co_tui.ui.terminal.column_keeper import with_sure_columns
+from co_tui.ui.terminal.column_keeper import with_fixed_columns
 
 ODD = ["👨‍👩‍👧‍👦", "👩🏽‍💻", "🏳️‍🌈", "🇩🇪", "❤️", "1️⃣", "क्षि", "กำ", "a\u00adb", "x\u200by", "👍🏽"]
 
@@ -34,7 +34,7 @@ def marks_take_cells(character: str) -> int:
 @pytest.mark.parametrize("width_of", [each_by_itself, marks_take_cells])
 def test_what_follows_stays_in_its_column(odd: str, width_of: Callable[[str], int]) -> None:
     text = f"日本 {odd} and {odd}{odd} "
-    drawn = with_sure_columns(f"\x1b[7;5H\x1b[31m{text}\x1b[0m|")
+    drawn = with_fixed_columns(f"\x1b[7;5H\x1b[31m{text}\x1b[0m|")
     assert column_of_bar(drawn, width_of) == 5 + cell_len(text)
     assert re.sub(r"\x1b\[\d+G| ", "", drawn) == f"\x1b[7;5H\x1b[31m{text}\x1b[0m|".replace(" ", ""), "nothing is lost"
 
@@ -43,4 +43,4 @@ def test_what_follows_stays_in_its_column(odd: str, width_of: Callable[[str], in
     "data", ["\x1b[1;1H日本語 plain é ─│█▀\x1b[0m", "👍🏽 nobody knows where", "\x1b]0;👍🏽\x07", "\x1b(B👍🏽"]
 )
 def test_all_else_is_written_as_it_is(data: str) -> None:
-    assert with_sure_columns(data) == data
+    assert with_fixed_columns(data) == data

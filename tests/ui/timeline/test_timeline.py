@@ -36,9 +36,9 @@ from co_tui.exchange.exporters.happenings import happening
 from co_tui.ui.control.stored_session import StoredSession
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
 from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
-from co_tui.ui.timeline.timeline_widget import MOST_DRAWN, PAGE, Timeline
+from co_tui.ui.timeline.timeline_widget import MAX_DRAWN, PAGE, Timeline
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_events import event_at, place_of_event
+from co_tui.ui.transcript.marked_blocks import event_at, index_of_event
 from tests.support.events import any_fact
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
@@ -191,7 +191,7 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         await pilot.pause()
         for n in range(5_001, 5_001 + 4 * PAGE):
             timeline.add(event(n, Message(turn=n, message={"kind": "request", "parts": []})))
-            assert timeline.option_count <= MOST_DRAWN, "however long it is open"
+            assert timeline.option_count <= MAX_DRAWN, "however long it is open"
         await until(pilot, lambda: f"turn {5_000 + 4 * PAGE}" in screen_text(app))
 
 
@@ -202,7 +202,7 @@ def test_an_entry_far_back_brings_its_part_of_the_chat(home: Path) -> None:
     stored = StoredSession(store, "long")
     loaded = len(stored.newest().blocks)
     blocks = [*stored.back_to(500), *stored.newest().blocks]
-    place = place_of_event(blocks, 500)
+    place = index_of_event(blocks, 500)
     assert place is not None and blocks[place].seq == 500 and blocks[place].text == "said 499"
     assert loaded < len(blocks) < 700, "no more than it takes"
     assert [block.seq for block in blocks] == sorted(block.seq for block in blocks)

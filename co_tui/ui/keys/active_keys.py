@@ -1,0 +1,64 @@
+"""The active keys: the user's own bindings, and the list for help."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from textual.binding import Binding, BindingsMap
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from co_tui.actions import COMMANDS, KEYS, KeyScope
+from co_tui.ui.keys.command_table import bindings, command_bindings, key_label
+from co_tui.ui.textual_internals import bindings_of, set_bindings
+
+
+class ActiveKey(NamedTuple):
+    key: str
+    """As people write it."""
+    help: str
+
+
+def active_keys(screen: Screen[Any]) -> list[ActiveKey]:
+    """Our keys for the focused widget, and for a screen other than the chat, in table order; Textual's own keys are
+    left out."""
+    found: list[tuple[int, ActiveKey]] = []
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        is_here = active.node is screen.focused or (active.node is screen and screen.app.screen_stack[0] is not screen)
+        words = binding.tooltip or binding.description
+        positions = _own_actions(active.node)
+        if is_here and active.enabled and words and binding.action in positions:
+            found.append((positions[binding.action], ActiveKey(binding.key_display or key_label(binding.key), words)))
+    return [each for _, each in sorted(found, key=lambda row: row[0])]
+
+
+def _own_actions(node: DOMNode) -> dict[str, int]:
+    """Our actions on a node, with their position in the table."""
+    ours = (cls for cls in type(node).__mro__ if cls.__module__.startswith("co_tui."))
+    bound = (binding for cls in ours for binding in cls.__dict__.get("BINDINGS", ()))
+    return {binding.action: position for position, binding in enumerate(bound) if isinstance(binding, Binding)}
+
+
+_PLACES: Final[Mapping[str, KeyScope]] = {"Prompt": "prompt", "Transcript": "chat", "Timeline": "timeline"}
+DEFAULT_HELP: Final = next(command.key for command in COMMANDS if command.name == "help")
+_IDS: Final = {*(f"command.{command.name}" for command in COMMANDS), *(f"{row.where}.{row.name}" for row in KEYS)}
+
+
+def rebind(screen: Screen[Any], chosen: Mapping[str, str]) -> None:
+    """Apply the user's own keys to the chat screen and its widgets, and the help key to every screen.
+
+    Actions not in `chosen` keep their default keys.
+    """
+    _replace(screen, BindingsMap([*command_bindings(chosen), *bindings("anywhere", chosen)]))
+    for node in screen.query(", ".join(_PLACES)):
+        _replace(node, BindingsMap(bindings(_PLACES[type(node).__name__], chosen)))
+    help_key = chosen.get("help", DEFAULT_HELP)
+    on_every_screen = [Binding(help_key, "help", show=False, id="command.help", priority=True)] if help_key else []
+    _replace(screen.app, BindingsMap(on_every_screen))
+    screen.refresh_bindings()
+
+
+def _replace(node: DOMNode, ours: BindingsMap) -> None:
+    """Replace the bindings that come from our tables; others stay."""
+    others = BindingsMap([binding for _, binding in bindings_of(node) if binding.id not in _IDS])
+    set_bindings(node, BindingsMap.merge([ours, others]))

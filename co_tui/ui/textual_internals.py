@@ -1,0 +1,337 @@
+"""The only file that uses private names of Textual and Rich: none of them has a public equivalent.
+
+`INTERNALS` lists each name with the reason, `CHECKED` the versions it was checked with. `test_textual_internals.py`
+fails when an upgrade removes or changes one, and when another file uses a private name.
+
+Overrides are mixins that put a public hook in front of a private method. At run time they inherit from `object`, so
+that importing this file loads no widget or driver.
+"""
+
+import contextlib
+import queue
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
+
+from textual._animator import Animator
+from textual._xterm_parser import XTermParser
+from textual.events import Event, Key
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+    from rich.console import RenderableType
+    from rich.markdown import Markdown
+    from textual.app import App
+    from textual.binding import BindingsMap
+    from textual.dom import DOMNode
+    from textual.driver import Driver
+    from textual.drivers.linux_driver import LinuxDriver
+    from textual.drivers.web_driver import WebDriver
+    from textual.filter import LineFilter
+    from textual.geometry import Size
+    from textual.message import Message
+    from textual.screen import Screen
+    from textual.widget import Widget
+    from textual.widgets import TextArea
+
+    AnyApp = App[Any]
+    AnyScreen = Screen[Any]
+else:
+    AnyApp = AnyScreen = LinuxDriver = Markdown = TextArea = object
+
+CHECKED: Final = {"textual": "8.2.8", "rich": "15.0.0"}
+
+
+class Internal(NamedTuple):
+    """A private name, and why it is used."""
+
+    owner: str
+    """`module:class`, or a module."""
+    name: str
+    reason: str
+    parameters: str | None = None
+    """Parameter names of a method; None for anything else."""
+
+
+INTERNALS: Final = (
+    Internal("textual.app:App", "_driver", "Alerts are escape sequences; the driver is not public."),
+    Internal("textual.app:App", "_exit", "Errors after `exit` are ignored; `return_code` is also set by errors."),
+    Internal("textual.app:App", "_exception", "The error that ends the app."),
+    Internal("textual.app:App", "_exit_renderables", "Text printed after the app; `exit` and `panic` end it at once."),
+    Internal("textual.app:App", "_handle_exception", "Survive a failed worker.", "self error"),
+    Internal("textual.app:App", "_fatal_error", "Textual prints all local variables, API keys included.", "self"),
+    Internal("textual.app:App", "_dispatch_action", "Survive a failed action.", "self namespace action_name params"),
+    Internal("textual.app:App", "_check_bindings", "Run a key's binding before the next key.", "self key priority"),
+    Internal("textual.app:App", "_refresh_truecolor_filter", "Set the theme without parsing CSS twice.", "self theme"),
+    Internal("textual.app:App", "_filters", "`NO_COLOR` removes all colours; Textual's filter keeps greys."),
+    Internal("textual.app:App", "_animator", "`animator` is read-only."),
+    Internal("textual.app:App", "_animate", "The animator's bound method, cached by the app."),
+    Internal("textual._animator", "Animator", "Subclassed: a step that ends another animation raises KeyError."),
+    Internal("textual._animator:Animator", "_animations", "To tell that KeyError from others."),
+    Internal("textual.dom:DOMNode", "_bindings", "Bindings per instance; a keymap is global, and not for the prompt."),
+    Internal("textual.widget:Widget", "_forward_event", "Send keys to a widget as if they were typed.", "self event"),
+    Internal("textual.screen:Screen", "_forward_event", "Ignore clicks on a widget being removed.", "self event"),
+    Internal("textual.widget:Widget", "_scroll_update", "Resize the scroll bar without a layout.", "self virtual_size"),
+    Internal(
+        "textual.message_pump:MessagePump",
+        "_dispatch_message",
+        "Survive late messages to a closed screen.",
+        "self message",
+    ),
+    Internal("textual.screen:Screen", "_invoke_and_clear_callbacks", "The same for late callbacks.", "self"),
+    Internal(
+        "textual.widgets._text_area:TextArea",
+        "_recompute_cursor_offset",
+        "Undo can leave the cursor on no line.",
+        "self",
+    ),
+    Internal("textual._xterm_parser", "XTermParser", "Subclassed: terminal replies are not keys."),
+    Internal(
+        "textual._xterm_parser:XTermParser",
+        "_sequence_to_key_events",
+        "Add keys, skip invalid ones.",
+        "self sequence alt",
+    ),
+    Internal("textual.drivers.linux_driver", "XTermParser", "The input loop has no hook for its parser."),
+    Internal("textual.drivers.linux_driver", "getincrementaldecoder", "Nor for its decoder, which fails on bad bytes."),
+    Internal("textual.drivers.web_driver", "XTermParser", "As for the Linux driver."),
+    Internal("textual.drivers.linux_driver:LinuxDriver", "_file", "Output survives a terminal that is gone."),
+    Internal("textual.drivers.linux_driver:LinuxDriver", "_writer_thread", "Whether the screen is the app's."),
+    Internal("textual.drivers._writer_thread:WriterThread", "_queue", "Release writers to a terminal that is gone."),
+    Internal("textual.drivers.linux_driver:LinuxDriver", "_must_signal_resume", "Announce the return from a stop."),
+    Internal("textual.drivers.linux_driver:LinuxDriver", "_sigtstp_application", "Stop the process group.", "self _"),
+    Internal("textual.drivers.linux_driver:LinuxDriver", "_sigcont_application", "Continue after SIGSTOP.", "self _"),
+    Internal("textual.driver:Driver", "_auto_restart", "False while another program has the terminal."),
+    Internal("textual.drivers.web_driver:WebDriver", "_write", "Output survives a server that is gone."),
+    Internal("rich.markdown:Markdown", "_flatten_tokens", "Add each link's address.", "self tokens"),
+    Internal(
+        "rich._unicode_data", "load", "The table of widths; asking for each character is too slow.", "unicode_version"
+    ),
+)
+
+
+# App
+
+
+class AppInternals(AnyApp):
+    """Hooks for errors in the app."""
+
+    def survives(self, error: Exception) -> bool:
+        """Whether the app goes on after an unhandled error."""
+        return False
+
+    def survives_action(self, error: Exception) -> bool:
+        """Whether the app goes on after an error in an action."""
+        return False
+
+    def crash(self, error: Exception | None) -> None:
+        """End the app after an unhandled error."""
+
+    def _handle_exception(self, error: Exception) -> None:
+        if not self.survives(error):
+            super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        self.crash(self._exception)
+
+    async def _dispatch_action(self, namespace: "DOMNode", action_name: str, params: Any) -> bool:
+        try:
+            return await super()._dispatch_action(namespace, action_name, params)
+        except Exception as error:
+            if not self.survives_action(error):
+                raise
+            return True
+
+
+def is_exiting(app: "AnyApp") -> bool:
+    """Whether `exit` was called."""
+    return app._exit
+
+
+def driver_of(app: "AnyApp") -> "Driver | None":
+    return app._driver
+
+
+def print_after_exit(app: "AnyApp", message: "RenderableType") -> None:
+    """Print a message once the app has ended."""
+    app._exit_renderables.append(message)
+
+
+async def run_binding(app: "AnyApp", key: str) -> bool:
+    """Run the binding of a key at once; False when it has none."""
+    return await app._check_bindings(key)
+
+
+def replace_line_filters(app: "AnyApp", replace: "Callable[[Sequence[LineFilter]], Sequence[LineFilter]]") -> None:
+    """Filter drawn lines otherwise."""
+    app._filters[:] = replace(app._filters)
+
+
+def refresh_ansi_filter(app: "AnyApp") -> None:
+    """Adapt the conversion of ANSI colours to the current theme."""
+    app._refresh_truecolor_filter(app.ansi_theme)
+
+
+class SteadyAnimator(Animator):
+    """Survives an animation step that ends another animation: Textual then fails with a KeyError."""
+
+    def __call__(self) -> None:
+        under_way = list(self._animations)
+        try:
+            super().__call__()
+        except KeyError as missed:
+            if missed.args[:1] not in [(key,) for key in under_way]:
+                raise
+
+
+def use_steady_animator(app: "AnyApp") -> None:
+    app._animator = SteadyAnimator(app)
+    app._animate = app._animator.bind(app)
+
+
+# Screens and widgets
+
+
+class ScreenInternals(AnyScreen):
+    """Hooks for what a screen receives."""
+
+    def guarding(self) -> AbstractContextManager[None]:
+        """Surrounds the handling of each message and callback."""
+        return nullcontext()
+
+    def accepts(self, event: Event) -> bool:
+        """Whether an event from the terminal is handled."""
+        return True
+
+    async def _dispatch_message(self, message: "Message") -> None:
+        with self.guarding():
+            await super()._dispatch_message(message)
+
+    async def _invoke_and_clear_callbacks(self) -> None:
+        with self.guarding():
+            await super()._invoke_and_clear_callbacks()
+
+    def _forward_event(self, event: Event) -> None:
+        if self.accepts(event):
+            super()._forward_event(event)
+
+
+class TextAreaInternals(TextArea):
+    """Undo may remove the line that the cursor is still on."""
+
+    def _recompute_cursor_offset(self) -> None:
+        with contextlib.suppress(ValueError):  # the same step moves the cursor afterwards
+            super()._recompute_cursor_offset()  # type: ignore[no-untyped-call]  # Textual gives it no types
+
+
+def forward_event(widget: "Widget", event: Event) -> None:
+    """Send a key or paste to a widget as if it had the focus."""
+    widget._forward_event(event)
+
+
+def bindings_of(node: "DOMNode") -> "BindingsMap":
+    """The node's own bindings; changes apply to this instance."""
+    return node._bindings
+
+
+def set_bindings(node: "DOMNode", bindings: "BindingsMap") -> None:
+    node._bindings = bindings
+
+
+def update_scroll_bar(widget: "Widget", virtual_size: "Size") -> None:
+    """Show another virtual size without laying out the screen."""
+    widget._scroll_update(virtual_size)
+
+
+# Drivers
+
+
+class ParserInternals(XTermParser):
+    """A hook for the keys of an escape sequence."""
+
+    def translate(self, sequence: str, usual: Callable[[], Iterable[Key]]) -> Iterable[Key]:
+        """The keys of a sequence; `usual` returns Textual's."""
+        return usual()
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
+        inherited = super()._sequence_to_key_events
+        return self.translate(sequence, lambda: inherited(sequence, alt))
+
+
+def set_parser(driver_module: ModuleType, make_parser: Callable[..., XTermParser]) -> None:
+    """Let a driver's input loop create its parser this way."""
+    setattr(driver_module, "XTermParser", make_parser)  # noqa: B010
+
+
+def set_decoder(driver_module: ModuleType, make_decoder: Callable[[str], object]) -> None:
+    """Let a driver's input loop create its decoder this way."""
+    setattr(driver_module, "getincrementaldecoder", make_decoder)  # noqa: B010
+
+
+class LinuxDriverInternals(LinuxDriver):
+    """Access to output and job control."""
+
+    @property
+    def has_screen(self) -> bool:
+        """False while another program has the terminal."""
+        return self._auto_restart
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether output reaches the terminal."""
+        return self._writer_thread is not None
+
+    def wrap_output(self, wrap: Callable[[TextIO], object]) -> None:
+        self._file = cast(Any, wrap(cast(TextIO, self._file)))
+
+    def drop_pending_output(self) -> None:
+        """Release writers that are blocked by a full queue."""
+        if self._writer_thread is not None:
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    self._writer_thread._queue.get_nowait()
+
+    def forget_writer(self) -> None:
+        self._writer_thread = None
+
+    def announce_resume(self) -> None:
+        """Publish `app_resume_signal` with the next start."""
+        self._must_signal_resume = True
+
+    def stop_requested(self) -> None:
+        """SIGTSTP arrived."""
+
+    def continued(self) -> None:
+        """SIGCONT arrived."""
+
+    def _sigtstp_application(self, *_: Any) -> None:
+        self.stop_requested()
+
+    def _sigcont_application(self, *_: Any) -> None:
+        self.continued()
+
+
+def set_web_output(driver: "WebDriver", write: Callable[[bytes], int]) -> None:
+    driver._write = cast(Any, write)
+
+
+# Rich
+
+
+class MarkdownInternals(Markdown):
+    """A hook for the tokens of Markdown."""
+
+    def flatten(self, tokens: "Iterable[Token]") -> "Iterator[Token]":
+        """Tokens in reading order."""
+        raise NotImplementedError
+
+    def _flatten_tokens(self, tokens: "Iterable[Token]") -> "Iterable[Token]":
+        return self.flatten(tokens)
+
+
+def cell_widths() -> "Sequence[tuple[int, int, int]]":
+    """Ranges of code points that do not take one cell: first, last, cells."""
+    from rich._unicode_data import load
+
+    return load("auto").widths

@@ -1,0 +1,103 @@
+"""Private names of Textual and Rich: used in one file only, and still what they were."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import co_tui.ui
+from co_tui.ui import textual_internals
+from co_tui.ui.textual_internals import CHECKED, INTERNALS, Internal
+
+UI = Path(co_tui.ui.__file__).parent
+OTHERS = ("_replace", "_asdict", "_exit")
+"""Of named tuples, and of `os`."""
+
+
+@pytest.mark.parametrize("package", CHECKED)
+def test_the_version_is_the_one_that_was_checked(package: str) -> None:
+    assert version(package) == CHECKED[package], "check each of INTERNALS in the new version, then write its number"
+
+
+@pytest.mark.parametrize("internal", INTERNALS, ids=lambda each: f"{each.owner}.{each.name}")
+def test_a_private_name_is_still_what_it_was(internal: Internal) -> None:
+    module, _, name = internal.owner.partition(":")
+    owner = getattr(importlib.import_module(module), name) if name else importlib.import_module(module)
+    if internal.parameters is not None:
+        assert list(inspect.signature(getattr(owner, internal.name)).parameters) == internal.parameters.split()
+    elif not hasattr(owner, internal.name):
+        assert internal.name in _private_names(owner), "no instance has it either"
+
+
+def test_every_private_name_in_the_file_has_its_reason() -> None:
+    tree = ast.parse(inspect.getsource(textual_internals))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_private(node.attr)}
+    assert used <= {each.name for each in INTERNALS}
+
+
+@pytest.mark.parametrize("file", sorted(UI.rglob("*.py")), ids=lambda file: str(file.relative_to(UI)))
+def test_no_other_file_uses_a_private_name(file: Path) -> None:
+    if file != Path(textual_internals.__file__):
+        assert list(_foreign_private_names(ast.parse(file.read_text(encoding="utf-8")))) == []
+
+
+def test_no_class_of_ours_overrides_or_reads_a_private_name_of_its_base() -> None:
+    found = [
+        f"{each.__module__}.{each.__name__}: {name}"
+        for each in _our_classes()
+        for name in sorted(_inherited_names(each))
+    ]
+    assert found == []
+
+
+def _foreign_private_names(tree: ast.AST) -> Iterator[str]:
+    """Imported from a library, or read from anything but `self`, `cls` and `super()`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("textual", "rich")):
+            yield from (part for part in (node.module or "").split(".") if _is_private(part))
+            yield from (alias.name for alias in node.names if _is_private(alias.name))
+        elif isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in OTHERS:
+            of = ast.unparse(node.value)
+            if of not in ("self", "cls", "super()"):
+                yield f"{of}.{node.attr}"
+
+
+def _our_classes() -> Iterator[type]:
+    for module in pkgutil.walk_packages(co_tui.ui.__path__, "co_tui.ui."):
+        members = vars(importlib.import_module(module.name)).values()
+        yield from (each for each in members if inspect.isclass(each) and each.__module__ == module.name)
+
+
+def _inherited_names(ours: type) -> set[str]:
+    """Private names of library bases that the class defines or reads."""
+    theirs = {name for base in ours.__mro__ if _is_of_library(base) for name in _private_names(base)}
+    if not theirs or ours.__module__ == textual_internals.__name__:
+        return set()
+    return theirs & {
+        node.attr if isinstance(node, ast.Attribute) else node.name
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(ours))))
+        if isinstance(node, ast.Attribute | ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+@cache
+def _private_names(owner: type) -> frozenset[str]:
+    """Of the class itself, and of its instances as far as its methods set them."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
+    stored = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    return frozenset(name for name in (*vars(owner), *(node.attr for node in stored)) if _is_private(name))
+
+
+def _is_of_library(base: type) -> bool:
+    return base.__module__.partition(".")[0] in ("textual", "rich")
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name != "_"
