@@ -22,7 +22,7 @@ from co_tui.inert import inert, one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
 from co_tui.ui.chat.chat_requests import MOST_EDITED_CHARS
 from co_tui.ui.chat.chat_screen import ChatScreen

@@ -136,7 +136,7 @@ class AppCommandHost:
         return await self._answer_of(make())
 
     async def confirm(self, question: str) -> bool:
-        from co_tui.ui.dialogs.short_questions import ConfirmScreen
+        from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen
 
         return await self._answer_of(ConfirmScreen(question)) or False
 

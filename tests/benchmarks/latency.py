@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from co_tui.ui.garbage import search_rarely, set_aside_loaded
 from textual import events
 from textual.geometry import Size
 
 from co_tui.events import Message, SessionStart
 from co_tui.store.port import Writing
 from co_tui.ui.app import CoTui
-from co_tui.ui.garbage import search_rarely, set_aside_loaded
 from co_tui.ui.keys import command_table
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.widgets.line_list import LineList

@@ -91,7 +91,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
             title = f"Pasted: {event.marker} · {self.way_to('editor')} in the prompt changes it in your editor"
             self.app.push_screen(PagerScreen(title, inert(event.text)))
             return
-        from co_tui.ui.dialogs.edit_text import EditScreen
+        from co_tui.ui.dialogs.simple_dialogs import EditScreen
 
         def edited(changed: str | None) -> None:
             if changed is not None and changed != event.text:

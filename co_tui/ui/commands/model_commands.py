@@ -4,7 +4,7 @@ from co_tui.agent.models.catalogue import short_name
 from co_tui.inert import one_line
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
-from co_tui.ui.models.recent_models import RecentModels
+from co_tui.ui.models.model_list import RecentModels
 
 
 @command("model")

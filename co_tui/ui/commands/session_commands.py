@@ -87,6 +87,6 @@ async def rename(host: CommandHost, title: str) -> None:
 
 
 async def _title(host: CommandHost, present: str) -> str:
-    from co_tui.ui.dialogs.short_questions import AskScreen
+    from co_tui.ui.dialogs.simple_dialogs import AskScreen
 
     return (await host.ask(lambda: AskScreen("Name of this session", present)) or "").strip()

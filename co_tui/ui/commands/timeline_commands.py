@@ -6,7 +6,7 @@ from co_tui.events import CompactionComplete, Event
 from co_tui.ui.commands.conversation_commands import undo
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.compaction.compaction_screen import CompactionScreen, DetailWish
-from co_tui.ui.dialogs.edit_text import EditScreen
+from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.timeline.detail_screen import EventScreen
 
 if TYPE_CHECKING:

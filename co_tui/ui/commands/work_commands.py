@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from co_tui.settings import SettingsError
-from co_tui.ui.approvals.mode_wording import mode_list
+from co_tui.ui.approvals.modes import mode_list
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 

@@ -13,9 +13,8 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.session.approvals.questions import Questions
 from co_tui.settings import Loaded
 from co_tui.ui.background import start_awaited
-from co_tui.ui.garbage import set_aside_loaded
+from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded
 from co_tui.ui.launch import Launch
-from co_tui.ui.slow_imports import ONE_AT_A_TIME
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport
@@ -45,7 +44,7 @@ class Backend:
         # Collecting garbage while thousands of classes are made finds none and takes a tenth of the time.
         gc.disable()
         try:
-            with ONE_AT_A_TIME:
+            with IMPORT_LOCK:
                 from co_tui.agent.models.open_model import config_for, open_model, preload
                 from co_tui.session.compaction.telemetry import configure
                 from co_tui.session.environment import Environment
@@ -71,7 +70,7 @@ class Backend:
             )
             self.trouble = configure(launch.settings.telemetry)
         finally:
-            set_aside_loaded()
+            freeze_loaded()
             gc.enable()
         # What was trusted, and where the user went meanwhile.
         self._environment.settings, self._environment.cwd = self.launch.settings, self.launch.cwd

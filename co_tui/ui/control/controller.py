@@ -12,7 +12,7 @@ from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import SessionBusy, StoreError
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend

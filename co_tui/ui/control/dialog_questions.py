@@ -17,8 +17,8 @@ from co_tui.session.approvals.questions import (
     SummaryQuestion,
 )
 from co_tui.ui.approvals.choices import Choice, Choices
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import Question, QuestionPanel, simple_question
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
 from co_tui.ui.chat.chat_screen import ChatScreen
 
 if TYPE_CHECKING:
@@ -135,13 +135,13 @@ class DialogQuestions:
             self._app.call_later(close)
 
     async def _edited(self, summary: str) -> str | None:
-        from co_tui.ui.dialogs.edit_text import EditScreen
+        from co_tui.ui.dialogs.simple_dialogs import EditScreen
 
         return await self._answer_of(EditScreen("The summary, before it is applied", summary, refusal="do not apply"))
 
     async def _line(self, title: str) -> str | None:
         """What was written; None after Esc."""
-        from co_tui.ui.dialogs.short_questions import AskScreen
+        from co_tui.ui.dialogs.simple_dialogs import AskScreen
 
         written = await self._waiting_for(AskScreen(title, enters="send"))
         return written.strip() if written is not None else None

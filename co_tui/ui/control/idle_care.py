@@ -7,8 +7,8 @@ from importlib import import_module
 
 from co_tui.session.clean_up import clean_up_now
 from co_tui.store.store_errors import StoreError
+from co_tui.ui.heavy_imports import import_locked
 from co_tui.ui.launch import Launch
-from co_tui.ui.slow_imports import one_at_a_time
 
 SOON_OPENED = ("co_tui.ui.lens.lens_screen", "co_tui.ui.commands.lens_source")
 """Take long to load; a key that opens them must open them at once, for what is typed behind it is meant for them."""
@@ -21,7 +21,7 @@ PAUSE_S = 0.2
 async def care(launch: Launch, is_idle: Callable[[], bool], tell: Callable[[str], object]) -> None:
     """Go on for as long as the app runs."""
     for module in SOON_OPENED:
-        await asyncio.to_thread(one_at_a_time, partial(import_module, module))
+        await asyncio.to_thread(import_locked, partial(import_module, module))
     await asyncio.sleep(FIRST_AFTER_S)
     if words := await asyncio.to_thread(clean_up_now, launch.store, launch.loaded):
         tell(words)

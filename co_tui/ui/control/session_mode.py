@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from co_tui.settings import shown
 from co_tui.settings.rules import AUTO, MODES
-from co_tui.ui.approvals.mode_wording import mode_line
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.approvals.modes import SandboxCheck, mode_line
 from co_tui.ui.chat.chat_screen import ChatScreen
 
 if TYPE_CHECKING:

@@ -1,9 +1,13 @@
-"""The models one can choose from, in the order in which they are offered."""
+"""The models to choose from, in the order in which they are offered, and the ones chosen lately."""
 
+import contextlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, PROVIDERS, is_file, provider_of
+from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
 from co_tui.record import Record
 from co_tui.settings import SettingsError, check
 
@@ -14,6 +18,10 @@ PRESENT, RECENT, HERE, SERVER, READY, LOCKED = "Now", "Recent", "On this machine
 GROUPS: Final = (PRESENT, RECENT, HERE, SERVER, READY, LOCKED)
 """In the order in which they are shown."""
 EMBEDDED_TOKENS: Final = 8192
+MOST_RECENT: Final = 8
+MOST_NAME_CHARS: Final = 500
+"""A longer model string is not kept."""
+MOST_RECENT_BYTES: Final = 64_000
 
 
 class ModelEntry(Record):
@@ -136,3 +144,27 @@ def is_model_string(text: str) -> bool:
         return bool(check("model", text))
     except SettingsError:
         return False
+
+
+class RecentModels:
+    """The models chosen lately, kept between starts. An unreadable or unwritable file counts as empty."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._file: Path = paths.state / "recent-models.json"
+
+    def read(self) -> Sequence[str]:
+        """The newest first."""
+        try:
+            kept = json.loads(read_small_text(self._file, MOST_RECENT_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return ()
+        names = kept if isinstance(kept, list) else ()
+        return [name for name in names if isinstance(name, str) and 0 < len(name) <= MOST_NAME_CHARS][:MOST_RECENT]
+
+    def note(self, model: str) -> None:
+        if len(model) > MOST_NAME_CHARS:
+            return
+        names = [model, *(name for name in self.read() if name != model)]
+        with contextlib.suppress(OSError):
+            ensure_dir(self._file.parent)
+            write_atomically(self._file, json.dumps(names[:MOST_RECENT]))

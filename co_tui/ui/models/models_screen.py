@@ -19,8 +19,8 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import FilteringDialog
 from co_tui.ui.formatting import tokens
+from co_tui.ui.heavy_imports import import_locked
 from co_tui.ui.models.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
-from co_tui.ui.slow_imports import one_at_a_time
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
@@ -78,12 +78,12 @@ class ModelScreen(FilteringDialog[str]):
 
     async def _load_catalogue(self) -> None:
         """It needs the provider library; it joins when that is there."""
-        self._models.learn_catalogue(await asyncio.to_thread(one_at_a_time, known_models))
+        self._models.learn_catalogue(await asyncio.to_thread(import_locked, known_models))
         self._fill()
 
     async def _look_around(self) -> None:
         """Ask the servers, all at once, each heard as soon as it answers."""
-        nearby_servers = await asyncio.to_thread(one_at_a_time, _nearby)
+        nearby_servers = await asyncio.to_thread(import_locked, _nearby)
         environ = self._known.environ
         base_url = self._known.base_url or environ.get(BASE_URL_VARIABLE, "")
 

@@ -44,7 +44,7 @@ class SessionActions:
         return ChosenSession(row.id, forks=True, upto=seq - 1, prompt=prompts[seq].text)
 
     async def rename(self, row: SessionRow) -> None:
-        from co_tui.ui.dialogs.short_questions import AskScreen
+        from co_tui.ui.dialogs.simple_dialogs import AskScreen
 
         title = await self._ask(AskScreen("Rename", row.title))
         if title and title.strip():
@@ -52,7 +52,7 @@ class SessionActions:
 
     async def delete(self, row: SessionRow) -> None:
         """Into the trash; what is there already, for good."""
-        from co_tui.ui.dialogs.short_questions import ConfirmScreen
+        from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen
 
         if await self._ask(ConfirmScreen(deletion_question(row))):
             delete = self._editor.delete if row.trashed else self._editor.trash

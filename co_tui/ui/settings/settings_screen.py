@@ -17,8 +17,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import inert, one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
-from co_tui.ui.settings.opening_list import OpeningList
-from co_tui.ui.settings.setting_fields import ChoiceList, FilterField, ValueField
+from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, OpeningList, ValueField
 from co_tui.ui.settings.setting_rows import SettingRow
 from co_tui.ui.widgets.key_line import HELP, KeyLine
 from co_tui.ui.widgets.steady_list import SteadyList

@@ -44,7 +44,7 @@ from co_tui.events.triggers import words_for
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import gist_of_call
 from co_tui.settings.rules import PRESENT_PLAN
-from co_tui.ui.approvals.mode_wording import mode_name
+from co_tui.ui.approvals.modes import mode_name
 from co_tui.ui.formatting import counted, money, tokens
 
 LINE_CHARS = 60

@@ -19,7 +19,7 @@ from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.chat import open_questions
 from co_tui.ui.control.dialog_questions import DialogQuestions
-from co_tui.ui.dialogs.short_questions import AskScreen
+from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 from tests.support.waiting import HANGING_S

@@ -14,11 +14,11 @@ from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Model
 from co_tui.settings.rules import PRESENT_PLAN
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.approval_wording import approval_panel, told_rules
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
-from co_tui.ui.dialogs.short_questions import AskScreen
+from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import click_on, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.waiting import PATIENCE_S

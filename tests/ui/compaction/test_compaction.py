@@ -18,8 +18,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen
-from co_tui.ui.dialogs.edit_text import EditScreen
-from co_tui.ui.dialogs.short_questions import ConfirmScreen
+from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen, EditScreen
 from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.provider import Provider, Reply

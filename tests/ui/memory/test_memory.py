@@ -9,7 +9,7 @@ from co_tui.session.checkout import repository_branch_of
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.ui.chat.chat_screen import ChatScreen
-from co_tui.ui.dialogs.short_questions import AskScreen
+from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.launch import Launch
 from co_tui.ui.memory.board_screen import BoardScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from co_tui.ui.models.recent_models import RecentModels
+from co_tui.ui.models.model_list import RecentModels
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 

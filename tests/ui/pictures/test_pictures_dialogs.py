@@ -18,7 +18,7 @@ from co_tui.store.sqlite import log
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.approvals_screen import AddRuleScreen, PermissionsScreen
 from co_tui.ui.approvals.background_commands import BackgroundCommandsScreen
-from co_tui.ui.dialogs.edit_text import EditScreen
+from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.memory.board_screen import BoardScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen
