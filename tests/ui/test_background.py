@@ -185,8 +185,8 @@ async def test_an_event_that_cannot_be_shown_does_not_hide_the_rest_and_is_said_
         assert "third" in transcript_text(app)
 
 
-async def test_care_that_fails_is_said(home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_tui.ui.control.idle_care.care", fails_later)
+async def test_failing_upkeep_is_reported(home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_tui.ui.control.engine_start.run_upkeep", fails_later)
     async with running(launch_for(home, provider), failing=True) as (app, pilot):
         await until(pilot, lambda: "Cleaning up failed: ZeroDivisionError: by zero." in transcript_text(app))
         await ask(app, pilot, "hi")

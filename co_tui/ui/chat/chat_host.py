@@ -7,6 +7,60 @@ from co_tui.events import Event
 from co_tui.session.file_references import NamedFile
 
 
+class WaitingPrompts(Protocol):
+    """Prompts that are not part of the conversation yet."""
+
+    def send_held(self) -> None:
+        """Release the prompts that an interruption left waiting."""
+
+    def withdraw_latest(self) -> bool:
+        """Withdraw the latest prompt or command that waits for a session; False if none does."""
+
+
+class EarlierMessages(Protocol):
+    """Messages of the shown session that are not loaded yet."""
+
+    def load(self) -> None:
+        """Show the page before the first loaded block."""
+
+    async def load_back_to(self, seq: int) -> None:
+        """Show everything from an event on."""
+
+
+class CurrentMode(Protocol):
+    @property
+    def current(self) -> str:
+        """The permission mode of the shown session, or of the next one."""
+
+
+class SessionControl(Protocol):
+    """The shown session, as far as the chat controls it."""
+
+    @property
+    def sender(self) -> WaitingPrompts: ...
+
+    @property
+    def older(self) -> EarlierMessages: ...
+
+    @property
+    def modes(self) -> CurrentMode: ...
+
+    def next_mode(self) -> None:
+        """Switch to the next mode."""
+
+    def heeds_effort(self, model: str) -> bool:
+        """Whether the model supports a reasoning effort; False until the engine is loaded."""
+
+    def interrupt(self) -> None:
+        """Stop the running turn."""
+
+    def cancel_compaction(self) -> None:
+        """Stop the compaction a turn waits for; the turn, if any, continues."""
+
+    def draft_changed(self) -> None:
+        """Save the draft soon."""
+
+
 class ChatHost(Protocol):
     """Called at once, not by messages: what was sent or commanded must not be overtaken by the keys that follow."""
 
@@ -15,14 +69,7 @@ class ChatHost(Protocol):
         """When something was typed, by the monotonic clock."""
 
     @property
-    def mode(self) -> str:
-        """What runs without a question, in the session that is shown or the one that begins next."""
-
-    def next_mode(self) -> None:
-        """Switch to the next mode."""
-
-    def heeds_effort(self, model: str) -> bool:
-        """Whether a model can be asked to think more or less; False as long as nobody can tell."""
+    def controller(self) -> SessionControl: ...
 
     def chat_mounted(self) -> None:
         """The chat is there and wants to be filled before it is painted."""
@@ -35,29 +82,8 @@ class ChatHost(Protocol):
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         """Say something, with these files; with `steers` to the turn that runs, if one does."""
 
-    def send_held(self) -> None:
-        """Go on with the prompts that an interruption left waiting."""
-
-    def interrupt(self) -> None:
-        """Stop the turn that runs."""
-
-    def take_back(self) -> None:
-        """Take back what was given last and waits for a session."""
-
-    def cancel_compaction(self) -> None:
-        """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
-
     def call_back(self, words: str) -> None:
         """Tell whoever looks elsewhere; nothing while somebody looks here."""
-
-    def draft_changed(self) -> None:
-        """Something else is being written."""
-
-    def load_older(self) -> None:
-        """Show what comes before the first block that is loaded."""
-
-    async def load_back_to(self, seq: int) -> None:
-        """Show everything from an event on."""
 
     async def open_address(self, address: str) -> bool:
         """In the user's browser; False where there is none."""

@@ -72,11 +72,11 @@ class ChatRequests(SteadyScreen, Screen[None]):
     def _edited(self) -> None:
         if self._late is not None:
             self._late.follow(self.prompt)
-        self._host.draft_changed()
+        self._host.controller.draft_changed()
 
     @on(Prompt.SentNothing)
     def _sent_nothing(self) -> None:
-        self._host.send_held()
+        self._host.controller.sender.send_held()
 
     @on(Prompt.WentUp)
     def _went_up(self) -> None:
@@ -103,14 +103,14 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @on(Transcript.NearTop)
     def _near_top(self) -> None:
-        self._host.load_older()
+        self._host.controller.older.load()
 
     # Found by its name: the timeline's module is imported after the first paint.
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
     async def on_timeline_wanted_in_chat(self, event: "Timeline.WantedInChat") -> None:
-        await self._host.load_back_to(event.event.seq or 0)
+        await self._host.controller.older.load_back_to(event.event.seq or 0)
         self.remove_class("-drawer")
         self.transcript.show_event(event.event.seq or 0)
         self.transcript.focus()

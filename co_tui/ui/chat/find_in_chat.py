@@ -55,7 +55,7 @@ class Finding:
         await self._count_loaded(text)
         self._tell(done=not text)
         if text and search.needle == in_small_letters(text):
-            await self._host.load_back_to(0)
+            await self._host.controller.older.load_back_to(0)
             await self._count_loaded(text)
         if search.needle == in_small_letters(text):
             if search.match is None and search.total:  # only what was loaded just now has it

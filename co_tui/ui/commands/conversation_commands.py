@@ -112,7 +112,7 @@ async def _rewind_to(host: CommandHost, session: "Session", turn: int) -> None:
     except NothingToUndo as nothing:
         host.say(str(nothing))
         return
-    host.give_back(prompt)
+    host.sessions.sender.give_back(prompt)
     host.say(f"Rewound to before turn {turn}; its prompt is back for editing, files are as they are. /undo returns.")
 
 
@@ -161,7 +161,7 @@ async def _toggle_pin(session: "Session", ref: "Ref") -> str:
 async def fork(host: CommandHost, seq: str) -> None:
     """From a prompt on, the copy ends before it and the prompt is back for editing."""
     session = host.session
-    if session is None and host.sessions.reads_along and not seq:
+    if session is None and host.sessions.is_read_only and not seq:
         await host.sessions.stored.fork(host.sessions.session_id)
         host.say("This is a copy now; the session it came from stays as it was.")
     elif session is None:
@@ -176,7 +176,7 @@ async def fork(host: CommandHost, seq: str) -> None:
         copy = await session.fork(entry.seq - (prompt is not None))
         await host.sessions.switch_session(copy, takes_waiting=True)
         if prompt is not None:
-            host.give_back(prompt)
+            host.sessions.sender.give_back(prompt)
         host.say("This is a copy from there on; the session it came from stays as it was.")
 
 
@@ -185,10 +185,10 @@ async def queue(host: CommandHost, _: str) -> None:
     """A waiting prompt that is chosen goes back into the prompt, to be edited."""
     session = host.session
     if session is None or not session.waiting:
-        host.say(WAITING_FOR_SESSION if host.sessions.has_waiting else "No prompt waits.")
+        host.say(WAITING_FOR_SESSION if host.sessions.sender.has_waiting else "No prompt waits.")
         return
     from co_tui.ui.prompt.queue_screen import QueueScreen
 
     number = await host.ask(lambda: QueueScreen(session))
     if number is not None and (prompt := session.withdraw(number)) is not None:
-        host.give_back(prompt)
+        host.sessions.sender.give_back(prompt)

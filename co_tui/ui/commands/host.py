@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.screen import Screen
 
 from co_tui.settings import Loaded, Settings
+from co_tui.ui.control.backend import Backend
+from co_tui.ui.control.prompt_sender import PromptSender
 from co_tui.ui.control.session_mode import Modes
 from co_tui.ui.control.stored_sessions import StoredSessions
 from co_tui.ui.keys.keys_in_force import KeyInForce
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
-    from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
     from co_tui.session.state.session_state import SessionState
 
@@ -32,9 +33,9 @@ def why_not_open(host: "CommandHost") -> str:
     sessions = host.sessions
     if not sessions.session_id:
         return NO_SESSION
-    if sessions.reads_along:
+    if sessions.is_read_only:
         return READ_ALONG
-    if sessions.opening or not sessions.engine_is_loaded:
+    if sessions.opening or not sessions.backend.ready:
         return NOT_YET
     return NOT_OPENED.format(model=host.view.way_to("model"))
 
@@ -53,23 +54,20 @@ class SessionChanges(Protocol):
         """With `takes_waiting`, what waits to be carried out goes along to the other session."""
 
     @property
-    def engine_is_loaded(self) -> bool: ...
+    def backend(self) -> Backend:
+        """The engine, once it is loaded."""
+
+    @property
+    def sender(self) -> PromptSender:
+        """Sends prompts, and returns those that were not sent."""
 
     @property
     def opening(self) -> bool:
         """Whether the session is just being opened."""
 
     @property
-    def has_waiting(self) -> bool:
-        """Whether a prompt or a command waits for a session."""
-
-    @property
-    def reads_along(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether the session that is shown is open in another process, and only read here."""
-
-    @property
-    def mcp_servers(self) -> "list[ServerReport]":
-        """How those are that were started."""
 
     def restart_mcp_servers(self) -> None:
         """Those that failed."""
@@ -183,9 +181,6 @@ class CommandHost(Protocol):
 
     def send(self, prompt: str) -> None:
         """Say something, as if it had been written in the prompt."""
-
-    def give_back(self, prompt: str) -> None:
-        """Put a prompt back where it can be edited."""
 
     async def edit_elsewhere(self, text: str) -> str:
         """The text as the user's editor left it. Raises `EditorTrouble`."""

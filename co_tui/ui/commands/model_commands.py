@@ -39,7 +39,7 @@ async def _chosen(host: CommandHost) -> str:
 
 
 async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> None:
-    if not host.sessions.engine_is_loaded:
+    if not host.sessions.backend.ready:
         host.fail("The engine is still loading; choose the model again in a moment.")
         return
     from co_tui.agent.wire.model_errors import ModelUnusable

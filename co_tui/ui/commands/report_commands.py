@@ -63,7 +63,7 @@ async def _whole_state(host: CommandHost) -> "SessionState":
     """What the session knows, which the screen may hear of later; one that is only read here is read whole."""
     if host.session is not None:
         return host.session.state
-    if not host.sessions.reads_along:
+    if not host.sessions.is_read_only:
         return host.state
     from co_tui.ui.commands.lens_source import StoredDesk
 
@@ -92,7 +92,7 @@ def _show_instructions(host: CommandHost) -> None:
 async def lens(host: CommandHost, arguments: str) -> None:
     if arguments:
         host.fail(f"/lens takes nothing, not {one_line(arguments, 40)!r}.")
-    elif (session := host.session) is None and not host.sessions.reads_along:
+    elif (session := host.session) is None and not host.sessions.is_read_only:
         host.say(why_not_open(host))
     else:
         from co_tui.ui.commands.lens_source import SessionDesk, StoredDesk
@@ -135,7 +135,7 @@ async def mcp(host: CommandHost, arguments: str) -> None:
         host.sessions.restart_mcp_servers()
     from co_tui.agent.mcp.server_wording import told_servers
 
-    told = told_servers(host.settings.launch.loaded, host.sessions.mcp_servers)
+    told = told_servers(host.settings.launch.loaded, host.sessions.backend.server_reports())
     width = max((len(name) for name, _ in told), default=0)
     none = "There are no MCP servers: `[mcp_servers.NAME]` with a `command` or a `url` in config.toml adds one."
     host.say("\n".join(f"{name.ljust(width)}  {state}" for name, state in told) or none)

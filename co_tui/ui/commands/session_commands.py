@@ -6,7 +6,7 @@ from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.ui.commands.host import NO_SESSION, CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
-from co_tui.ui.control.exporting import export_file, write_export
+from co_tui.ui.control.stored_sessions import export_file, write_export
 
 
 @command("sessions")
@@ -24,7 +24,7 @@ async def browse(host: CommandHost, _: str) -> None:
         return
     await sessions.stored.fork(chosen.session_id, chosen.upto)
     if chosen.prompt:
-        host.give_back(chosen.prompt)
+        host.sessions.sender.give_back(chosen.prompt)
     host.say("This is a copy; the session it came from stays as it was.")
 
 

@@ -35,7 +35,7 @@ def _idle(host: CommandHost) -> Mapping[str, str]:
 
 
 def _ignored_effort(host: CommandHost, model: str) -> str:
-    if not host.sessions.engine_is_loaded:
+    if not host.sessions.backend.ready:
         return ""
     from co_tui.agent.models.reasoning import ignores_effort
 

@@ -62,7 +62,7 @@ class Hints:
         self._was_asked = False
         """Whether the user has answered a question about a call."""
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event.fact:
             case Message(agent="", message={"kind": "request", "parts": parts}) if _has(parts, "user-prompt"):
                 self._take_away()

@@ -1,13 +1,16 @@
-"""The stored sessions as a whole: found, renamed, pinned, copied, exported, deleted, whichever is open here."""
+"""Find, rename, pin, fork, export and delete stored sessions, open or not."""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from co_tui.paths import path_text
+from co_tui.inert import one_line
+from co_tui.paths import path_text, write_atomically
 from co_tui.store.housekeeping import pin, put_into_trash, take_out_of_trash
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.control.backend import Backend
+from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 class OpenSession(Protocol):
     """The session that is open here, and leaving it."""
 
-    way_back: str
+    resume_hint: str
     """How to go on with the one that was left last."""
 
     @property
@@ -64,7 +67,7 @@ class StoredSessions:
     async def trash(self, session_id: str) -> None:
         await self._leave(session_id)
         await asyncio.to_thread(put_into_trash, self._store, session_id)
-        self._forget_way_back(session_id)
+        self._forget_resume_hint(session_id)
 
     async def restore(self, session_id: str) -> None:
         """Out of the trash."""
@@ -75,11 +78,11 @@ class StoredSessions:
         """For good."""
         await self._leave(session_id)
         await self._backend.delete(session_id)
-        self._forget_way_back(session_id)
+        self._forget_resume_hint(session_id)
 
-    def _forget_way_back(self, session_id: str) -> None:
-        if session_id in self._here.way_back:
-            self._here.way_back = ""
+    def _forget_resume_hint(self, session_id: str) -> None:
+        if session_id in self._here.resume_hint:
+            self._here.resume_hint = ""
 
     async def fork(self, session_id: str, upto: int | None = None) -> None:
         """Go on in a copy, of all of it or up to a seq."""
@@ -89,8 +92,6 @@ class StoredSessions:
 
     async def export(self, session_id: str, form: str) -> str:
         """Write it into the present folder; returns the file."""
-        from co_tui.ui.control.exporting import export_file, write_export
-
         launch = self._backend.launch
         file = export_file(launch.cwd, session_id, form)
         await write_export(launch, session_id, form, file)
@@ -111,3 +112,28 @@ class StoredSessions:
     def _require_engine(self) -> None:
         if not self._backend.ready:
             raise StoreError("The engine is still loading; try again in a moment.")
+
+
+def export_file(folder: Path, session_id: str, form: str) -> Path:
+    """The default file name of an exported session."""
+    from co_tui.exchange.exporters import SUFFIXES
+
+    return folder / f"co-tui-{session_id}{SUFFIXES[form]}"
+
+
+async def write_export(launch: Launch, session_id: str, form: str, file: Path) -> None:
+    """Write a session in a thread. Raises `StoreError` if it cannot be read or the file cannot be written."""
+
+    def write() -> None:
+        from co_tui.exchange.exporters import exported
+        from co_tui.exchange.exporters.hiding import keys_in
+
+        with launch.store.reading() as reading:
+            text = "".join(exported(reading.events(session_id), form, keys_in(launch.environ)))
+        write_atomically(file, text)
+
+    try:
+        await asyncio.to_thread(write)
+    except OSError as error:
+        message = f"{one_line(path_text(file), 200)} cannot be written: {error.strerror or error}."
+        raise StoreError(message) from None
