@@ -10,7 +10,7 @@ from co_tui.session.lens.request_rows import Lens, LensMessage
 from co_tui.ui.formatting import tokens
 from co_tui.ui.gauge.gauge_widget import SEPARATOR, Gauge
 from co_tui.ui.lens.lens_lines import STYLES
-from co_tui.ui.sessions.session_lines import short_time
+from co_tui.ui.sessions.session_listing import short_time
 from co_tui.ui.widgets.key_hints import KeyHint
 from co_tui.ui.widgets.line_list import LineList
 

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from co_tui.inert import one_line
 from co_tui.store.search.session_filter import filter_places
 from co_tui.store.stored_values import SessionRow
-from co_tui.ui.sessions.session_lines import SessionLine
+from co_tui.ui.sessions.session_listing import SessionLine
 
 TITLE_CHARS = 300
 NARROW = 46

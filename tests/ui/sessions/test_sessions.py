@@ -14,8 +14,8 @@ from co_tui.store.stored_values import SessionRow
 from co_tui.ui.launch import Launch
 from co_tui.ui.sessions.session_actions import deletion_question
 from co_tui.ui.sessions.session_finder import SessionFinder
-from co_tui.ui.sessions.session_lines import day_name
 from co_tui.ui.sessions.session_list_widget import SessionList
+from co_tui.ui.sessions.session_listing import day_name
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed, store_in, stored_events
