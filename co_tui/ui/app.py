@@ -358,7 +358,7 @@ class CoTui(App[None]):
             self.notify(f"The paste is too long: its last {event.dropped_chars:,} characters were left out.", timeout=8)
 
     def on_background_reported(self, event: "BackgroundReported") -> None:
-        self.appearance.terminal_is(event.dark)
+        self.appearance.terminal_reported(event.dark)
         remember = partial(self._remember_terminal, event.dark)
         run_thread(self, "Remembering the terminal", remember, group="terminal")
 

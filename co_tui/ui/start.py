@@ -12,7 +12,7 @@ def start(launch: Launch) -> int:
 
     exit_on_signals()
     with unbuffered() as before:
-        ask_for_background()  # it is answered while the libraries load
+        ask_for_background()  # the answer arrives while the libraries load
         from co_tui.ui.app import CoTui
 
         typed = before.typed + typed_by_now()

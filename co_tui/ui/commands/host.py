@@ -100,7 +100,7 @@ class EmbeddedModel(Protocol):
     """The model that answers without a key, and may have to be fetched first."""
 
     @property
-    def is_here(self) -> bool: ...
+    def is_installed(self) -> bool: ...
 
     def fetch(self) -> None:
         """Begin, beside everything else."""

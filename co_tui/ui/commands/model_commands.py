@@ -17,7 +17,7 @@ async def model(host: CommandHost, name: str) -> None:
 
 @command("fetch")
 async def fetch(host: CommandHost, _: str) -> None:
-    if host.embedded_model.is_here:
+    if host.embedded_model.is_installed:
         host.say("The embedded model is on this machine already.")
     else:
         host.embedded_model.fetch()

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class OpenSession(Protocol):
-    """The session that is open here, and leaving it."""
+    """The session open here, and how to leave it."""
 
     resume_hint: str
-    """How to go on with the one that was left last."""
+    """The command that resumes the session left last."""
 
     @property
     def session(self) -> "Session | None": ...
@@ -30,14 +30,14 @@ class OpenSession(Protocol):
         """Of the session that is shown, open or not."""
 
     def require_saved(self) -> None:
-        """Raises `StoreError` while leaving would lose something."""
+        """Raises `StoreError` while leaving would lose messages."""
 
     async def switch_session(self, session_id: str) -> None:
-        """An empty id begins a new one. Raises `StoreError` as `require_saved`."""
+        """An empty id starts a new one. Raises `StoreError` as `require_saved`."""
 
 
 class StoredSessions:
-    """One that is open here is changed by itself, one that is open elsewhere not at all. All raise `StoreError`."""
+    """Changes stored sessions; refuses those open elsewhere. All methods raise `StoreError`."""
 
     def __init__(self, backend: Backend, here: OpenSession) -> None:
         self._backend, self._here = backend, here
@@ -47,7 +47,7 @@ class StoredSessions:
         return self._backend.launch.store
 
     def find(self, name: str) -> str:
-        """The id of a session, by a part of it."""
+        """The id of a session, from a part of it."""
         with self._store.reading() as reading:
             return reading.session(name).id
 
@@ -58,7 +58,7 @@ class StoredSessions:
             await self._backend.rename(session_id, title)
 
     async def keep_first(self, session_id: str, pinned: bool) -> None:
-        """In every list, or no longer."""
+        """Pin it to the top of every list, or unpin it."""
         if (session := self._open(session_id)) is not None:
             await session.keep_first(pinned)
         else:
@@ -70,12 +70,12 @@ class StoredSessions:
         self._forget_resume_hint(session_id)
 
     async def restore(self, session_id: str) -> None:
-        """Out of the trash."""
+        """Take it out of the trash."""
         self._require_engine()
         await asyncio.to_thread(take_out_of_trash, self._store, session_id)
 
     async def delete(self, session_id: str) -> None:
-        """For good."""
+        """Delete it permanently."""
         await self._leave(session_id)
         await self._backend.delete(session_id)
         self._forget_resume_hint(session_id)
@@ -85,26 +85,26 @@ class StoredSessions:
             self._here.resume_hint = ""
 
     async def fork(self, session_id: str, upto: int | None = None) -> None:
-        """Go on in a copy, of all of it or up to a seq."""
+        """Continue in a copy, of all of it or up to a seq."""
         self._require_engine()
-        self._here.require_saved()  # else there would be a copy that nobody goes on in
+        self._here.require_saved()  # else the copy would be left unused
         await self._here.switch_session(await self._backend.fork(session_id, upto))
 
     async def export(self, session_id: str, form: str) -> str:
-        """Write it into the present folder; returns the file."""
+        """Write it to the present folder; returns the file."""
         launch = self._backend.launch
         file = export_file(launch.cwd, session_id, form)
         await write_export(launch, session_id, form, file)
         return path_text(file)
 
     def _open(self, session_id: str) -> "Session | None":
-        """The session, when it is open here."""
+        """The session, if it is open here."""
         self._require_engine()
         session = self._here.session
         return session if session is not None and session.id == session_id else None
 
     async def _leave(self, session_id: str) -> None:
-        """A new session begins where this one was shown; one that is open elsewhere stays, and will be refused."""
+        """Switch to a new session if this one is shown; one open elsewhere stays shown, and is refused later."""
         is_ours = self._open(session_id) is not None or session_id not in self._store.claimed()
         if is_ours and session_id == self._here.session_id:
             await self._here.switch_session("")
