@@ -31,9 +31,7 @@ def exit_on_signals() -> None:
     """Exit on signals while nothing is open yet, but still run cleanup handlers."""
 
     def handle(number: int, __: FrameType | None) -> None:
-        sys.unraisablehook = lambda _: (
-            None
-        )  # destructors of half-initialised objects may fail
+        sys.unraisablehook = lambda _: None  # destructors of half-initialised objects may fail
         _reraise_at_exit(number)
         raise SystemExit(EXIT_CODE)
 

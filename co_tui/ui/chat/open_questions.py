@@ -54,7 +54,7 @@ class Questions:
     def is_dismissable(self) -> bool:
         """Whether Esc in a prompt in which nothing is written answers a question."""
         panels = self._screen.query(QuestionPanel)
-        return bool(panels) and panels.first().has_way_out and not self._prompt.text
+        return bool(panels) and panels.first().can_dismiss and not self._prompt.text
 
     def dismiss(self) -> None:
         """Answer the question with Esc, as its own line of keys says."""

@@ -1,4 +1,4 @@
-"""The commands about who answers."""
+"""Commands that choose the model."""
 
 from co_tui.agent.models.catalogue import short_name
 from co_tui.inert import one_line

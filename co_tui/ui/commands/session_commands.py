@@ -1,4 +1,4 @@
-"""Commands that go from one session to another."""
+"""Commands that switch, export and rename sessions."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ async def new(host: CommandHost, _: str) -> None:
 
 @command("export")
 async def export(host: CommandHost, arguments: str) -> None:
-    """Into this folder, unless another file is named; a file that is there already is asked about."""
+    """Export to this folder unless a file is named; asks before replacing a file."""
     session_id = host.sessions.session_id
     if not session_id:
         host.fail(NO_SESSION)

@@ -80,7 +80,7 @@ class DialogQuestions:
         listed = [Choice(digit, one_line(text, OPTION_CHARS)) for digit, text in zip(digits, options, strict=True)]
         own = Choice("w", "Another answer…" if options else "Write the answer…")
         choices = Choices(
-            (*listed, own, Choice("n", "No answer", beside=True)), several=digits if question.multiple else ()
+            (*listed, own, Choice("n", "No answer", same_row=True)), several=digits if question.multiple else ()
         )
         several = "Space checks, Enter accepts." if question.multiple else ""
         panel = Question(_title(question), inert(question.question), choices, opens=True, below=(several,))

@@ -93,9 +93,7 @@ class EmbeddedOffer:
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._controller.backend.fetching = None
-        run_in_background(
-            self._app, "Fetching the embedded model", partial(self._report, task), group="fetching"
-        )
+        run_in_background(self._app, "Fetching the embedded model", partial(self._report, task), group="fetching")
 
     async def _report(self, task: "asyncio.Task[None]") -> None:
         self._close()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PRESENT, RECENT, HERE, SERVER, READY, LOCKED = "Now", "Recent", "On this machine", "Server", "Key present", "No key"
 GROUPS: Final = (PRESENT, RECENT, HERE, SERVER, READY, LOCKED)
-"""In the order in which they are shown."""
+"""In display order."""
 EMBEDDED_TOKENS: Final = 8192
 MOST_RECENT: Final = 8
 MOST_NAME_CHARS: Final = 500
@@ -25,7 +25,7 @@ MOST_RECENT_BYTES: Final = 64_000
 
 
 class ModelEntry(Record):
-    """A model as the list shows it."""
+    """A model in the list."""
 
     model: str
     """The string that chooses it."""
@@ -33,7 +33,7 @@ class ModelEntry(Record):
     """Who serves it, where that is not in its name."""
     window_tokens: int | None = None
     most_tokens: int | None = None
-    """At most so many, when the window itself is not known yet."""
+    """An upper limit of the window, if the window itself is not known yet."""
     input_price: float | None = None
     """US dollars for a million tokens."""
     output_price: float | None = None
@@ -50,12 +50,12 @@ EMBEDDED_ENTRY: Final = ModelEntry(model=EMBEDDED, note=f"{EMBEDDED_LABEL}, offl
 
 
 def default_models() -> list[ModelEntry]:
-    """The ones that are known without looking anything up."""
+    """The providers' default models, known without a lookup."""
     return [ModelEntry(model=f"{p.prefix}:{p.default_model}") for p in PROVIDERS if p.default_model]
 
 
 def known_models() -> list[ModelEntry]:
-    """Every model of the providers we name, with what is recorded of it. Slow to import; meant for a thread."""
+    """Every model of the known providers, with its window and prices. Slow to import; run it in a thread."""
     from co_tui.agent.models.known_models import known_names, recorded
 
     defaults = [entry.model for entry in default_models()]
@@ -64,12 +64,12 @@ def known_models() -> list[ModelEntry]:
     return [
         ModelEntry(
             model=name,
-            window_tokens=told.window_tokens,
-            input_price=told.input_price,
-            output_price=told.output_price,
+            window_tokens=facts.window_tokens,
+            input_price=facts.input_price,
+            output_price=facts.output_price,
         )
         for name in dict.fromkeys(names)
-        if (told := recorded(name))
+        if (facts := recorded(name))
     ]
 
 
@@ -82,7 +82,7 @@ def found_models(entries: "Iterable[FoundModel]") -> list[ModelEntry]:
 
 
 class ModelList:
-    """What is known so far; entries come as they are found."""
+    """The models known so far; entries are added as they are found."""
 
     def __init__(self, environ: Mapping[str, str], present: str, recent: Sequence[str]) -> None:
         self._environ, self._present, self._recent = environ, present, recent
@@ -100,13 +100,13 @@ class ModelList:
         self._server = entries
 
     def is_ready(self, model: str) -> bool:
-        """Whether nothing is missing to use it, as far as that shows."""
+        """Whether it can be used, as far as known: it needs no key, or has one."""
         provider = provider_of(model)
         return model == EMBEDDED or is_file(model) or (provider is not None and provider.has_key(self._environ))
 
-    def matching(self, wanted: str) -> list[ModelGroup]:
-        """What has all the words that were typed, each model once."""
-        words = wanted.lower().split()
+    def matching(self, typed: str) -> list[ModelGroup]:
+        """Models that match all typed words, each once, in groups."""
+        words = typed.lower().split()
         shown: set[str] = set()
         groups = []
         for heading in GROUPS:
@@ -139,7 +139,7 @@ def _has(entry: ModelEntry, words: Sequence[str]) -> bool:
 
 
 def is_model_string(text: str) -> bool:
-    """Whether what was typed can be chosen as it stands."""
+    """Whether the typed text is a model string."""
     try:
         return bool(check("model", text))
     except SettingsError:
@@ -153,7 +153,7 @@ class RecentModels:
         self._file: Path = paths.state / "recent-models.json"
 
     def read(self) -> Sequence[str]:
-        """The newest first."""
+        """Newest first."""
         try:
             kept = json.loads(read_small_text(self._file, MOST_RECENT_BYTES))
         except (OSError, ValueError, RecursionError):

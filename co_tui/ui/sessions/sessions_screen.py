@@ -22,7 +22,7 @@ from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
 from co_tui.ui.sessions.session_actions import ChosenSession, SessionActions, SessionEditor
 from co_tui.ui.sessions.session_finder import Found, SessionFinder
-from co_tui.ui.sessions.session_list_widget import ListMarks, SessionList
+from co_tui.ui.sessions.session_list_widget import ListMarkers, SessionList
 from co_tui.ui.sessions.session_listing import SessionQuery
 from co_tui.ui.sessions.session_preview import PreviewLook, PreviewPane
 from co_tui.ui.widgets.field import Field
@@ -137,7 +137,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         row, today = self.sessions.row, datetime.now().astimezone().date()
         listing = self._query.listing._replace(typed=self._typed)
         lines = listing.lines(self._finder.cwd, today)
-        self.sessions.show(lines, ListMarks(self._typed, self._present), keep=row.id if row is not None else "")
+        self.sessions.show(lines, ListMarkers(self._typed, self._present), keep=row.id if row is not None else "")
         self.query_one("#left").border_title = listing.title
         empty = self.query_one("#empty", Static)
         empty.update("" if lines else listing.empty_text)

@@ -229,7 +229,7 @@ def test_choices_are_never_broken_and_cut_with_a_sign(width: int, packed: bool, 
             Choice("y", "Allow once"),
             Choice("s", "Allow {} now", RULES),
             Choice("n", "Deny"),
-            Choice("r", "Reason", beside=True),
+            Choice("r", "Reason", same_row=True),
         )
     )
     shown = [row.plain for row in choices.rows(width, packed=packed)]
