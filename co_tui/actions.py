@@ -1,7 +1,7 @@
 """Everything a user can do by name or by key, once: slash commands, palette, footer, help and the setting `keys`
 are made from these two tables.
 
-To add a command: a row in `COMMANDS`, and a function under its name in the module of its group in `ui/commands`.
+To add a command: a row in `COMMANDS`, and a function under its name in `ui/commands/GROUP_commands.py`.
 To add a key of one place: a row in `KEYS`; the place's `BINDINGS` are `bindings(PLACE)`, its method is `action_DOES`.
 """
 

@@ -8,7 +8,7 @@ from co_tui.inert import one_line
 from co_tui.ui.background import start_awaited
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
-from co_tui.ui.commands.session_commands import resume
+from co_tui.ui.commands.sessions_commands import resume
 
 if TYPE_CHECKING:
     from co_tui.store.notes.board_text import Board, BoardChange, BoardEntry

@@ -25,5 +25,5 @@ def command(name: str) -> Callable[[CommandFunction], CommandFunction]:
 
 def function_of(row: Command) -> CommandFunction:
     """The function of a command; its module is imported when one of its commands is first used."""
-    import_module(f"{__package__}.{row.group}")
+    import_module(f"{__package__}.{row.group}_commands")
     return _FUNCTIONS[row.name]

@@ -37,7 +37,7 @@ async def find(host: CommandHost, text: str) -> None:
 async def theme(host: CommandHost, name: str) -> None:
     """A name is saved as a setting; without one, switch between dark and light until exit and list all themes."""
     if name:
-        from co_tui.ui.commands.setting_commands import config
+        from co_tui.ui.commands.settings_commands import config
 
         await config(host, f"theme {name}")
         return

@@ -57,7 +57,7 @@ def _value_text(key: str, value: object, wish: Wish) -> str:
         return ", ".join(command for commands in value.values() for command in _commands(commands))
     if key != "mcp_servers" or not isinstance(value, Mapping):
         return shown(value)
-    targets = {
+    addresses = {
         name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)
     }
     return ", ".join(f"{name}: {address}" for name, address in addresses.items())
