@@ -20,7 +20,7 @@ from co_tui.ui.control.hints import Hints
 from co_tui.ui.control.live_settings import LiveSettings
 from co_tui.ui.control.prompt_sender import PromptSender
 from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions
-from co_tui.ui.control.session_mode import Modes, ModeUnavailable
+from co_tui.ui.control.session_mode import Modes
 from co_tui.ui.control.stored_transcript import OlderMessages, StoredTranscript
 from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.draft_saver import DraftSaver
@@ -183,23 +183,13 @@ class SessionController:
         if session_id:
             self._show_replayed(session.resumed_from)
         self.session, self.session_id = session, session.id
-        await self._begin_mode(session)
+        await self.modes.begin(session)
         if not session_id:
             self._drafts.save_soon()  # what was typed meanwhile is now this session's draft
         self._follow(listener)
         if session.state.pending:
             self.sender.ask_pending(session)
         return True
-
-    async def _begin_mode(self, session: "Session") -> None:
-        trouble = session.mode_refused
-        try:
-            await self.modes.begin(session)
-        except ModeUnavailable as unavailable:
-            trouble = str(unavailable)
-        if trouble:
-            self.chat.feed.note(trouble, "error")
-        self.modes.show()
 
     async def _open_elsewhere(self, session_id: str, model: str, busy: SessionBusy) -> bool:
         """A session has one writer: read it, or continue in a copy."""

@@ -71,10 +71,16 @@ class Modes:
         self.show()
 
     async def begin(self, session: "Session") -> None:
-        """Apply the mode chosen before this session was open. Raises `ModeUnavailable`."""
-        waiting, self._waiting = self._waiting, ""
-        if waiting:
-            await _switch_session(session, waiting)
+        """Apply the mode chosen before this session was open; the chat says why a mode was refused."""
+        trouble, waiting, self._waiting = session.mode_refused, self._waiting, ""
+        try:
+            if waiting:
+                await _switch_session(session, waiting)
+        except ModeUnavailable as unavailable:
+            trouble = str(unavailable)
+        if trouble:
+            self._chat.feed.note(trouble, "error")
+        self.show()
 
     def forget(self) -> None:
         """Drop the waiting choice: it does not apply to another session."""
