@@ -1,4 +1,4 @@
-"""What fails in the background of the screen: said in one sentence, nothing waits for it for ever, the app goes on."""
+"""Failures in the background: reported in one sentence, nothing waits forever, the app keeps running."""
 
 import ast
 import asyncio
@@ -73,7 +73,7 @@ async def test_what_waits_for_failed_work_is_reset_even_if_that_fails_too() -> N
         assert app.failures[1] == "Recovering after: Looking failed: ZeroDivisionError: by zero."
 
 
-async def test_a_task_raises_where_it_is_awaited_and_nobody_has_to() -> None:
+async def test_a_task_raises_where_it_is_awaited_if_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         await start_awaited(fails_later())
     task = start_awaited(fails_later())

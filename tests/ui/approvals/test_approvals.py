@@ -1,4 +1,4 @@
-"""What a session asks is answered at the keyboard, and asked again by who comes back."""
+"""A session's questions: answered at the keyboard, and asked again after resuming."""
 
 import asyncio
 from functools import partial
@@ -251,7 +251,7 @@ def test_what_the_border_cannot_hold_is_said_below(width: int, title: str, left:
     assert (shown.plain, left_over) == (title, left)
 
 
-async def test_a_question_waits_for_whoever_writes_and_no_longer(
+async def test_a_question_waits_while_the_user_types_and_no_longer(
     home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_questions, "QUIET_S", HANGING_S)

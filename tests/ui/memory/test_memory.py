@@ -1,4 +1,4 @@
-"""What is remembered beyond a session, on the screen: read, searched, changed, taken back."""
+"""Memory across sessions, on the screen: read, searched, changed, undone."""
 
 import json
 import threading
@@ -67,7 +67,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await until(pilot, lambda: "There is no session 's1'" in transcript_text(app))
 
 
-async def test_a_run_of_the_subconscious_shows_how_far_it_is_is_stopped_and_taken_back(
+async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_undone(
     home: Path, provider: Provider
 ) -> None:
     provider.window = 32_000

@@ -89,7 +89,7 @@ async def test_without_a_key_a_server_on_this_machine_is_a_few_keys_away(
         ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
     ],
 )
-async def test_each_program_is_shown_with_the_windows_it_tells(
+async def test_each_program_is_shown_with_the_windows_it_reports(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, program: str, list_, native, seen: list[str]
 ) -> None:
     provider.models, provider.native = Reply(raw=(json.dumps(list_).encode(),)), native

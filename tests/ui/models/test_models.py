@@ -1,4 +1,4 @@
-"""Who answers: chosen in the app, and kept until something else is chosen."""
+"""The model: chosen in the app, and kept until another is chosen."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A private window: all works in it, and nothing of it is left."""
+"""A private window: everything works in it, and nothing is kept."""
 
 from pathlib import Path
 
