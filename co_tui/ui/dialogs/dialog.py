@@ -1,6 +1,7 @@
 """The base of all dialogs: they answer once, and are as high as their content."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar, Final, Generic, TypeVar
 
 from rich.text import Text
@@ -24,7 +25,8 @@ class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
     `wide` is for longer texts.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = "dialogs.tcss"
+    # Absolute: Textual resolves a relative path against the module of the subclass.
+    CSS_PATH: ClassVar[CSSPathType | None] = Path(__file__).parent / "dialogs.tcss"
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW_ROWS, "-high")]
 
     def __init__(self, *, tall: bool = False, wide: bool = False) -> None:
