@@ -108,7 +108,7 @@ LONG = "\n".join(f"{n:>4}  tests/test_login.py::test_{n} PASSED" for n in range(
 
 def board(*entries: BoardEntry) -> Screen[Any]:
     read = Board(entries, BoardChange(entries[-1:]))
-    return BoardScreen(SimpleNamespace(place="~/shop · main"), read)  # type: ignore[arg-type] # nothing is changed
+    return BoardScreen(SimpleNamespace(origin="~/shop · main"), read)  # type: ignore[arg-type] # nothing is changed
 
 
 def queue(*waiting: WaitingPrompt) -> Screen[Any]:
