@@ -1,4 +1,4 @@
-"""The app: its start and end, its keys, its looks, and what commands ask for."""
+"""The app: start and exit, keys, appearance, and what the chat asks of it."""
 
 import time
 import traceback
@@ -21,7 +21,7 @@ from co_tui.inert import inert, one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
 from co_tui.ui.chat.chat_requests import MAX_EDITED_CHARS
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -54,30 +54,30 @@ if TYPE_CHECKING:
 
 
 FIRST_KEYS_S = 0.03
-"""After the first paint: what was typed by then is shown before the rest of the screen is brought."""
+"""Delay after the first paint: keys typed by then are shown before the remaining widgets are mounted."""
 
 
 MOST_IN_FIELD_CHARS = 2_000
-"""Of a paste into a line that is searched with, or a name."""
+"""Longest paste into a one-line field."""
 
 
 class CoTui(AppInternals, App[None]):
-    """co-tui's full screen."""
+    """The full-screen app."""
 
     TITLE = "co-tui"
     ENABLE_COMMAND_PALETTE = False  # ours looks like every other list
     _has_theme = False
     terminal_before: list[Any] | None = None
-    """How the shell had the terminal set: so others get it."""
+    """The terminal attributes before the app started, restored when it gives the terminal up."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "copy_or_leave", show=False, priority=True),
         Binding("ctrl+p", "command_palette", show=False, priority=True),
-        Binding("f1", "help", show=False, id="command.help", priority=True),  # the library's dialogs shut others out
+        Binding("f1", "help", show=False, id="command.help", priority=True),  # modal screens hide other bindings
     ]
 
     def __init__(self, launch: Launch, *, dark: bool = True, typed_ahead: str = "") -> None:
-        """`dark` is what is known of the terminal, `typed_ahead` what came from it so far."""
-        # Textual loads no style sheet of a default screen.
+        """`dark`: whether the terminal's background is; `typed_ahead`: input read before the app started."""
+        # Textual does not load the style sheet of a default screen.
         super().__init__(css_path=style_sheets(launch.environ))
         self.animation_level = "none"
         use_steady_animator(self)
@@ -89,18 +89,18 @@ class CoTui(AppInternals, App[None]):
         questions = DialogQuestions(self, self.chat, sandbox)
         self.controller = SessionController(self, self.chat, launch, questions, sandbox)
         self._early: list[events.Event] | None = []
-        """What was typed so far; None once the prompt takes keys itself."""
+        """Keys typed so far; None once the prompt takes keys itself."""
         self.key_parser: QuietParser | None = None
-        """Has read what was typed so far; the driver goes on with it."""
+        """Has parsed `typed_ahead`; the driver continues with it."""
         if typed_ahead:
-            self._take_in(typed_ahead)
+            self._parse_typed_ahead(typed_ahead)
         self.last_typed_at = 0.0
         self.failures: list[str] = []
-        """What failed in the background so far, for people."""
+        """Background failures so far, as sentences."""
         self._leaving = Leaving(self, self.chat, self.controller)
         self._on_hold = KeysOnHold(
             lambda: not self.screen_stack or self.screen.is_mounted,
-            self._deal_with,
+            self._dispatch_input,
             lambda giving: run_in_background(self, "This key", giving, group="keys"),
         )
 
@@ -110,7 +110,7 @@ class CoTui(AppInternals, App[None]):
 
     # Starting
 
-    def _take_in(self, typed_ahead: str) -> None:
+    def _parse_typed_ahead(self, typed_ahead: str) -> None:
         from co_tui.ui.terminal.driver import QuietParser
 
         self.key_parser = QuietParser()
@@ -118,16 +118,15 @@ class CoTui(AppInternals, App[None]):
         self._early = [each for each in typed if isinstance(each, events.Key | events.Paste)]
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys typed before the prompt is there are kept for it, and before a screen is whole, for that screen."""
+        """Hold keys typed before the prompt, or a screen that opens, is mounted."""
         if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
             if isinstance(event, events.Key | events.Paste):
                 self._note_typing(event)
             if self._early is not None or self._on_hold.hold(event):
                 return
-        await self._deal_with(clamped_resize(event) if isinstance(event, events.Resize) else event)
+        await self._dispatch_input(clamped_resize(event) if isinstance(event, events.Resize) else event)
 
     def _note_typing(self, event: events.Key | events.Paste) -> None:
-        """Whoever types is writing a prompt."""
         if self._early is not None:
             self._early.append(event)
         if not isinstance(event, events.Key) or event.key != "ctrl+c":
@@ -135,7 +134,7 @@ class CoTui(AppInternals, App[None]):
         if isinstance(event, events.Paste) or event.is_printable or event.key == "enter":
             self.last_typed_at = time.monotonic()
 
-    async def _deal_with(self, event: events.Event) -> None:
+    async def _dispatch_input(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self.screen is self.chat and self.chat.intercept(event):
                 return
@@ -144,15 +143,15 @@ class CoTui(AppInternals, App[None]):
         await super().on_event(event)
 
     def _for_field(self, text: str) -> str:
-        """What was pasted elsewhere than in the prompt: the library's fields draw what they hold as it is, and lay out
-        all of it."""
+        """A paste outside of the prompt, shortened and inert: Textual's fields draw control characters as they are,
+        and lay out all of the text."""
         most, where = (MOST_IN_FIELD_CHARS, "line") if isinstance(self.focused, Input) else (MAX_EDITED_CHARS, "text")
         if len(text) > most:
             self.notify(f"Only the first {most:,} characters go into this {where}.", timeout=4)
         return inert(text[:most])
 
-    def _give_early_keys(self) -> None:
-        """In the order of typing, and before any key that comes from now on."""
+    def _forward_early_keys(self) -> None:
+        """Forward the held keys in typing order, before any later key."""
         self.chat.set_focus(self.chat.prompt)
         early, self._early = self._early or [], None
         for event in early:
@@ -184,15 +183,15 @@ class CoTui(AppInternals, App[None]):
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
 
     def chat_mounted(self) -> None:
-        """The screen is there: show what is stored, paint, and only then bring the rest and load the engine."""
+        """Show the stored session and paint; only then mount the remaining widgets and load the engine."""
         self.chat.set_renderer(self.renderer)
         self.controller.show_stored(self.controller.session_id)
-        self._give_early_keys()
+        self._forward_early_keys()
         painted = guarded_callback(self, "Starting", self._painted)
         self.call_after_refresh(lambda: self.set_timer(FIRST_KEYS_S, painted))
 
     async def _painted(self) -> None:
-        self._look_again()
+        self._update_look()
         await self.chat.complete()
         if self.launch.browse:
             self.run_command("sessions", "")
@@ -204,7 +203,7 @@ class CoTui(AppInternals, App[None]):
             self._commands.embedded_model.ask_once()
 
     def folder_changed(self) -> None:
-        """What this folder wants, and what is wrong in it."""
+        """Ask for trust if this folder needs it, and report problems in its files."""
         loaded = self.launch.loaded
         if loaded.withheld is not None:
             from co_tui.ui.control.trust_question import ask_for_trust
@@ -218,7 +217,7 @@ class CoTui(AppInternals, App[None]):
     def load_engine(self) -> None:
         self.controller.load_engine()
 
-    # What the chat asks for
+    # The ChatHost protocol
 
     @cached_property
     def _commands(self) -> "AppCommandHost":
@@ -231,23 +230,23 @@ class CoTui(AppInternals, App[None]):
 
     def action_command(self, name: str) -> None:
         command = command_table.find(name)
-        is_open = isinstance(self.focused, Input)  # Find, which its key only selects then
+        is_open = isinstance(self.focused, Input)  # its key then only focuses the find bar
         opens = command is not None and command.opens_screen and not self._commands.has_to_wait(command, "")
         if opens and self.screen is self.chat and not is_open:
-            self._keep_keys_for_what_opens()
+            self._hold_keys_for_next_focus()
         self.run_command(name, "")
 
-    def _keep_keys_for_what_opens(self) -> None:
-        """Whatever is typed before what was asked for has the focus."""
+    def _hold_keys_for_next_focus(self) -> None:
+        """Hold keys typed before the opening screen has the focus."""
         before = self.focused
         self._on_hold.expect(lambda: self.focused not in (before, None))
 
     def action_command_palette(self) -> None:
-        """From the chat, which is where commands are given."""
+        """Open the palette; only the chat runs commands."""
         if self.screen is self.chat:
             from co_tui.ui.help.palette import PaletteScreen
 
-            self._keep_keys_for_what_opens()
+            self._hold_keys_for_next_focus()
             self.push_screen(PaletteScreen(self.launch.settings.keys), self._command_chosen)
 
     def _command_chosen(self, name: str | None) -> None:
@@ -255,7 +254,7 @@ class CoTui(AppInternals, App[None]):
             self.call_later(guarded_callback(self, f"/{name}", self.action_command), name)
 
     def action_help(self) -> None:
-        """On any screen, and closed by the same key; in the chat it is a command."""
+        """Open help on any screen, or close it; in the chat it is a command."""
         from co_tui.ui.help.help_screen import HelpScreen
         from co_tui.ui.keys.active_keys import active_keys
 
@@ -269,44 +268,12 @@ class CoTui(AppInternals, App[None]):
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
 
-    @property
-    def mode(self) -> str:
-        return self.controller.modes.current
-
-    def next_mode(self) -> None:
-        self.controller.hints.used("mode")
-        run_in_background(self, "Switching the mode", self.controller.modes.next, group="mode")
-
-    def heeds_effort(self, model: str) -> bool:
-        return self.controller.heeds_effort(model)
-
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
 
-    def send_held(self) -> None:
-        self.controller.sender.send_held()
-
-    def interrupt(self) -> None:
-        self.controller.interrupt()
-
-    def withdraw_prompt(self) -> None:
-        self.controller.sender.take_back()
-
-    def cancel_compaction(self) -> None:
-        self.controller.cancel_compaction()
-
-    def alert(self, words: str) -> None:
+    def alert(self, text: str) -> None:
         if not self.app_focus and (driver := driver_of(self)) is not None:
-            driver.write(alert_sequence(words, self.launch.environ, self.launch.settings.notifications))
-
-    def draft_changed(self) -> None:
-        self.controller.draft_changed()
-
-    def load_older(self) -> None:
-        self.controller.older.load()
-
-    async def load_back_to(self, seq: int) -> None:
-        await self.controller.older.load_back_to(seq)
+            driver.write(alert_sequence(text, self.launch.environ, self.launch.settings.notifications))
 
     async def open_address(self, address: str) -> bool:
         from co_tui.ui.chat.open_link import open_address
@@ -316,7 +283,7 @@ class CoTui(AppInternals, App[None]):
     # Leaving
 
     def action_suspend_process(self) -> None:
-        """Back to the shell, where there is one that can bring this back."""
+        """Suspend to the shell, if there is one that can resume the app."""
         if is_job():
             super().action_suspend_process()
         else:
@@ -326,30 +293,30 @@ class CoTui(AppInternals, App[None]):
         await self._leaving.quit()
 
     def _asked_to_leave(self) -> None:
-        """By a signal: the same, and the exit code says so."""
-        if self._early is not None:  # nothing is there yet that could be left in order
+        """Leave after a signal, with its exit code."""
+        if self._early is not None:  # nothing is open yet that needs closing
             self.exit(return_code=EXIT_CODE)
         else:
             leave = partial(self._leaving.leave, EXIT_CODE)
             run_in_background(self, "Leaving", leave, group="leaving", failed=lambda: self.exit(return_code=EXIT_CODE))
 
     def survives(self, error: Exception) -> bool:
-        # While exiting, work in progress may miss what is gone already.
-        return is_exiting(self) or (isinstance(error, WorkerFailed) and self._told_failure(error))
+        # running work may miss widgets that are gone already.
+        return is_exiting(self) or (isinstance(error, WorkerFailed) and self._reported(error))
 
     def survives_action(self, error: Exception) -> bool:
-        return self._told_failure(error)
+        return self._reported(error)
 
-    def _told_failure(self, error: Exception) -> bool:
-        """What failed without harm to the rest is told, and the work goes on; not where mistakes are looked for."""
+    def _reported(self, error: Exception) -> bool:
+        """Report a failure and keep running; False in tests and when debugging, where it must surface."""
         if self.is_headless or self.launch.environ.get(DEBUG_VARIABLE):
             return False
-        told = f"This failed, and it should not have: {type(error).__name__}: {one_line(str(error), 200)}"
-        self.notify(told, severity="error", markup=False)
+        message = f"This failed, and it should not have: {type(error).__name__}: {one_line(str(error), 200)}"
+        self.notify(message, severity="error", markup=False)
         return True
 
     def background_failed(self, sentence: str, error: Exception, *, once: bool = False) -> None:
-        """Say it in the chat and on the screen that is open. `CO_TUI_DEBUG` shows at the end where it happened."""
+        """Show a failure in the chat and on the open screen. With `CO_TUI_DEBUG`, print the traceback at exit."""
         if once and sentence in self.failures:
             return
         self.failures.append(sentence)
@@ -361,34 +328,35 @@ class CoTui(AppInternals, App[None]):
             self.notify(sentence, severity="error", markup=False)
 
     def crash(self, error: Exception | None) -> None:
-        """A mistake of ours ends in a sentence: the library would print every value in reach, keys among them."""
-        words = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._leaving.told_kept}"
-        told = [words, self.controller.way_back_now, "CO_TUI_DEBUG=1 shows where it happened."]
+        """End with a sentence: Textual's traceback would print local variables, API keys among them."""
+        error = self._exception
+        failure = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._leaving.kept_sentence}"
+        lines = [failure, self.controller.current_resume_hint, "CO_TUI_DEBUG=1 shows where it happened."]
         if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:
-            told = traceback.format_exception(error)
-        print_after_exit(self, Text("\n".join(filter(None, told))))
+            lines = traceback.format_exception(error)
+        print_after_exit(self, Text("\n".join(filter(None, lines))))
         self.panic()
 
     def action_copy_or_leave(self) -> None:
-        """After the letters that were typed before it, which are on their way to the prompt."""
+        """Queued behind the letters typed before it, which are still on their way to the prompt."""
         self.chat.prompt.call_later(guarded_callback(self, "Ctrl+C", self._leaving.copy_or_leave))
 
-    # Looks
+    # Appearance
 
     def get_css_variables(self) -> dict[str, str]:
-        if not self._has_theme:  # the library asks for those of its own theme, which nobody will see
+        if not self._has_theme:  # Textual asks for its default theme's first, which is never shown
             return {}
         self.theme_variables = {**super().get_css_variables(), **own_variables(self.current_theme)}
         return self.theme_variables
 
-    # Found by its name, as what follows: the driver's modules are for terminals only.
+    # These two are dispatched by name: the driver's modules are imported only in a terminal.
     def on_paste_arriving(self, event: "PasteArriving") -> None:
         self.chat.show_pasting(event.chars)
         if event.dropped_chars:
             self.notify(f"The paste is too long: its last {event.dropped_chars:,} characters were left out.", timeout=8)
 
     def on_background_reported(self, event: "BackgroundReported") -> None:
-        self.appearance.terminal_is(event.dark)
+        self.appearance.terminal_reported(event.dark)
         remember = partial(self._remember_terminal, event.dark)
         run_thread(self, "Remembering the terminal", remember, group="terminal")
 
@@ -401,9 +369,9 @@ class CoTui(AppInternals, App[None]):
         hold_cursor(event.widget)
 
     def _theme_changed(self, _: Theme) -> None:
-        self._look_again()
+        self._update_look()
 
-    def _look_again(self) -> None:
+    def _update_look(self) -> None:
         self.renderer = renderer_for(self.current_theme, draws_images=self.appearance.draws_images)
         if self.chat.is_mounted:
             self.chat.set_renderer(self.renderer)

@@ -1,4 +1,4 @@
-"""The one place that starts work in the background of the screen. A failure there is shown, and ends nothing."""
+"""The only module that starts background work for the screen. A failure is shown and ends nothing else."""
 
 import asyncio
 import inspect
@@ -14,16 +14,16 @@ from co_tui.store.store_errors import StoreError
 
 T = TypeVar("T")
 SWITCH_INTERVAL_S: Final = 0.0002
-"""Thread switch interval while a thread works; Python's default of 5 ms makes typing lag."""
+"""Thread switch interval while background work runs; Python's default of 5 ms makes typing lag."""
 ERROR_CHARS: Final = 200
 
 
 @runtime_checkable
 class ShowsFailures(Protocol):
-    """The app: says what failed, and keeps it for a bug report."""
+    """The app: shows a failure, and keeps it for a bug report."""
 
     def background_failed(self, sentence: str, error: Exception, *, once: bool = False) -> None:
-        """`once`: the same sentence is not said again."""
+        """`once`: do not repeat the same sentence."""
         ...
 
 
@@ -36,11 +36,10 @@ def run_in_background(
     latest: bool = False,
     failed: Callable[[], object] | None = None,
 ) -> None:
-    """Run it on the loop until it ends or its node is gone.
+    """Run a coroutine on the event loop until it ends or its node is removed.
 
-    `doing` says what it does, as in "Searching failed". With `latest` it takes the place of what was started before
-    in its group. `failed` resets what waits for it. It takes a function, since a coroutine that is cancelled before
-    it begins would never be awaited.
+    `doing` names the work, as in "Searching failed". `latest` cancels earlier work of the same group. `failed` resets
+    what waits for the work. It takes a function, because a coroutine cancelled before it starts is never awaited.
     """
 
     async def guarded() -> None:
@@ -49,12 +48,12 @@ def run_in_background(
         except Exception as error:
             report(node, doing, error, failed)
 
-    # The library's types let no coroutine function through.
+    # Textual's types reject coroutine functions.
     node.run_worker(guarded, group=group, exclusive=latest, exit_on_error=False)  # type: ignore[arg-type]
 
 
 def run_thread(node: DOMNode, doing: str, work: Callable[[], object], *, group: str) -> None:
-    """Run it in a thread of its own."""
+    """Run a function in its own thread."""
 
     def guarded() -> None:
         try:
@@ -68,9 +67,9 @@ def run_thread(node: DOMNode, doing: str, work: Callable[[], object], *, group: 
 def guarded_callback(
     node: DOMNode, doing: str, work: Callable[..., object], *, once: bool = False
 ) -> Callable[..., Coroutine[Any, Any, None]]:
-    """For `call_later` and timers: the same callback, whose failure is shown instead of ending the app.
+    """Wrap a callback for `call_later` and timers: a failure is shown instead of ending the app.
 
-    `once` is for callbacks that run again and again, and would say the same each time.
+    `once` is for repeated callbacks, which would otherwise show the same failure each time.
     """
 
     async def guarded(*args: Any) -> None:
@@ -85,7 +84,7 @@ def guarded_callback(
 
 
 def start_awaited(work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-    """A task whose result its starter awaits: a failure is raised there. One that is no longer wanted may fail."""
+    """Start a task that its starter awaits, where a failure is raised; if it never does, the failure is ignored."""
     task = asyncio.create_task(work)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
@@ -94,7 +93,7 @@ def start_awaited(work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
 def report(
     node: DOMNode, doing: str, error: Exception, failed: Callable[[], object] | None = None, *, once: bool = False
 ) -> None:
-    """Show what failed, and reset what waited for it. A screen that was closed meanwhile reports nothing."""
+    """Show a failure, and reset what waited for the work. A closed screen reports nothing."""
     app = node.app
     if not node.is_attached or not app.is_running:
         return
@@ -110,7 +109,7 @@ def report(
 
 
 def failure_sentence(doing: str, error: Exception) -> str:
-    """What was being done, and how it failed; errors of the store are sentences for people already."""
+    """What failed, and how; a `StoreError` is already a sentence for users."""
     detail = one_line(str(error), ERROR_CHARS)
     if not isinstance(error, StoreError):
         detail = f"{type(error).__name__}: {detail}" if detail else type(error).__name__
@@ -118,7 +117,7 @@ def failure_sentence(doing: str, error: Exception) -> str:
 
 
 class _QuickSwitching:
-    """Switches threads quickly while at least one works. Used from the loop's own thread only."""
+    """Shortens the thread switch interval while any thread works. Used from the loop's thread only."""
 
     def __init__(self) -> None:
         self._working = 0

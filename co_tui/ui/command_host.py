@@ -29,18 +29,18 @@ T = TypeVar("T")
 
 
 class AppCommandHost:
-    """Each command runs beside the app; what goes wrong in it is said in the chat."""
+    """Runs each command in the background; failures are shown in the chat."""
 
     def __init__(self, app: App[Any], chat: ChatScreen, controller: SessionController, appearance: Appearance) -> None:
         self._app = app
         self.view = chat
         self.sessions, self.settings = controller, controller.settings
         self.appearance = appearance
-        self._is_edited_elsewhere = False
+        self._is_editing_elsewhere = False
         self.embedded_model = EmbeddedOffer(app, chat, controller, lambda: self.run("model", ""))
 
     def run(self, name: str, arguments: str) -> None:
-        """Do what a slash command, a key or the palette asked for."""
+        """Run a command given as a slash command, by a key or in the palette."""
         row = command_table.find(name)
         if row is None:
             self.fail(command_table.unknown_command(one_line(name, 40)))
@@ -52,14 +52,14 @@ class AppCommandHost:
             self._start(name, partial(self._do, row, arguments))
 
     def has_to_wait(self, row: SlashCommand, arguments: str) -> bool:
-        """Whether a command given now waits until the session is open."""
+        """Whether a command given now must wait until the session is open."""
         needs_session = row.needs_session == "always" or (bool(arguments) and row.needs_session == "with arguments")
-        # Choosing another model is a way to answer the question that keeps a session from being opened.
-        is_answer = row.name == "model" and self.sessions.resume_questions.are_asked
+        # Choosing another model answers the question that blocks opening the session.
+        is_answer = row.name == "model" and self.sessions.resume_questions.is_asking
         return needs_session and not is_answer and self.sessions.sender.holds_commands
 
     async def _waited(self, row: SlashCommand, arguments: str) -> None:
-        """What fails here must not keep what waits behind it from being carried out."""
+        """Run a command that waited; its failure must not block what waits behind it."""
         try:
             await self._attempt(partial(self._do, row, arguments))
         except Exception as error:
@@ -83,7 +83,7 @@ class AppCommandHost:
         except StoreError as error:
             self.fail(str(error))
 
-    # What commands ask for
+    # The CommandHost protocol
 
     @property
     def session(self) -> "Session | None":
@@ -94,7 +94,7 @@ class AppCommandHost:
         return self.sessions.state
 
     def say(self, text: str) -> None:
-        """Whoever asked sees the answer, wherever in the conversation they were."""
+        """Add a note and scroll to it."""
         self.view.feed.note(text)
         self.view.transcript.follow_end()
 
@@ -111,9 +111,6 @@ class AppCommandHost:
     def send(self, prompt: str) -> None:
         self.sessions.sender.run_next(OutgoingPrompt(prompt))
 
-    def give_back(self, prompt: str) -> None:
-        self.sessions.sender.give_back(prompt)
-
     @property
     def is_dark(self) -> bool:
         return self._app.current_theme.dark
@@ -121,14 +118,14 @@ class AppCommandHost:
     async def edit_elsewhere(self, text: str) -> str:
         from co_tui.ui.prompt.external_editor import edit_externally
 
-        if self._is_edited_elsewhere:
+        if self._is_editing_elsewhere:
             return text  # a key was pressed twice
         launch = self.settings.launch
-        self._is_edited_elsewhere = True
+        self._is_editing_elsewhere = True
         try:
             return await edit_externally(self._app, text, launch.environ, launch.cwd)
         finally:
-            self._is_edited_elsewhere = False
+            self._is_editing_elsewhere = False
 
     async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
         if self._app.screen is not self.view:
@@ -136,12 +133,12 @@ class AppCommandHost:
         return await self._answer_of(make())
 
     async def confirm(self, question: str) -> bool:
-        from co_tui.ui.dialogs.short_questions import ConfirmScreen
+        from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen
 
         return await self._answer_of(ConfirmScreen(question)) or False
 
     async def _answer_of(self, screen: Screen[T]) -> T | None:
-        # The shield lets a screen be answered for which nobody waits any more.
+        # Shielded: the screen can still be answered after the command was cancelled.
         return await asyncio.shield(self._app.push_screen(screen, wait_for_dismiss=True))
 
     async def quit(self) -> None:

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers, durations and folders formatted for people."""
 
 from co_tui.events.wording import counted, money, tokens
 from co_tui.inert import one_line
@@ -8,7 +8,7 @@ from co_tui.session.event_wording import FREE, cost_text
 __all__ = ["FREE", "cost_text", "counted", "money", "tokens"]
 
 IN_SECONDS_S = 100
-"""Below, a time needs no minutes."""
+"""Shorter times are shown in seconds only."""
 
 
 def elapsed(seconds: float) -> str:
@@ -23,6 +23,6 @@ def elapsed(seconds: float) -> str:
 
 
 def folder(path: str, limit: int = 60) -> str:
-    """A folder on one line, with `~` for one's home; of a long one, the end tells most."""
+    """A folder on one line, with `~` for the home folder; a long one keeps its end."""
     shown = one_line(home_text(path), len(path) + 1)
     return shown if len(shown) <= limit else f"…{shown[1 - limit :]}"

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from co_tui.store.port import Store
 
 CHOSEN: Final = "this session"
-"""Where a model or a policy came from that was chosen in the app."""
+"""Origin of a model or policy chosen in the app."""
 
 
 class Launch(Record):
-    """Folders, what is kept, settings and wishes of the command line."""
+    """Folders, store, settings and command-line options."""
 
     paths: Paths
     store: "Store"
@@ -25,13 +25,13 @@ class Launch(Record):
     environ: Mapping[str, str]
     cwd: Path
     session_id: str = ""
-    """The session to open; empty begins a new one."""
+    """The session to open; empty starts a new one."""
     browse: bool = False
-    """Begin with the session browser."""
+    """Start with the session browser."""
     model: str = ""
     """Named on the command line or in the environment: replaces a resumed session's own."""
     private: bool = False
-    """Whether nothing of its sessions is kept."""
+    """Whether its sessions are not kept."""
 
     @property
     def settings(self) -> Settings:
@@ -39,14 +39,14 @@ class Launch(Record):
 
     @property
     def choice(self) -> Choice:
-        """Who answers in a new session, and why."""
+        """The model of a new session, and why it was chosen."""
         origin = self.loaded.origins["model"].source
         return choose(self.settings.model, origin, self.environ, self.settings.base_url)
 
     def reloaded(self, *, policy: str = "", resumed: str = "", written: str = "") -> Loaded:
-        """The settings as they are now, under what the command line said and what was chosen in the app; `policy` is
-        chosen now, `resumed` is that of a session resumed now. `written` is the setting that was just written: a choice
-        made before gives way."""
+        """The settings read again, below command-line options and choices made in the app. `policy` is chosen now,
+        `resumed` is the policy of a session resumed now, `written` the setting just written: it replaces an earlier
+        choice."""
         given = self._set_by(COMMAND_LINE)
         chosen = {key: value for key, value in self._set_by(CHOSEN).items() if key != written}
         own = {key: str(value) for key, value in self._set_by(RESUMED).items() if key != written}
@@ -54,7 +54,7 @@ class Launch(Record):
             chosen.pop("policy", None)
             own = {"policy": resumed}
         chosen |= {"policy": policy} if policy else {}
-        # A policy brings its own numbers, for which it has to be there when the layers are read.
+        # A policy sets other values, so it must be known when the layers are read.
         given |= {key: value for key, value in chosen.items() if key == "policy"}
         loaded = load(paths=self.paths, cwd=self.cwd, environ=self.environ, command_line=given, resumed=own)
         return loaded if loaded.problems and (policy or resumed) else _with_chosen(loaded, chosen)
@@ -63,7 +63,7 @@ class Launch(Record):
         return {key: origin.value for key, origin in self.loaded.origins.items() if origin.source == source}
 
     def in_folder(self, cwd: Path) -> "Launch":
-        """The same wishes, in another folder and under the settings that hold there."""
+        """The same launch in another folder, with the settings of that folder."""
         moved = self.but(cwd=cwd)
         return moved.but(loaded=moved.reloaded())
 

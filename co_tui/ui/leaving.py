@@ -1,4 +1,4 @@
-"""How the app is left: in order, and not without a word when that would lose something."""
+"""Leaving the app: close the session in order, and warn before anything is lost."""
 
 import time
 from typing import Any, Final
@@ -14,18 +14,18 @@ QUIT_AGAIN_S: Final = 3.0
 
 
 class Leaving:
-    """By Ctrl+C, by the command to quit, or by a signal."""
+    """Leave by Ctrl+C, by /quit or by a signal."""
 
     def __init__(self, app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
         self._app, self._chat, self._controller = app, chat, controller
         self._asked_at = self._warned_of_loss_at = 0.0
 
     def stay(self) -> None:
-        """Something else was typed: whoever pressed Ctrl+C before did not want to leave."""
+        """Forget an earlier Ctrl+C: something else was typed since."""
         self._asked_at = 0.0
 
     async def quit(self) -> None:
-        """A running turn is stopped and kept as far as it came. What leaving would lose is told first."""
+        """Stop a running turn, keep what it produced, and exit. Warns first if that would lose messages."""
         asked_before = time.monotonic() - self._warned_of_loss_at < QUIT_AGAIN_S
         if self._controller.has_unsaved and not asked_before:
             self._warned_of_loss_at = time.monotonic()
@@ -34,22 +34,22 @@ class Leaving:
         await self.leave(0)
 
     async def leave(self, code: int) -> None:
-        """Whatever is lost by it."""
+        """Close and exit without a warning."""
         if await self._controller.close():
-            words = [*filter(None, (self._controller.parting_words, self._controller.way_back))]
-            failed = bool(self._controller.parting_words)
-            self._app.exit(message="\n".join(words) or None, return_code=1 if failed else code)
+            lines = [*filter(None, (self._controller.exit_message, self._controller.resume_hint))]
+            failed = bool(self._controller.exit_message)
+            self._app.exit(message="\n".join(lines) or None, return_code=1 if failed else code)
 
     @property
-    def told_kept(self) -> str:
-        """What becomes of what was said."""
+    def kept_sentence(self) -> str:
+        """Says whether the conversation is kept."""
         if self._controller.launch.private:
             return "Nothing is kept: this window is private."
         return UNSAVED if self._controller.has_unsaved else "What was said is kept."
 
     async def copy_or_leave(self) -> None:
-        """Copy what is selected; else clear what is being written; else stop the turn; else take back what waits for
-        a session; else leave, when asked twice."""
+        """Copy the selection; else clear the draft; else stop the turn; else withdraw what waits for a session; else
+        leave, when pressed twice."""
         now = time.monotonic()
         asked_before = now - self._asked_at < QUIT_AGAIN_S
         self._asked_at = 0.0
@@ -60,10 +60,10 @@ class Leaving:
             self._app.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=3)
         elif self._controller.busy:
             self._controller.interrupt()
-        elif self._controller.sender.take_back():
+        elif self._controller.sender.withdraw_latest():
             pass
-        elif asked_before or self._controller.has_unsaved:  # of which quitting warns by itself
+        elif asked_before or self._controller.has_unsaved:  # `quit` warns about that itself
             await self.quit()
         else:
             self._asked_at = now
-            self._app.notify(f"Ctrl+C again quits. {self.told_kept}", timeout=QUIT_AGAIN_S)
+            self._app.notify(f"Ctrl+C again quits. {self.kept_sentence}", timeout=QUIT_AGAIN_S)

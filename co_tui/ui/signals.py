@@ -1,4 +1,4 @@
-"""Being told to end: the session is closed in order, the terminal restored, and nothing may hold that up."""
+"""Ending by a signal: close the session, restore the terminal, and never hang."""
 
 import asyncio
 import atexit
@@ -13,29 +13,29 @@ from types import FrameType
 from typing import Any
 
 BLOCKED_S = 1.0
-"""After so long without a step, the app is held up by a terminal that nobody reads from."""
+"""Without progress for this long, the app is blocked by a terminal that is not being read."""
 GRACE_S = 8.0
-"""So long the app has for leaving in order."""
+"""Time limit for closing the session."""
 EXIT_CODE = 130
 _TYPED = ("SIGINT", "SIGQUIT")
 _ASKED = (*_TYPED, "SIGTERM", "SIGHUP")
 _NOT_ENDING = ("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGINFO", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 _UNCATCHABLE = ("SIGKILL", "SIGSTOP")
 _FAULTS = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
-"""Raised by a broken instruction: a handler in Python would return to it and never end."""
+"""Raised by a faulty instruction: a Python handler would return to it and never end."""
 _RESTORE = b"\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
-"""Paste, wrap, mouse, keyboard, screen, cursor and focus as they are in a shell."""
+"""Resets paste, wrap, mouse, keyboard, screen, cursor and focus modes to a shell's."""
 
 
 def exit_on_signals() -> None:
-    """Before there is anything to leave in order: end, but let what was begun be put back."""
+    """Exit on signals while nothing is open yet, but still run cleanup handlers."""
 
     def handle(number: int, __: FrameType | None) -> None:
-        sys.unraisablehook = lambda _: None  # what is only half made, as the loop may be, cannot be taken down in order
-        _end_by(number)
+        sys.unraisablehook = lambda _: None  # destructors of half-initialised objects may fail
+        _reraise_at_exit(number)
         raise SystemExit(EXIT_CODE)
 
-    _heed(handle)
+    _handle_signals(handle)
 
 
 def leave_on_signals(
@@ -43,7 +43,7 @@ def leave_on_signals(
 ) -> None:
     """Call `leave` on the running loop when a signal asks the process to end.
 
-    Plain handlers, not the loop's own: they run even while the loop is held up by the terminal.
+    Plain handlers, not the loop's own: they run even while the loop is blocked by the terminal.
     """
     loop = asyncio.get_running_loop()
     asked, begun = False, threading.Event()
@@ -62,20 +62,20 @@ def leave_on_signals(
         nonlocal asked
         if not asked:
             asked = True
-            _end_by(number)
+            _reraise_at_exit(number)
             threading.Thread(target=watch, args=(number,), name="leaving", daemon=True).start()
             loop.call_soon_threadsafe(begin)
 
-    _heed(handle)
+    _handle_signals(handle)
 
 
 @contextlib.contextmanager
 def left_to_another_program() -> Iterator[None]:
-    """While it has the terminal: Ctrl+C and Ctrl+\\ there reach us as well, but are meant for that program.
+    """While another program has the terminal, Ctrl+C and Ctrl+\\ reach us as well but are meant for it.
 
-    They are not ignored, as it would inherit that.
+    They are handled, not ignored: the program would inherit ignored signals.
     """
-    before = _heed(lambda _, __: None, _TYPED)
+    before = _handle_signals(lambda _, __: None, _TYPED)
     try:
         yield
     finally:
@@ -83,9 +83,9 @@ def left_to_another_program() -> Iterator[None]:
             signal.signal(number, handle or signal.SIG_DFL)
 
 
-def _heed(handle: Callable[[int, FrameType | None], None], names: Sequence[str] = ()) -> dict[int, Any]:
-    """Handle these signals, or all that end a process; returns who heeded them before."""
-    numbers = _numbers(names) if names else {*_numbers(_ASKED), *_deadly()}
+def _handle_signals(handle: Callable[[int, FrameType | None], None], names: Sequence[str] = ()) -> dict[int, Any]:
+    """Handle these signals, or all that end a process; returns the previous handlers."""
+    numbers = _numbers(names) if names else {*_numbers(_ASKED), *_other_fatal()}
     return {number: signal.signal(number, handle) for number in numbers}
 
 
@@ -93,14 +93,14 @@ def _numbers(names: Sequence[str]) -> set[int]:
     return {number for name in names if (number := getattr(signal, name, None)) is not None}
 
 
-def _deadly() -> set[int]:
+def _other_fatal() -> set[int]:
     """The other signals that would end the process at once. One that is ignored stays ignored."""
     others = {*map(int, signal.valid_signals())} - _numbers((*_ASKED, *_NOT_ENDING, *_UNCATCHABLE, *_FAULTS))
     return {number for number in others if signal.getsignal(number) not in (signal.SIG_IGN, None)}
 
 
-def _end_by(number: int) -> None:
-    """Let the process end by this signal once all is in order; those that ask to end have an exit code instead."""
+def _reraise_at_exit(number: int) -> None:
+    """Raise this signal again at exit; signals that ask to end use the exit code instead."""
     if number not in _numbers(_ASKED):
         atexit.register(_raise_again, number)
 
@@ -114,7 +114,7 @@ def _raise_again(number: int) -> None:
 
 
 def _end(code: int, terminal_before: list[Any] | None) -> None:
-    """The way out that cannot be held up."""
+    """Restore the terminal and exit at once, without blocking."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         output = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
         os.set_blocking(output, False)

@@ -1,6 +1,6 @@
 """From the command line to the first paint."""
 
-from co_tui.ui.garbage import search_rarely
+from co_tui.ui.heavy_imports import collect_rarely
 from co_tui.ui.launch import Launch
 
 
@@ -12,7 +12,7 @@ def start(launch: Launch) -> int:
 
     exit_on_signals()
     with unbuffered() as before:
-        ask_for_background()  # it is answered while the libraries load
+        ask_for_background()  # the answer arrives while the libraries load
         from co_tui.ui.app import CoTui
 
         typed = before.typed + typed_by_now()
@@ -21,6 +21,6 @@ def start(launch: Launch) -> int:
             dark = KnownTerminals(launch.paths, launch.environ).is_dark()
         app = CoTui(launch, dark=dark is not False, typed_ahead=typed)
         app.terminal_before = before.attributes
-        search_rarely()
+        collect_rarely()
         app.run()
     return app.return_code or 0

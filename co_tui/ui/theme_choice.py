@@ -1,4 +1,4 @@
-"""What the app looks like: its theme, by the settings and the terminal, and what stands still."""
+"""The appearance of the app: its theme, from settings and terminal, and reduced motion."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ UI: Final = Path(__file__).parent
 
 
 class Appearance:
-    """Keeps the theme what the setting says, while the terminal may change its mind about dark and light."""
+    """Applies the theme setting, and follows the terminal between dark and light."""
 
     def __init__(self, app: App[Any], settings: Settings, *, terminal_is_dark: bool) -> None:
         self._app = app
@@ -30,16 +30,16 @@ class Appearance:
         if app.no_color:
             replace_line_filters(app, without_colours)
         set_reduced_motion(app, settings.reduced_motion == "on")
-        self._begin_with(self._wanted)
+        self._begin_with(self._theme_name)
 
     @property
-    def _wanted(self) -> str:
+    def _theme_name(self) -> str:
         if self._app.no_color:
-            return DARK.name  # whose backgrounds tell apart what is reversed instead
+            return DARK.name  # its backgrounds distinguish what is reversed instead
         return theme_named(self._setting, terminal_is_dark=self._terminal_is_dark)
 
     def _begin_with(self, name: str) -> None:
-        """As setting it would, but without parsing every style sheet a second time before the first paint."""
+        """Set the theme without parsing every style sheet a second time before the first paint."""
         app = self._app
         app.set_reactive(App.theme, name)
         dark = app.current_theme.dark
@@ -49,30 +49,30 @@ class Appearance:
 
     @property
     def draws_images(self) -> bool:
-        """Whether images in the chat are wanted, and the terminal has colours enough for them."""
+        """Whether images are switched on and the terminal has enough colours for them."""
         enough = self._app.console.color_system in ("truecolor", "256", "windows")
         return self._images == "on" and enough and not self._app.no_color
 
     def follow(self, settings: Settings) -> None:
-        """Settings that may have changed."""
+        """Apply settings that may have changed."""
         set_reduced_motion(self._app, settings.reduced_motion == "on")
         drew, self._images = self.draws_images, settings.images
         if drew != self.draws_images:
-            self._app.theme_changed_signal.publish(self._app.current_theme)  # the chat is to be drawn anew
+            self._app.theme_changed_signal.publish(self._app.current_theme)  # redraws the chat
         self.use(settings.theme)
 
     def use(self, setting: str) -> None:
-        """A theme as the settings name it."""
+        """Use a theme, named as in the settings."""
         self._setting = setting
-        self._change_to(self._wanted)
+        self._change_to(self._theme_name)
 
-    def terminal_is(self, dark: bool) -> None:
-        """What the terminal says of itself."""
+    def terminal_reported(self, dark: bool) -> None:
+        """The terminal reported its background."""
         self._terminal_is_dark = dark
-        self._change_to(self._wanted)
+        self._change_to(self._theme_name)
 
     def _change_to(self, name: str) -> None:
-        """In one frame: style sheets and transcript take the new colours before anything is drawn."""
+        """Switch in one frame: style sheets and transcript change before anything is drawn."""
         if name != self._app.theme:
             batch = ExitStack()
             batch.enter_context(self._app.batch_update())
@@ -81,7 +81,7 @@ class Appearance:
 
 
 def style_sheets(environ: Mapping[str, str]) -> list[str | PurePath]:
-    """What the first paint needs."""
+    """The style sheets of the first paint."""
     colourless = [UI / "themes" / "no_color.tcss"] if NO_COLOR in environ else []
     return [UI / "chat" / "chat.tcss", *colourless]
 

@@ -16,7 +16,7 @@ from textual.geometry import Size
 from co_tui.events import Message, SessionStart
 from co_tui.store.port import Writing
 from co_tui.ui.app import CoTui
-from co_tui.ui.garbage import search_rarely, set_aside_loaded
+from co_tui.ui.heavy_imports import collect_rarely, freeze_loaded
 from co_tui.ui.keys import command_table
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.widgets.line_list import LineList
@@ -78,11 +78,11 @@ def store_talk(writer: Writing, session_id: str, model: str, cwd: Path, messages
 async def _measured(home: Path, provider: Provider) -> dict[str, str]:
     """The session opened as a user does, with its engine; what is missing in this version is left out."""
     app = CoTui(launch_for(home, provider, session_id="runtime"))
-    search_rarely()
+    collect_rarely()
     figures = {}
     async with app.run_test(size=SCREEN) as pilot:
         await until(pilot, lambda: app.controller.idle and not app.controller.opening, seconds=120)
-        set_aside_loaded()
+        freeze_loaded()
         for name, action in ACTIONS.items():
             if taken := await action(app):
                 figures[name] = f"{_spread([each.seen_ms for each in taken])} ({_spread([e.worked_ms for e in taken])})"

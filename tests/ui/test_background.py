@@ -1,4 +1,4 @@
-"""What fails in the background of the screen: said in one sentence, nothing waits for it for ever, the app goes on."""
+"""Failures in the background: reported in one sentence, nothing waits forever, the app keeps running."""
 
 import ast
 import asyncio
@@ -73,7 +73,7 @@ async def test_what_waits_for_failed_work_is_reset_even_if_that_fails_too() -> N
         assert app.failures[1] == "Recovering after: Looking failed: ZeroDivisionError: by zero."
 
 
-async def test_a_task_raises_where_it_is_awaited_and_nobody_has_to() -> None:
+async def test_a_task_raises_where_it_is_awaited_if_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         await start_awaited(fails_later())
     task = start_awaited(fails_later())
@@ -185,8 +185,8 @@ async def test_an_event_that_cannot_be_shown_does_not_hide_the_rest_and_is_said_
         assert "third" in transcript_text(app)
 
 
-async def test_care_that_fails_is_said(home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_tui.ui.control.idle_care.care", fails_later)
+async def test_failing_upkeep_is_reported(home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_tui.ui.control.engine_start.run_upkeep", fails_later)
     async with running(launch_for(home, provider), failing=True) as (app, pilot):
         await until(pilot, lambda: "Cleaning up failed: ZeroDivisionError: by zero." in transcript_text(app))
         await ask(app, pilot, "hi")

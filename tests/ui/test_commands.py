@@ -94,7 +94,7 @@ async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider)
         assert app.chat.prompt.text == "/s" and not app.chat.query_one(Completions).display
 
 
-async def test_help_tells_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
+async def test_help_explains_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider), size=(120, 200)) as (app, pilot):
         await pilot.press("f1")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")

@@ -71,7 +71,7 @@ async def test_retries_are_one_line_that_changes(home: Path, provider: Provider)
         assert len(told) == 1 and "had an error. Trying again" in told[0] and "(2 of 4)." in told[0]
 
 
-def test_a_retry_is_told_in_whole_sentences() -> None:
+def test_a_retry_is_reported_in_whole_sentences() -> None:
     error = SessionError(what="It had an error", retry_in_s=0.2, attempt=2, attempts=4)
     assert error.retry_sentence() == "It had an error. Trying again now (2 of 4)."
     shorter = SessionError(what="Too long.", kind="context_limit", outcome="compacted", retry_in_s=0.0)
@@ -90,7 +90,7 @@ async def test_a_new_session_keeps_the_model_that_was_chosen(home: Path, provide
         assert app.controller.state.model == "openai-chat:other"
 
 
-async def test_a_server_whose_model_nobody_named_has_no_dangling_colon(home: Path, provider: Provider) -> None:
+async def test_a_server_without_a_named_model_has_no_dangling_colon(home: Path, provider: Provider) -> None:
     environ = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
     async with running(launch_for(home, environ=environ)) as (app, pilot):
         assert "first model of the server" in screen_text(app).splitlines()[0]

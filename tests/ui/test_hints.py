@@ -1,4 +1,4 @@
-"""Hints come at the right moment, one at a time, and go."""
+"""Hints appear at the right moment, one at a time, and disappear."""
 
 import json
 from pathlib import Path

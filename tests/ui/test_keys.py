@@ -37,7 +37,7 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
         ("f7", "it must be keys by action, such as compact=f12"),
     ],
 )
-def test_a_key_that_cannot_be_used_is_told_in_a_sentence(chosen: object, told: str) -> None:
+def test_an_unusable_key_is_reported_in_a_sentence(chosen: object, told: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(told)):
         check("keys", chosen)
 
@@ -49,7 +49,7 @@ def test_keys_may_change_places_and_be_taken_away() -> None:
     assert check("keys", {"copy": "x", "filter": "c"}) == {"copy": "x", "filter": "c"}, "letters where none are typed"
 
 
-async def test_another_key_does_it_and_is_told_everywhere(home: Path, provider: Provider) -> None:
+async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider: Provider) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "config.toml").write_text('[keys]\nhistory = "f12"\nsessions = "none"\nnewline = "alt+n"\n')
     launch = launch_for(home, provider, environ={"CO_TUI_POLCY": "sk-secret"})
@@ -129,7 +129,7 @@ async def test_help_opens_on_other_screens_with_their_keys(home: Path, provider:
         await until(pilot, lambda: type(app.screen).__name__ == "SessionsScreen")
 
 
-def test_the_command_line_sets_one_key_and_the_doctor_tells_a_bad_one(here: Here) -> None:
+def test_the_command_line_sets_one_key_and_the_doctor_reports_a_bad_one(here: Here) -> None:
     done = here("config", "keys.compact", "f7")
     assert done.code == 2 and "f7 is that of new" in done.err
     assert here("config", "keys.compact", "f12").code == 0

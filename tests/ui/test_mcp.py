@@ -1,9 +1,11 @@
-"""MCP servers in the app: started beside the screen, told of by /mcp, asked about, gone with it."""
+"""MCP servers in the app: started in the background, listed by /mcp, asked about, stopped with it."""
 
 import json
 import sys
 from pathlib import Path
 
+from co_tui.agent.mcp.servers import ServerReport
+from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from tests.support import waiting
 from tests.support.mcp_talk import ODD, lives
@@ -15,6 +17,10 @@ def server(name: str, *arguments: str) -> str:
     return (
         f"[mcp_servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps([str(ODD), *arguments])}\n"
     )
+
+
+def servers(app: CoTui) -> list[ServerReport]:
+    return app.controller.backend.server_reports()
 
 
 def configured(home: Path, text: str) -> None:
@@ -29,7 +35,7 @@ async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path
     provider.window = 60_000
     provider.script = [Reply(text="", tool=("mcp__odd__echo", '{"word": "\\u001b[2Jhi"}'))]
     async with running(launch_for(home, provider)) as (app, pilot):
-        await until(pilot, lambda: {each.stage for each in app.controller.mcp_servers} == {"running", "failed"})
+        await until(pilot, lambda: {each.stage for each in servers(app)} == {"running", "failed"})
         await type_text(pilot, "/mcp\n")
         await until(pilot, lambda: "running with 8 tools" in transcript_text(app))
         assert "failed: no-such-program cannot be used" in transcript_text(app)
@@ -51,14 +57,12 @@ async def test_a_projects_servers_wait_for_trust(home: Path, provider: Provider)
     provider.window = 60_000
     async with running(launch_for(home, provider)) as (app, pilot):
         await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
-        assert (
-            f"start MCP servers (theirs: {sys.executable[:20]}" in screen_text(app) and not app.controller.mcp_servers
-        )
+        assert f"start MCP servers (theirs: {sys.executable[:20]}" in screen_text(app) and not servers(app)
         app.chat.prompt.focus()
         await type_text(pilot, "/mcp\n")
         await until(pilot, lambda: "theirs  not trusted: waits until you trust this folder" in transcript_text(app))
         await pilot.press("tab", "t")
-        await until(pilot, lambda: [each.stage for each in app.controller.mcp_servers] == ["running"])
+        await until(pilot, lambda: [each.stage for each in servers(app)] == ["running"])
         await ask(app, pilot, "hello")
         assert "mcp__theirs__echo" in {tool["function"]["name"] for tool in provider.requests[-1]["tools"]}
 
@@ -67,10 +71,10 @@ async def test_one_that_failed_is_started_again_on_demand(home: Path, provider: 
     program = home.parent / "program"
     configured(home, f'[mcp_servers.late]\ncommand = "{program}"\nargs = ["{ODD}"]\n')
     async with running(launch_for(home, provider)) as (app, pilot):
-        await until(pilot, lambda: [each.stage for each in app.controller.mcp_servers] == ["failed"])
+        await until(pilot, lambda: [each.stage for each in servers(app)] == ["failed"])
         program.symlink_to(sys.executable)
         await type_text(pilot, "/mcp restart\n")
-        await until(pilot, lambda: [each.stage for each in app.controller.mcp_servers] == ["running"])
+        await until(pilot, lambda: [each.stage for each in servers(app)] == ["running"])
 
 
 async def test_without_any_it_says_how_to_add_one(home: Path, provider: Provider) -> None:

@@ -1,4 +1,4 @@
-"""A call that asks for approval, as a question: title, text, and the choices that fit it."""
+"""Turns an approval request into a question: title, text and choices."""
 
 import re
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ NAME_CHARS: Final = 40
 AGENT_CHARS: Final = 20
 SENTENCE_CHARS: Final = 300
 PLAN_MODES: Final = {"y": ASK, "e": EDITS, "a": AUTO}
-"""The mode in which an accepted plan is carried out, by the key of the answer."""
-DENY: Final = (Choice("n", "Deny"), Choice("r", "Deny with a reason", beside=True))
+"""The mode an accepted plan runs in, by the key of the answer."""
+DENY: Final = (Choice("n", "Deny"), Choice("r", "Deny with a reason", same_row=True))
 
 
 def approval_panel(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
-    """What is shown; `has_sandbox` says whether mode auto can be offered."""
+    """The question to show; `has_sandbox` says whether mode auto can be offered."""
     return _plan(question, has_sandbox=has_sandbox) if question.is_plan else _call(question)
 
 
@@ -35,7 +35,7 @@ def _call(question: ApprovalQuestion) -> Question:
         text=inert(_text(question)),
         choices=_choices(question),
         where=_where(question.where),
-        place=_place(question),
+        position=_position(question),
         note=one_line(question.note, SENTENCE_CHARS),
         warning=one_line(question.danger, NAME_CHARS),
         below=(*_new_here(question), *reason),
@@ -50,7 +50,7 @@ def _agent(question: ApprovalQuestion) -> str:
     return f"{one_line(question.agent, AGENT_CHARS)}: " if question.agent else ""
 
 
-def _place(question: ApprovalQuestion) -> str:
+def _position(question: ApprovalQuestion) -> str:
     return f"{question.number} of {question.of}" if question.of > 1 else ""
 
 
@@ -74,7 +74,7 @@ def _text(question: ApprovalQuestion) -> str:
     if question.tool.startswith(MCP):  # the first line names the tool, as the title does
         first, _, arguments = question.what.partition("\n")
         return arguments or first
-    # Blanks must not push the rest of a line out of sight.
+    # Long gaps must not hide the rest of a line.
     if question.tool not in COMMAND_TOOLS:
         return question.what
     return re.sub(r"[ \t]{20,}", lambda gap: f" ⟨{len(gap[0]):,} blanks⟩ ", question.what)
@@ -95,16 +95,16 @@ def _new_here(question: ApprovalQuestion) -> list[str]:
 
 
 def _letters(text: str) -> int:
-    """How much of it is words: operators and quotes are spelled in several ways."""
+    """Letters and digits only: operators and quotes are spelled in several ways."""
     return sum(character.isalnum() for character in text)
 
 
 def _choices(question: ApprovalQuestion) -> Choices:
-    """What destroys or publishes is allowed once, by its letter alone."""
+    """Destructive or publishing calls are allowed once only, and only by their letter."""
     if question.danger:
         once = Choice("y", "Allow once (press y)", letter_only=True)
         return Choices((once, *DENY), marked="n")
-    rules = told_rules(question.rules)
+    rules = rules_text(question.rules)
     longer = (
         Choice("s", "Allow {} this session", rules),
         Choice("p", "Always allow {} in this project", rules),
@@ -112,12 +112,12 @@ def _choices(question: ApprovalQuestion) -> Choices:
     return Choices((Choice("y", "Allow once"), *(longer if rules else ()), *DENY))
 
 
-def told_rules(rules: Sequence[str]) -> str:
-    """Rules as an answer names them."""
-    return ", ".join(map(_told_rule, rules))
+def rules_text(rules: Sequence[str]) -> str:
+    """Rules as an answer names them, joined."""
+    return ", ".join(map(_rule_text, rules))
 
 
-def _told_rule(text: str) -> str:
+def _rule_text(text: str) -> str:
     try:
         rule = parse_rule(text)
     except ValueError:
@@ -129,7 +129,7 @@ def _told_rule(text: str) -> str:
 
 
 def _whole(question: ApprovalQuestion) -> str:
-    """What the panel may have to shorten."""
+    """The details the panel may have to shorten."""
     lines = [
         f"New here: {', '.join(question.new)}" if _new_here(question) else "",
         question.reason,
@@ -151,8 +151,8 @@ def _plan(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
     return Question(
         title=f"{_agent(question)}Accept this plan?",
         text=inert("\n\n".join(filter(None, (summary, numbered))) or question.what),
-        choices=Choices((*accept, Choice("r", "Send back with comments"), Choice("n", "Not now", beside=True))),
-        place=_place(question),
+        choices=Choices((*accept, Choice("r", "Send back with comments"), Choice("n", "Not now", same_row=True))),
+        position=_position(question),
         note=one_line(question.note, SENTENCE_CHARS),
         opens=True,
     )

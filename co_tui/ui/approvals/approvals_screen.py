@@ -32,7 +32,7 @@ RULE_CHARS: Final = 200
 WIDEST_RULE: Final = 50
 WIDTH: Final = 100
 AROUND_CELLS: Final = 16
-"""Of the box at most, and of all in a row but the rule and its source."""
+"""The widest box, and the cells of a row besides the rule and its source."""
 LEAST_SOURCE: Final = 14
 LIST_KEYS: Final = (("a", "add"), ("d", "revoke"), ("esc", "back"))
 NOTHING: Final = (
@@ -50,7 +50,7 @@ CHOOSING_KEYS: Final = (("↑ ↓ enter", "choose"), ("esc", "back"))
 
 
 class RuleEditor(Protocol):
-    """Changes the rules. What it refuses raises `SettingsError`; else it says what it did."""
+    """Changes the rules; returns what it did in a sentence. Raises `SettingsError`."""
 
     def rules(self) -> "Sequence[StandingRule]": ...
 
@@ -129,7 +129,7 @@ class PermissionsScreen(Dialog[None]):
 
 
 class AddRuleScreen(Dialog[str]):
-    """Asks for a rule, then for its effect, and writes it; answers with what was done."""
+    """Asks for a rule, then for its effect, and writes it; answers with a sentence about it."""
 
     DEFAULT_CSS = """
     AddRuleScreen Static { height: auto; color: $muted; }

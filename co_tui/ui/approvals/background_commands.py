@@ -1,4 +1,4 @@
-"""The commands that run beside the conversation: what each of them says, and how to end one."""
+"""Commands that run in the background: their output, and how to end one."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from co_tui.session.tools.running_commands import BackgroundCommand, RunningCommands
 
 LINE_CHARS = 200
-LOOK_EVERY_S = 0.5
+REFRESH_S = 0.5
 KEYS = (("↑ ↓", "choose"), ("x", "end it"), ("esc", "back"))
 NOTHING = "No command runs in the background. The model starts one when it need not wait for what it says."
 MOST_LISTED = 6
-"""Rows; what they say needs the rest."""
+"""Rows of the list; the output gets the rest."""
 
 
 class BackgroundCommandsScreen(Dialog[None]):
-    """As they are now, again and again."""
+    """Lists the commands, refreshed while open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Back"), Binding("x", "end", "End it")]
 
@@ -47,16 +47,16 @@ class BackgroundCommandsScreen(Dialog[None]):
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
-        self._look()
+        self._update()
         self.query_one(OptionList).focus()
-        self.set_interval(LOOK_EVERY_S, guarded_callback(self, "Reading the commands", self._look, once=True))
+        self.set_interval(REFRESH_S, guarded_callback(self, "Reading the commands", self._update, once=True))
 
     def on_resize(self) -> None:
         listed = min(MOST_LISTED, max(1, self.rows_for_content // 3))
         self.query_one(OptionList).styles.max_height = listed
         self.query_one(VerticalScroll).styles.max_height = self.rows_for_content - listed
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         options = self.query_one(OptionList)
         highlighted = options.highlighted or 0
         self._shown = self._commands.background()
@@ -80,17 +80,17 @@ class BackgroundCommandsScreen(Dialog[None]):
         at = self.query_one(OptionList).highlighted
         if at is not None and at < len(self._shown) and self._shown[at].running:
             await self._commands.end(self._shown[at].id)
-            self._look()
+            self._update()
 
 
 def _line(command: "BackgroundCommand") -> Text:
     line = Text(no_wrap=True, overflow="ellipsis")
-    line.append(f"{_told_state(command):<14}", "bold" if command.running else "dim")
+    line.append(f"{_state_text(command):<14}", "bold" if command.running else "dim")
     line.append(one_line(command.command, LINE_CHARS))
     return line
 
 
-def _told_state(command: "BackgroundCommand") -> str:
+def _state_text(command: "BackgroundCommand") -> str:
     if command.running:
         return f"runs {command.seconds:,.0f} s"
     return "ended" if command.exit_code is None else f"exit code {command.exit_code}"

@@ -1,4 +1,4 @@
-"""The choices of a question: letters choose at once, arrows and Enter choose what is marked."""
+"""The choices of a question: letters choose at once, arrows and Enter choose the marked one."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Final, NamedTuple
@@ -24,16 +24,16 @@ class Choice(NamedTuple):
 
     key: str
     label: str
-    """`{}` is the place of `about`."""
+    """`{}` is replaced by `about`."""
     about: str = ""
-    """What the answer is about; shortened when it does not fit."""
-    beside: bool = False
+    """What the answer is about; shortened if it does not fit."""
+    same_row: bool = False
     """Whether it shares a row with the choice before it."""
     letter_only: bool = False
-    """Whether Enter must not choose it, as for what destroys something."""
+    """Whether Enter must not choose it, as for destructive calls."""
 
     def fitted(self, width: int) -> str:
-        """The label in so many cells."""
+        """The label, fitted to a width in cells."""
         before, gap, after = self.label.partition("{}")
         if not gap:
             return _shortened(self.label, width)
@@ -41,12 +41,12 @@ class Choice(NamedTuple):
 
 
 class Choices:
-    """Knows what is marked and, where several may be taken, what is checked. Draws rows, but knows no screen."""
+    """Keeps the marked choice, and the checked ones if several may be chosen. Renders rows, but knows no screen."""
 
     def __init__(
         self, choices: Iterable[Choice], *, marked: str | None = "", several: Iterable[str] = (), in_a_row: bool = False
     ) -> None:
-        """`marked` is the choice to begin with, None for no marker; `several` can be taken together."""
+        """`marked` is the first marked choice, None for no marker; `several` can be chosen together."""
         self.all = tuple(choices)
         self.several = frozenset(several)
         self.checked: set[str] = set()
@@ -69,7 +69,7 @@ class Choices:
             self.checked ^= {key}
 
     def chosen(self) -> str:
-        """What Enter answers: the marked choice, or with the marker on one of several, those that are checked."""
+        """What Enter answers: the marked choice, or the checked ones if the marker is on one of `several`."""
         if self.marked in self.several and self.checked:
             return ",".join(each.key for each in self.all if each.key in self.checked)
         return self.marked
@@ -84,7 +84,7 @@ class Choices:
 
     def _before(self, each: Choice, *, packed: bool) -> int:
         """Cells of a choice before its label."""
-        column = 0 if packed or each.beside else self._key_column
+        column = 0 if packed or each.same_row else self._key_column
         return (
             self._marker_cells
             + max(cell_len(each.key), column)
@@ -98,16 +98,16 @@ class Choices:
 
     @property
     def _key_column(self) -> int:
-        return max((cell_len(each.key) for each in self.all if not each.beside), default=1)
+        return max((cell_len(each.key) for each in self.all if not each.same_row), default=1)
 
     def rows(self, width: int, *, packed: bool = False, further: Sequence[Choice] = ()) -> list[Content]:
-        """A row for each choice, or as many in a row as fit; never broken in two. `further` are not marked."""
+        """One row per choice, or as many per row as fit; a choice is never split. `further` cannot be marked."""
         packed = packed or self._in_a_row
         rows: list[Content] = []
         for each in (*self.all, *further):
             item = self._item(each, width, packed=packed)
             joins = (
-                bool(rows) and (packed or each.beside) and rows[-1].cell_length + len(GAP) + item.cell_length <= width
+                bool(rows) and (packed or each.same_row) and rows[-1].cell_length + len(GAP) + item.cell_length <= width
             )
             if joins:
                 rows[-1] = Content.assemble(rows[-1], GAP, item)
@@ -118,7 +118,7 @@ class Choices:
     def _item(self, each: Choice, width: int, *, packed: bool) -> Content:
         is_marked = bool(self._markable) and each.key == self.marked
         marker = ((f"{MARKER} " if is_marked else "  "), KEY_STYLE) if self._markable else ("", "")
-        column = 0 if packed or each.beside else self._key_column
+        column = 0 if packed or each.same_row else self._key_column
         box = f"[{'x' if each.key in self.checked else ' '}] " if each.key in self.several else ""
         label = self._label(each, width, packed=packed)
         item = Content.assemble(
@@ -136,7 +136,7 @@ def _shortened(text: str, width: int) -> str:
 
 
 class ChoiceBox(Widget, can_focus=True):
-    """Shows choices and hears the keys that choose."""
+    """Shows choices and handles the keys that choose."""
 
     DEFAULT_CSS = "ChoiceBox { height: auto; }"
     hears_letters: ClassVar[bool] = True
@@ -148,7 +148,7 @@ class ChoiceBox(Widget, can_focus=True):
     ]
 
     def __init__(self, choices: Choices, answered: Callable[[str], None]) -> None:
-        """`answered` hears the key of the choice; several are joined by commas."""
+        """`answered` gets the key of the choice; several are joined by commas."""
         super().__init__()
         self.choices, self._answered = choices, answered
         if choices.several:
@@ -184,7 +184,7 @@ class ChoiceBox(Widget, can_focus=True):
             self._answered(chosen)
 
     def action_answer(self, key: str) -> None:
-        """A letter, or a click: one of several is checked, anything else is the answer."""
+        """Handle a letter or a click: check one of several, else answer."""
         if key in self.choices.several:
             self.choices.toggle(key)
             self.choices.marked = key

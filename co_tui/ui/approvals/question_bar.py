@@ -1,4 +1,4 @@
-"""A question above the prompt. It waits for an answer and never takes letters from someone who is typing."""
+"""A question above the prompt. It never takes letters from a user who is typing."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Final, NamedTuple
@@ -13,40 +13,40 @@ from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.textual_internals import bindings_of
 
 TYPING_S: Final = 0.4
-"""A letter that is followed by another within this time was typed, and belongs in the prompt."""
+"""A letter followed by another within this time is typing, and belongs in the prompt."""
 LEAST_ROWS: Final = 3
-"""Of the text, however low the screen is."""
+"""Minimum rows of the text."""
 ROOMY_ROWS: Final = 22
-"""From this height on choices have a row each, and the text an empty row below it."""
+"""From this height on each choice has its own row, and the text an empty row below it."""
 FIXED_ROWS: Final = 9
 """Title, gauge, prompt, keys, the panel's border, and one row of the chat."""
 CHAT_ROWS: Final = 2
-"""More of the chat, where the text has its least."""
+"""Rows of the chat kept visible before the text gets more than its minimum."""
 MOST_LINE_ROWS: Final = 2
-"""Of a sentence above or below the text."""
-ALL_OF_IT: Final = "space"
-ALL_OF_SEVERAL: Final = "v"
-"""The same where Space checks a choice."""
+"""Maximum rows of a sentence above or below the text."""
+VIEW_ALL: Final = "space"
+VIEW_ALL_OF_SEVERAL: Final = "v"
+"""The key instead where Space checks a choice."""
 
 
 class Question(NamedTuple):
-    """What is asked, and what can be answered."""
+    """A question and its choices."""
 
     title: str
     text: str
     choices: Choices
     where: str = ""
-    """Where it would happen: in the border if there is room."""
-    place: str = ""
-    """Which of several questions it is."""
+    """Where the call would run: shown in the border if there is room."""
+    position: str = ""
+    """Its number among several questions."""
     note: str = ""
-    """What happened since it was asked first."""
+    """What changed since it was first asked."""
     warning: str = ""
-    """What it destroys or publishes."""
+    """What the call destroys or publishes."""
     below: tuple[str, ...] = ()
     """Sentences below the text."""
     whole: str = ""
-    """What only the full screen shows, because it may be long."""
+    """Details that only the full screen shows, as they may be long."""
     opens: bool = False
     """Whether all of it can be read on the full screen."""
     is_diff: bool = False
@@ -54,17 +54,17 @@ class Question(NamedTuple):
 
     @property
     def opening_key(self) -> str:
-        return ALL_OF_SEVERAL if self.choices.several else ALL_OF_IT
+        return VIEW_ALL_OF_SEVERAL if self.choices.several else VIEW_ALL
 
 
 def simple_question(title: str, text: str, answers: Mapping[str, str], *, marked: str | None = None) -> Question:
-    """Letters with their labels; in a row without a marker, unless one is named."""
+    """A question from keys and labels; in one row without a marker, unless `marked` is given."""
     choices = (Choice(key, label) for key, label in answers.items())
     return Question(title, text, Choices(choices, marked=marked, in_a_row=marked is None))
 
 
 class QuestionPanel(ChoiceBox):
-    """Its keys count while it has the focus: after Tab or a click, or when nobody was writing."""
+    """Its keys work while it has the focus: after Tab or a click, or if the user was not typing."""
 
     DEFAULT_CSS = """
     QuestionPanel {
@@ -85,7 +85,7 @@ class QuestionPanel(ChoiceBox):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now", show=False)]
 
     def __init__(self, question: Question, answered: Callable[[str], None]) -> None:
-        """`answered` hears the key of the answer, or `esc`."""
+        """`answered` gets the key of the answer, or `esc`."""
         super().__init__(question.choices, answered)
         self.question = question
         self.set_class(bool(question.warning), "-warning")
@@ -93,23 +93,23 @@ class QuestionPanel(ChoiceBox):
             bindings_of(self).bind(question.opening_key, f"answer('{question.opening_key}')", "All of it", show=False)
         self._text = question.text
         self.was_left = False
-        """Whether Tab took the focus away: then it does not come back by itself."""
+        """Whether Tab moved the focus away: then it does not return by itself."""
         self.was_focused = False
-        """Whether its keys have counted at any time."""
+        """Whether it ever had the focus."""
         self._held = ""
-        """Letters that may be answers, or the beginning of a word."""
+        """Letters that may be answers, or the start of a word."""
         self._timer: Timer | None = None
 
     def _rows(self, width: int) -> list[Content]:
-        """Never so much of the text that the choices would not be seen."""
+        """Shortens the text so that the choices stay visible."""
         question, height = self.question, self.app.size.height
         packed = height < ROOMY_ROWS
-        _, where = fitted_title(question.title, question.where, question.place, width - 2)
+        _, where = fitted_title(question.title, question.where, question.position, width - 2)
         above = _sentences([(f"Warning: {question.warning}." if question.warning else "", "bold $error")], width)
         above += _sentences([(question.note, "$warning")], width)
         below = _sentences([(where, "$muted"), *((each, "") for each in question.below)], width)
         below += [Content("")] if not packed else []
-        for further in ((), (Choice(question.opening_key, "View all", beside=True),)):
+        for further in ((), (Choice(question.opening_key, "View all", same_row=True),)):
             choices = question.choices.rows(width, packed=packed, further=further)
             others = len(above) + len(below) + len(choices)
             least = min(LEAST_ROWS, height - FIXED_ROWS - others)
@@ -120,12 +120,12 @@ class QuestionPanel(ChoiceBox):
         return [*above, *shown.rows, *below, *choices]
 
     @property
-    def has_way_out(self) -> bool:
-        """Whether Esc is one of the answers it offers."""
+    def can_dismiss(self) -> bool:
+        """Whether Esc is one of its answers."""
         return "esc" in self.choices
 
     def show_text(self, text: str) -> None:
-        """Show another text of about the same length."""
+        """Replace the text by one of about the same length."""
         self._text = text
         self.refresh()
 
@@ -135,7 +135,7 @@ class QuestionPanel(ChoiceBox):
 
     def on_resize(self) -> None:
         question = self.question
-        title, _ = fitted_title(question.title, question.where, question.place, self.content_size.width - 2)
+        title, _ = fitted_title(question.title, question.where, question.position, self.content_size.width - 2)
         self.border_title = title
 
     def on_focus(self) -> None:
@@ -146,18 +146,18 @@ class QuestionPanel(ChoiceBox):
         self.border_subtitle = Text("Tab to answer")
 
     def press(self, key: str) -> bool:
-        """Hold a letter that is an answer, until it is clear that no word follows. False for any other key."""
+        """Hold a letter that is an answer until it is clear that no word follows. False for any other key."""
         several = self.choices.several
         if len(key) > 1 or key not in self.choices or (self._held and not {key, *self._held} <= several):
             return False
         self._held += key
         self._stop_waiting()
-        # Keys that arrived meanwhile are looked at first, however late that is.
+        # Keys that arrived meanwhile are handled first.
         self._timer = self.set_timer(TYPING_S, lambda: self.app.call_later(self._decide))
         return True
 
     def give_back(self) -> str:
-        """The letters that were held, when they turn out to be the beginning of a word."""
+        """Release the held letters: they are the start of a word."""
         held, self._held = self._held, ""
         self._stop_waiting()
         return held
@@ -174,7 +174,7 @@ class QuestionPanel(ChoiceBox):
         return bool(held)
 
     def action_choose(self) -> None:
-        """Enter right behind a letter means that letter; behind digits of several, those and what is checked."""
+        """Enter right after a letter means that letter; after digits of several, those and the checked ones."""
         if not self._decide() or self.choices.several:
             super().action_choose()
 
@@ -183,7 +183,7 @@ class QuestionPanel(ChoiceBox):
 
 
 def _sentences(lines: Iterable[tuple[str, str]], width: int) -> list[Content]:
-    """Each in a few rows at most, with a sign when there is more."""
+    """Each in a few rows at most, with an ellipsis if there is more."""
     rows: list[Content] = []
     for text, style in lines:
         if text:

@@ -1,4 +1,4 @@
-"""All of a question on the full screen: a long command or diff, with the same choices as above the prompt."""
+"""A question on the full screen: a long command or diff, with the same choices as above the prompt."""
 
 from typing import ClassVar
 
@@ -41,7 +41,7 @@ class WholeQuestionScreen(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Text(self._question.title)  # a tool's name is not ours
-            box.border_subtitle = Text(self._question.place)
+            box.border_subtitle = Text(self._question.position)
             with VerticalScroll(can_focus=False):
                 yield Static(_text(self._question), markup=False)
             yield ChoiceBox(self._question.choices, self.answer)

@@ -7,6 +7,60 @@ from co_tui.events import Event
 from co_tui.session.file_references import NamedFile
 
 
+class WaitingPrompts(Protocol):
+    """Prompts that are not part of the conversation yet."""
+
+    def send_held(self) -> None:
+        """Release the prompts that an interruption left waiting."""
+
+    def withdraw_latest(self) -> bool:
+        """Withdraw the latest prompt or command that waits for a session; False if none does."""
+
+
+class EarlierMessages(Protocol):
+    """Messages of the shown session that are not loaded yet."""
+
+    def load(self) -> None:
+        """Show the page before the first loaded block."""
+
+    async def load_back_to(self, seq: int) -> None:
+        """Show everything from an event on."""
+
+
+class CurrentMode(Protocol):
+    @property
+    def current(self) -> str:
+        """The permission mode of the shown session, or of the next one."""
+
+
+class SessionControl(Protocol):
+    """The shown session, as far as the chat controls it."""
+
+    @property
+    def sender(self) -> WaitingPrompts: ...
+
+    @property
+    def older(self) -> EarlierMessages: ...
+
+    @property
+    def modes(self) -> CurrentMode: ...
+
+    def next_mode(self) -> None:
+        """Switch to the next mode."""
+
+    def heeds_effort(self, model: str) -> bool:
+        """Whether the model supports a reasoning effort; False until the engine is loaded."""
+
+    def interrupt(self) -> None:
+        """Stop the running turn."""
+
+    def cancel_compaction(self) -> None:
+        """Stop the compaction a turn waits for; the turn, if any, continues."""
+
+    def draft_changed(self) -> None:
+        """Save the draft soon."""
+
+
 class ChatHost(Protocol):
     """Called directly, not through messages: keys that follow must not overtake a prompt or a command."""
 
@@ -15,14 +69,7 @@ class ChatHost(Protocol):
         """Monotonic time of the last key typed."""
 
     @property
-    def mode(self) -> str:
-        """The permission mode of the session shown, or of the one that starts next."""
-
-    def next_mode(self) -> None:
-        """Switch to the next mode."""
-
-    def heeds_effort(self, model: str) -> bool:
-        """Whether a model has a reasoning effort to set; False while that is unknown."""
+    def controller(self) -> SessionControl: ...
 
     def chat_mounted(self) -> None:
         """The chat is mounted and must be filled before the first paint."""
@@ -35,29 +82,8 @@ class ChatHost(Protocol):
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         """Send a prompt with these files; with `steers`, to the running turn if there is one."""
 
-    def send_held(self) -> None:
-        """Send the prompts that an interruption put on hold."""
-
-    def interrupt(self) -> None:
-        """Stop the running turn."""
-
-    def withdraw_prompt(self) -> None:
-        """Withdraw the last prompt that waits for a session."""
-
-    def cancel_compaction(self) -> None:
-        """Cancel the blocking compaction; a turn waiting for it continues."""
-
     def alert(self, text: str) -> None:
         """Alert the user through the terminal, unless it has the focus."""
-
-    def draft_changed(self) -> None:
-        """The draft changed."""
-
-    def load_older(self) -> None:
-        """Load blocks above the first one loaded."""
-
-    async def load_back_to(self, seq: int) -> None:
-        """Load all blocks from this event on."""
 
     async def open_address(self, address: str) -> bool:
         """Open an address in the user's browser; False where there is none."""

@@ -72,11 +72,11 @@ class ChatRequests(SteadyScreen, Screen[None]):
     def _edited(self) -> None:
         if self._late is not None:
             self._late.follow(self.prompt)
-        self._host.draft_changed()
+        self._host.controller.draft_changed()
 
     @on(Prompt.EmptySubmitted)
     def _sent_nothing(self) -> None:
-        self._host.send_held()
+        self._host.controller.sender.send_held()
 
     @on(Prompt.QueueRequested)
     def _went_up(self) -> None:
@@ -91,7 +91,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
             title = f"Pasted: {event.marker} · {self.shortcut_for('editor')} in the prompt changes it in your editor"
             self.app.push_screen(PagerScreen(title, inert(event.text)))
             return
-        from co_tui.ui.dialogs.edit_text import EditScreen
+        from co_tui.ui.dialogs.simple_dialogs import EditScreen
 
         def edited(changed: str | None) -> None:
             if changed is not None and changed != event.text:
@@ -103,14 +103,14 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @on(Transcript.NearTop)
     def _near_top(self) -> None:
-        self._host.load_older()
+        self._host.controller.older.load()
 
     # Dispatched by name: the timeline's module is imported after the first paint.
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
     async def on_timeline_show_in_chat(self, event: "Timeline.ShowInChat") -> None:
-        await self._host.load_back_to(event.event.seq or 0)
+        await self._host.controller.older.load_back_to(event.event.seq or 0)
         self.remove_class("-drawer")
         self.transcript.show_event(event.event.seq or 0)
         self.transcript.focus()

@@ -85,7 +85,7 @@ class ChatScreen(ChatRequests):
         self.feed = Feed(self.transcript, self.shortcut_for)
         self.prompt.cwd = self._launch.cwd
         self._status = PromptStatus(self.prompt, self.shortcut_for)
-        self._status.show_mode(self._host.mode)
+        self._status.show_mode(self._host.controller.modes.current)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)
@@ -192,7 +192,7 @@ class ChatScreen(ChatRequests):
     def show_state(self, state: SessionState) -> None:
         self._state = state
         self.transcript.show_pins(state.pins)
-        self._status.show_mode(self._host.mode)
+        self._status.show_mode(self._host.controller.modes.current)
         self._status.provider = one_line(self._model.partition(":")[0], PROVIDER_CHARS)
         if self._late is not None:
             self._late.show_gauge(state, self._launch.settings)
@@ -206,7 +206,7 @@ class ChatScreen(ChatRequests):
         state = self._state
         policy = state.policy or self._launch.settings.policy
         wanted = self._launch.settings.reasoning_effort
-        effort = wanted if wanted and self._host.heeds_effort(self._model) else ""
+        effort = wanted if wanted and self._host.controller.heeds_effort(self._model) else ""
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
@@ -284,15 +284,15 @@ class ChatScreen(ChatRequests):
         return self._questions.intercept(event)
 
     def action_next_mode(self) -> None:
-        self._host.next_mode()
+        self._host.controller.next_mode()
 
     def action_stop(self) -> None:
         if self._is_compacting:
-            self._host.cancel_compaction()
+            self._host.controller.cancel_compaction()
         elif self._status.busy:
-            self._host.interrupt()
+            self._host.controller.interrupt()
         else:
-            self._host.withdraw_prompt()
+            self._host.controller.sender.withdraw_latest()
 
     async def action_back(self) -> None:
         if self._late is not None and self._late.is_offering:

@@ -55,7 +55,7 @@ class ChatSearch:
         await self._count_loaded(text)
         self._show_count(done=not text)
         if text and search.needle == lowercase(text):
-            await self._host.load_back_to(0)
+            await self._host.controller.older.load_back_to(0)
             await self._count_loaded(text)
         if search.needle == lowercase(text):
             if search.match is None and search.total:  # all matches are in the blocks just loaded

@@ -55,7 +55,7 @@ class Questions:
     def is_dismissable(self) -> bool:
         """Whether Esc in an empty prompt answers a question."""
         panels = self._screen.query(QuestionPanel)
-        return bool(panels) and panels.first().has_way_out and not self._prompt.text
+        return bool(panels) and panels.first().can_dismiss and not self._prompt.text
 
     def dismiss(self) -> None:
         """Answer the question as its own Esc key does."""

@@ -1,4 +1,4 @@
-"""Commands about the agents that parts of the work can be given to."""
+"""Commands about agents that work can be delegated to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +19,10 @@ INDENT = " " * 4
 
 @command("agents")
 async def agents(host: CommandHost, _: str) -> None:
-    host.say("\n".join(_told(host.settings.launch)))
+    host.say("\n".join(_agent_lines(host.settings.launch)))
 
 
-def _told(launch: Launch) -> Iterator[str]:
+def _agent_lines(launch: Launch) -> Iterator[str]:
     if "agents" not in launch.settings.tools:
         yield "Agents are switched off: the setting `tools` does not name them."
         return
@@ -49,7 +49,7 @@ def _one(agent: AgentFile, cwd: Path) -> Iterator[str]:
 
 
 def _waiting(launch: Launch) -> Iterator[str]:
-    """What a folder defines and nobody trusted yet."""
+    """The agents a folder defines that are not trusted yet."""
     try:
         wish = project_trust_request(launch.cwd)
     except SettingsError as error:

@@ -1,4 +1,4 @@
-"""Commands that change what the model sees, or is about to be told."""
+"""Commands that change what the model sees, or is sent next."""
 
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ async def compact(host: CommandHost, focus: str) -> None:
 
 
 async def compact_now(host: CommandHost, session: "Session", focus: str = "", upto: "Ref | None" = None) -> None:
-    """All of it, or what stands before a message; when a turn runs, at its end."""
+    """Compact all of it, or what comes before a message; if a turn runs, at its end."""
     from co_tui.session.compaction.compactor import CompactionRefused
 
     if session.busy:
@@ -38,12 +38,12 @@ async def compact_now(host: CommandHost, session: "Session", focus: str = "", up
 WAITING_FOR_SESSION = (
     "What waits is carried out in order once the session is open. Until then Esc takes back the latest."
 )
-GO_ON = "Go on with the work where you stopped."
+CONTINUE_PROMPT = "Go on with the work where you stopped."
 FINISHED = "The latest turn is finished, there is nothing to go on with: write what comes next."
 
 
 @command("continue")
-async def go_on(host: CommandHost, _: str) -> None:
+async def continue_turn(host: CommandHost, _: str) -> None:
     from co_tui.session.state.session_state import is_finished
 
     is_known = host.session is not None or not host.sessions.session_id
@@ -54,7 +54,7 @@ async def go_on(host: CommandHost, _: str) -> None:
     elif is_known and is_finished(host.state):
         host.say(FINISHED)
     else:
-        host.send(GO_ON)
+        host.send(CONTINUE_PROMPT)
 
 
 @command("clear")
@@ -112,7 +112,7 @@ async def _rewind_to(host: CommandHost, session: "Session", turn: int) -> None:
     except NothingToUndo as nothing:
         host.say(str(nothing))
         return
-    host.give_back(prompt)
+    host.sessions.sender.give_back(prompt)
     host.say(f"Rewound to before turn {turn}; its prompt is back for editing, files are as they are. /undo returns.")
 
 
@@ -132,14 +132,14 @@ async def pin(host: CommandHost, which: str) -> None:
 
 
 async def _pin_event(host: CommandHost, session: "Session", seq: int) -> None:
-    entry = _said_at(session, seq)
+    entry = _entry_at(session, seq)
     if entry is None:
         host.fail(f"Event {seq} is no message of this session.")
     else:
         host.notice(await _toggle_pin(session, entry.ref))  # the message itself shows it
 
 
-def _said_at(session: "Session", seq: int) -> "Entry | None":
+def _entry_at(session: "Session", seq: int) -> "Entry | None":
     return next((entry for entry in reversed(session.state.transcript) if entry.seq == seq), None)
 
 
@@ -159,9 +159,9 @@ async def _toggle_pin(session: "Session", ref: "Ref") -> str:
 
 @command("fork")
 async def fork(host: CommandHost, seq: str) -> None:
-    """From a prompt on, the copy ends before it and the prompt is back for editing."""
+    """A fork at a prompt ends before it, and the prompt can be edited."""
     session = host.session
-    if session is None and host.sessions.reads_along and not seq:
+    if session is None and host.sessions.is_read_only and not seq:
         await host.sessions.stored.fork(host.sessions.session_id)
         host.say("This is a copy now; the session it came from stays as it was.")
     elif session is None:
@@ -169,26 +169,26 @@ async def fork(host: CommandHost, seq: str) -> None:
     elif not seq:
         await host.sessions.switch_session(await session.fork(), takes_waiting=True)
         host.say("This is a copy now; the session it came from stays as it was.")
-    elif not seq.isdecimal() or (entry := _said_at(session, int(seq))) is None:
+    elif not seq.isdecimal() or (entry := _entry_at(session, int(seq))) is None:
         host.fail(f"/fork takes nothing or the number of a message's event, not {one_line(seq, 40)!r}.")
     else:
         prompt = prompt_of(entry.message)
         copy = await session.fork(entry.seq - (prompt is not None))
         await host.sessions.switch_session(copy, takes_waiting=True)
         if prompt is not None:
-            host.give_back(prompt)
+            host.sessions.sender.give_back(prompt)
         host.say("This is a copy from there on; the session it came from stays as it was.")
 
 
 @command("queue")
 async def queue(host: CommandHost, _: str) -> None:
-    """A waiting prompt that is chosen goes back into the prompt, to be edited."""
+    """Choosing a queued prompt withdraws it for editing."""
     session = host.session
     if session is None or not session.waiting:
-        host.say(WAITING_FOR_SESSION if host.sessions.has_waiting else "No prompt waits.")
+        host.say(WAITING_FOR_SESSION if host.sessions.sender.has_waiting else "No prompt waits.")
         return
     from co_tui.ui.prompt.queue_screen import QueueScreen
 
     number = await host.ask(lambda: QueueScreen(session))
     if number is not None and (prompt := session.withdraw(number)) is not None:
-        host.give_back(prompt)
+        host.sessions.sender.give_back(prompt)

@@ -1,4 +1,4 @@
-"""What a command may ask of the app that runs it."""
+"""What commands can use of the app that runs them."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.screen import Screen
 
 from co_tui.settings import Loaded, Settings
+from co_tui.ui.control.backend import Backend
+from co_tui.ui.control.prompt_sender import PromptSender
 from co_tui.ui.control.session_mode import Modes
 from co_tui.ui.control.stored_sessions import StoredSessions
 from co_tui.ui.keys.active_keys import ActiveKey
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
-    from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
     from co_tui.session.state.session_state import SessionState
 
 T = TypeVar("T")
 NO_SESSION = "There is no session yet: the first prompt starts one."
-"""The answer of commands that need a session."""
+"""The reply of commands that need a session."""
 NOT_YET = "The session is not open yet: it is being opened, or a question about it waits above the prompt."
 READ_ALONG = (
     "Another co-tui has this session open, and it is only read here: /fork goes on in a copy of it; or close it there, "
@@ -28,66 +29,63 @@ NOT_OPENED = "The session could not be opened: a prompt tries it again, {model} 
 
 
 def why_not_open(host: "CommandHost") -> str:
-    """Why there is no session in which something could be done, and what to do about it."""
+    """Says why no session is open, and what to do about it."""
     sessions = host.sessions
     if not sessions.session_id:
         return NO_SESSION
-    if sessions.reads_along:
+    if sessions.is_read_only:
         return READ_ALONG
-    if sessions.opening or not sessions.engine_is_loaded:
+    if sessions.opening or not sessions.backend.ready:
         return NOT_YET
     return NOT_OPENED.format(model=host.view.shortcut_for("model"))
 
 
 class SessionChanges(Protocol):
-    """What can be done with the sessions as a whole."""
+    """Switches between sessions."""
 
     @property
     def session_id(self) -> str:
         """Of the session that is shown, open or not; empty before the first prompt."""
 
     async def begin_session(self) -> None:
-        """With the model and the policy of the session that is left."""
+        """Start one with the model and policy of the present session."""
 
     async def switch_session(self, session_id: str, *, takes_waiting: bool = False) -> None:
-        """With `takes_waiting`, what waits to be carried out goes along to the other session."""
+        """`takes_waiting` moves the waiting prompts and commands to the other session."""
 
     @property
-    def engine_is_loaded(self) -> bool: ...
+    def backend(self) -> Backend:
+        """The engine, once it is loaded."""
+
+    @property
+    def sender(self) -> PromptSender:
+        """Sends prompts, and returns those that were not sent."""
 
     @property
     def opening(self) -> bool:
-        """Whether the session is just being opened."""
+        """Whether the session is being opened."""
 
     @property
-    def has_waiting(self) -> bool:
-        """Whether a prompt or a command waits for a session."""
-
-    @property
-    def reads_along(self) -> bool:
-        """Whether the session that is shown is open in another process, and only read here."""
-
-    @property
-    def mcp_servers(self) -> "list[ServerReport]":
-        """How those are that were started."""
+    def is_read_only(self) -> bool:
+        """Whether another process has the shown session open, and it is only read here."""
 
     def restart_mcp_servers(self) -> None:
-        """Those that failed."""
+        """Restart the ones that failed."""
 
     @property
     def modes(self) -> Modes:
-        """What runs without a question."""
+        """The permission modes."""
 
     async def choose_model(self, name: str) -> None:
-        """For the session that the first prompt will start. Raises `ModelUnusable`."""
+        """Use it for the session that the first prompt starts. Raises `ModelUnusable`."""
 
     @property
     def stored(self) -> StoredSessions:
-        """All of them, to be changed."""
+        """Changes stored sessions."""
 
 
 class SettingChanges(Protocol):
-    """What governs the sessions, and how it is changed."""
+    """The settings in force, and how to change them."""
 
     @property
     def launch(self) -> Launch: ...
@@ -95,27 +93,27 @@ class SettingChanges(Protocol):
     async def choose_policy(self, loaded: Loaded) -> None: ...
 
     async def apply(self, key: str, loaded: Loaded) -> str:
-        """Let changed settings hold; returns from when on that is, for this key."""
+        """Apply changed settings; returns when the change of this key takes effect."""
 
 
 class EmbeddedModel(Protocol):
-    """The model that answers without a key, and may have to be fetched first."""
+    """The model that works without a key, and may have to be downloaded first."""
 
     @property
-    def is_here(self) -> bool: ...
+    def is_installed(self) -> bool: ...
 
     def fetch(self) -> None:
-        """Begin, beside everything else."""
+        """Start the download in the background."""
 
 
 class ChatView(Protocol):
-    """What can be shown otherwise in the chat."""
+    """Changes what the chat shows."""
 
     def keys_here(self) -> Sequence[ActiveKey]:
-        """What the keys do where the focus is."""
+        """The keys in force where the focus is."""
 
     def shortcut_for(self, name: str) -> str:
-        """How a sentence names the way to a command: by its key in force, else by what can be typed."""
+        """How a sentence names a command: by its key in force, else by its slash command."""
 
     def toggle_side(self) -> None: ...
 
@@ -127,24 +125,24 @@ class ChatView(Protocol):
 
     @property
     def draft(self) -> str:
-        """What is being written."""
+        """The text in the prompt."""
 
     def set_draft(self, text: str) -> None:
-        """Put a text in place of what is being written, which stays among the earlier prompts."""
+        """Replace the draft, which stays in the prompt history."""
 
 
 class AppearanceChanges(Protocol):
-    """What can be changed about the app's looks."""
+    """Changes the app's appearance."""
 
     def use(self, setting: str) -> None:
-        """A theme as the settings name it."""
+        """Use a theme, named as in the settings."""
 
     def follow(self, settings: Settings) -> None:
-        """Settings that may have changed."""
+        """Apply settings that may have changed."""
 
 
 class CommandHost(Protocol):
-    """The app, as far as commands know it."""
+    """The part of the app that commands use."""
 
     @property
     def session(self) -> "Session | None":
@@ -152,7 +150,7 @@ class CommandHost(Protocol):
 
     @property
     def state(self) -> "SessionState":
-        """What is shown: all events heard so far."""
+        """The shown state: all events received so far."""
 
     @property
     def sessions(self) -> SessionChanges: ...
@@ -167,38 +165,35 @@ class CommandHost(Protocol):
     def embedded_model(self) -> EmbeddedModel: ...
 
     def say(self, text: str) -> None:
-        """A note in the chat; it is not part of the session."""
+        """Add a note to the chat; it is not part of the session."""
 
     def notice(self, text: str) -> None:
-        """A word that goes away again; whoever reads in the chat stays where they are."""
+        """Show a short notice without scrolling the chat."""
 
     def fail(self, text: str) -> None:
-        """The same for what went wrong."""
+        """Add an error to the chat."""
 
     def show_busy(self) -> None:
-        """Show again whether a turn runs."""
+        """Update whether a turn is shown as running."""
 
     def run(self, name: str, arguments: str) -> None:
         """Run another command."""
 
     def send(self, prompt: str) -> None:
-        """Say something, as if it had been written in the prompt."""
-
-    def give_back(self, prompt: str) -> None:
-        """Put a prompt back where it can be edited."""
+        """Send a prompt, as if the user had typed it."""
 
     async def edit_elsewhere(self, text: str) -> str:
-        """The text as the user's editor left it. Raises `EditorError`."""
+        """Edit a text in the user's editor; returns the result. Raises `EditorError`."""
 
     async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
-        """Open a screen and wait for its answer. None, and nothing made, when one is open already: they never stack."""
+        """Open a screen and wait for its answer. None if a screen is open already: they never stack."""
 
     async def confirm(self, question: str) -> bool:
-        """Yes or no, whatever is open."""
+        """Ask yes or no, whatever screen is open."""
 
     @property
     def is_dark(self) -> bool:
-        """Whether the present theme is."""
+        """Whether the present theme is dark."""
 
     @property
     def appearance(self) -> AppearanceChanges: ...

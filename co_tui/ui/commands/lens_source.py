@@ -1,4 +1,4 @@
-"""What the lens looks at in the app: the session that is shown, under its own policy or any other."""
+"""What the lens shows: the session in the chat, under its own policy or any other."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from co_tui.session.session import Session
 
 
-class _Desk:
-    """What is the same for a session that is open here and for one that is only read."""
+class _Subject:
+    """Shared by open and read-only sessions."""
 
     def __init__(self, host: CommandHost, session_id: str, *, is_kept: bool) -> None:
         self._host = host
-        self._looks = LastViewFile(host.settings.launch.paths.session(session_id) if is_kept else None)
-        self.last_look: LastView = self._looks.read()
+        self._views = LastViewFile(host.settings.launch.paths.session(session_id) if is_kept else None)
+        self.last_view: LastView = self._views.read()
 
     @property
     def policies(self) -> Sequence[str]:
         return policy_names(self._host.settings.launch.paths)
 
-    def remember_look(self, lens: Lens) -> None:
-        self._looks.write(lens.as_viewed(now()))
+    def remember_view(self, lens: Lens) -> None:
+        self._views.write(lens.as_viewed(now()))
 
     def _settings_under(self, policy: str) -> Settings:
         return self._host.settings.launch.reloaded(policy=policy).settings
@@ -48,8 +48,8 @@ def _gauge(state: SessionState, settings: Settings) -> GaugeReading:
     return GaugeReading(usage=usage, marks=thresholds_of(policy_of(settings), usage.token_limit, usage.fixed_tokens))
 
 
-class SessionDesk(_Desk):
-    """The open session as it is at the moment of asking."""
+class OpenSubject(_Subject):
+    """The lens on the open session, read when asked."""
 
     read_only = ""
 
@@ -79,8 +79,8 @@ class SessionDesk(_Desk):
         await self._session.pin([ref], pinned=pinned)
 
 
-class StoredDesk(_Desk):
-    """A session that somebody else writes, as its log tells it. Nothing is written into it."""
+class StoredSubject(_Subject):
+    """The lens on a session that another process writes, read from its log. Writes nothing."""
 
     def __init__(self, host: CommandHost) -> None:
         super().__init__(host, host.sessions.session_id, is_kept=True)
@@ -110,7 +110,7 @@ class StoredDesk(_Desk):
         return await in_thread(lambda: self._requests.source(self.read(), settings))
 
     def read(self) -> SessionState:
-        """All that the log says by now; costs what was said since the last time."""
+        """The state by now; reads only what was logged since the last call."""
         with self._store.reading() as reading:
             for event in reading.events(self._session_id, after=self._state.seq):
                 self._state = apply(self._state, event)

@@ -1,4 +1,4 @@
-"""Commands about what is remembered beyond a session: the daily memory and the context board."""
+"""Commands about memory across sessions: the daily memory and the context board."""
 
 import asyncio
 from collections.abc import Callable
@@ -53,7 +53,7 @@ async def memory(host: CommandHost, words: str) -> None:
 
 
 def _newest(files: "DailyMemory") -> "list[MemoryEntry]":
-    """As much as can be looked through at every key; years of it."""
+    """As many entries as can be filtered on every keystroke: years of them."""
     newest, chars = [], 0
     for entry in files.entries():
         chars += len(entry.text)
@@ -104,7 +104,7 @@ async def _run(host: CommandHost) -> None:
     except BoardRefused as refused:
         host.fail(str(refused))
     else:
-        host.say(_told(updated.change) if updated is not None else "Stopped: the context board stays as it is.")
+        host.say(_change_text(updated.change) if updated is not None else "Stopped: the context board stays as it is.")
     finally:
         host.show_busy()
 
@@ -117,22 +117,22 @@ async def _undo(host: CommandHost) -> None:
     if trouble:
         host.fail(trouble)
     else:
-        host.say(_told(editor.latest, undone=True) if editor.latest else NO_CHANGE)
+        host.say(_change_text(editor.latest, undone=True) if editor.latest else NO_CHANGE)
 
 
-def _told(change: "BoardChange", *, undone: bool = False) -> str:
-    """What came and what went, a line each, and the way back."""
+def _change_text(change: "BoardChange", *, undone: bool = False) -> str:
+    """Added and removed notes, a line each, and how to undo it."""
     if not change:
         return "The context board stays as it is: nothing new was worth keeping."
     lines = [f"+ {one_line(entry.text, 200)}" for entry in change.added]
     lines += [f"− {one_line(entry.text, 200)}" for entry in change.pruned]
     head = "The latest change of the context board is taken back:" if undone else "The context board changed:"
-    way_back = "once more brings it back" if undone else "takes it back"
-    return "\n".join((head, *lines, f"`/subconscious undo` {way_back}; `/memory board` shows all of it."))
+    how_to_undo = "once more brings it back" if undone else "takes it back"
+    return "\n".join((head, *lines, f"`/subconscious undo` {how_to_undo}; `/memory board` shows all of it."))
 
 
 class _Editor:
-    """The board of where the app is; from an open session, changes are in its log, too."""
+    """Edits the board of the present repository and branch; an open session logs the changes."""
 
     def __init__(self, host: CommandHost) -> None:
         from co_tui.session.checkout import repository_branch_of
@@ -144,7 +144,7 @@ class _Editor:
         self.latest: BoardChange | None = None
 
     @property
-    def place(self) -> str:
+    def origin(self) -> str:
         return " · ".join(filter(None, (self._board.repository, self._board.branch)))
 
     async def read(self) -> "Board":
@@ -171,7 +171,7 @@ class _Editor:
         return await self.attempt(lambda board: board.change([new_entry(text, session_id) for text in texts], pruned))
 
     async def attempt(self, make: "Callable[[ContextBoard], BoardChange]") -> str:
-        """Returns what went wrong, in a sentence."""
+        """Make a change; returns what went wrong, in a sentence."""
         from co_tui.session.board.board_update import BoardRefused
         from co_tui.session.board.session_board import PRIVATE
         from co_tui.store.notes.context_board import BoardFailed

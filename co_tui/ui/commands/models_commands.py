@@ -1,10 +1,10 @@
-"""The commands about who answers."""
+"""Commands that choose the model."""
 
 from co_tui.agent.models.catalogue import short_name
 from co_tui.inert import one_line
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
-from co_tui.ui.models.recent_models import RecentModels
+from co_tui.ui.models.model_list import RecentModels
 
 
 @command("model")
@@ -17,7 +17,7 @@ async def model(host: CommandHost, name: str) -> None:
 
 @command("fetch")
 async def fetch(host: CommandHost, _: str) -> None:
-    if host.embedded_model.is_here:
+    if host.embedded_model.is_installed:
         host.say("The embedded model is on this machine already.")
     else:
         host.embedded_model.fetch()
@@ -39,7 +39,7 @@ async def _chosen(host: CommandHost) -> str:
 
 
 async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> None:
-    if not host.sessions.engine_is_loaded:
+    if not host.sessions.backend.ready:
         host.fail("The engine is still loading; choose the model again in a moment.")
         return
     from co_tui.agent.wire.model_errors import ModelUnusable

@@ -1,4 +1,4 @@
-"""Commands about what is being written."""
+"""Commands for the draft in the prompt."""
 
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
@@ -20,7 +20,7 @@ async def editor(host: CommandHost, _: str) -> None:
 
 @command("prompts")
 async def earlier_prompts(host: CommandHost, _: str) -> None:
-    """The one that is chosen takes the place of what was being written, which up and down still reach."""
+    """Choosing one replaces the draft, which stays in the prompt history."""
     from co_tui.paths import path_text
     from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
 

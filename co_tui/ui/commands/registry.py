@@ -1,4 +1,4 @@
-"""Which function does what a row of the table says."""
+"""Maps the commands of the table to the functions that run them."""
 
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -8,13 +8,13 @@ from co_tui.actions import SlashCommand
 from co_tui.ui.commands.host import CommandHost
 
 CommandFunction: TypeAlias = Callable[[CommandHost, str], Awaitable[None]]
-"""Takes what was typed after the command's name."""
+"""Takes the arguments as typed."""
 
 _FUNCTIONS: dict[str, CommandFunction] = {}
 
 
 def command(name: str) -> Callable[[CommandFunction], CommandFunction]:
-    """Let the decorated function do the command of that name."""
+    """Register the decorated function for a command."""
 
     def register(function: CommandFunction) -> CommandFunction:
         _FUNCTIONS[name] = function
@@ -24,6 +24,6 @@ def command(name: str) -> Callable[[CommandFunction], CommandFunction]:
 
 
 def function_of(row: SlashCommand) -> CommandFunction:
-    """What does the command; its group is imported when the first of its commands is used."""
+    """The function of a command; its module is imported when one of its commands is first used."""
     import_module(f"{__package__}.{row.group}_commands")
     return _FUNCTIONS[row.name]

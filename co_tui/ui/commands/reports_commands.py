@@ -1,4 +1,4 @@
-"""Commands that tell about the session."""
+"""Commands that report on the session."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -60,18 +60,18 @@ async def context(host: CommandHost, arguments: str) -> None:
 
 
 async def _whole_state(host: CommandHost) -> "SessionState":
-    """What the session knows, which the screen may hear of later; one that is only read here is read whole."""
+    """The session's own state, which may be ahead of the screen; a read-only session is read from its log."""
     if host.session is not None:
         return host.session.state
-    if not host.sessions.reads_along:
+    if not host.sessions.is_read_only:
         return host.state
-    from co_tui.ui.commands.lens_source import StoredDesk
+    from co_tui.ui.commands.lens_source import StoredSubject
 
-    return await asyncio.to_thread(StoredDesk(host).read)
+    return await asyncio.to_thread(StoredSubject(host).read)
 
 
 def _board(figures: Mapping[str, Any]) -> str:
-    """A line for the part of the system's tokens that is the context board, when there is any."""
+    """A line for the context board's share of the system tokens; empty without a board."""
     if not figures["board_entries"]:
         return ""
     tokens, notes = figures["board_tokens"], figures["board_entries"]
@@ -79,7 +79,7 @@ def _board(figures: Mapping[str, Any]) -> str:
 
 
 def _show_instructions(host: CommandHost) -> None:
-    """What the model is told before the conversation, and the tools it may call."""
+    """Show the instructions sent before the conversation, and the tools."""
     scaffold = host.session.history.scaffold if host.session is not None else None
     if scaffold is None or not (scaffold.instructions or scaffold.tools):
         host.say(NOTHING_SENT)
@@ -92,14 +92,14 @@ def _show_instructions(host: CommandHost) -> None:
 async def lens(host: CommandHost, arguments: str) -> None:
     if arguments:
         host.fail(f"/lens takes nothing, not {one_line(arguments, 40)!r}.")
-    elif (session := host.session) is None and not host.sessions.reads_along:
+    elif (session := host.session) is None and not host.sessions.is_read_only:
         host.say(why_not_open(host))
     else:
-        from co_tui.ui.commands.lens_source import SessionDesk, StoredDesk
+        from co_tui.ui.commands.lens_source import OpenSubject, StoredSubject
         from co_tui.ui.lens.lens_screen import LensScreen
 
-        desk = SessionDesk(host, session) if session is not None else StoredDesk(host)
-        upto = await host.ask(lambda: LensScreen(desk))
+        subject = OpenSubject(host, session) if session is not None else StoredSubject(host)
+        upto = await host.ask(lambda: LensScreen(subject))
         if upto is not None and session is not None:
             await compact_now(host, session, upto=upto)
 
@@ -135,7 +135,7 @@ async def mcp(host: CommandHost, arguments: str) -> None:
         host.sessions.restart_mcp_servers()
     from co_tui.agent.mcp.servers import server_states
 
-    told = server_states(host.settings.launch.loaded, host.sessions.mcp_servers)
-    width = max((len(name) for name, _ in told), default=0)
+    servers = server_states(host.settings.launch.loaded, host.sessions.backend.server_reports())
+    width = max((len(name) for name, _ in servers), default=0)
     none = "There are no MCP servers: `[mcp_servers.NAME]` with a `command` or a `url` in config.toml adds one."
-    host.say("\n".join(f"{name.ljust(width)}  {state}" for name, state in told) or none)
+    host.say("\n".join(f"{name.ljust(width)}  {state}" for name, state in servers) or none)

@@ -1,4 +1,4 @@
-"""Commands that go from one session to another."""
+"""Commands that switch, export and rename sessions."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.ui.commands.host import NO_SESSION, CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
-from co_tui.ui.control.exporting import export_file, write_export
+from co_tui.ui.control.stored_sessions import export_file, write_export
 
 
 @command("sessions")
@@ -24,7 +24,7 @@ async def browse(host: CommandHost, _: str) -> None:
         return
     await sessions.stored.fork(chosen.session_id, chosen.upto)
     if chosen.prompt:
-        host.give_back(chosen.prompt)
+        host.sessions.sender.give_back(chosen.prompt)
     host.say("This is a copy; the session it came from stays as it was.")
 
 
@@ -47,7 +47,7 @@ async def new(host: CommandHost, _: str) -> None:
 
 @command("export")
 async def export(host: CommandHost, arguments: str) -> None:
-    """Into this folder, unless another file is named; a file that is there already is asked about."""
+    """Export to this folder unless a file is named; asks before replacing a file."""
     session_id = host.sessions.session_id
     if not session_id:
         host.fail(NO_SESSION)
@@ -87,6 +87,6 @@ async def rename(host: CommandHost, title: str) -> None:
 
 
 async def _title(host: CommandHost, present: str) -> str:
-    from co_tui.ui.dialogs.short_questions import AskScreen
+    from co_tui.ui.dialogs.simple_dialogs import AskScreen
 
     return (await host.ask(lambda: AskScreen("Name of this session", present)) or "").strip()

@@ -17,43 +17,43 @@ async def config(host: CommandHost, arguments: str) -> None:
     loaded = host.settings.launch.loaded
     key, _, value = arguments.partition(" ")
     if not key:
-        host.say(_all(loaded, _idle(host)))
+        host.say(_all(loaded, _without_effect(host)))
     elif settings.setting_of(key) not in loaded.origins:
         host.fail(settings.unknown_key(key))
     elif not value:
-        host.say(_one(loaded, settings.setting_of(key), _idle(host)))
+        host.say(_one(loaded, settings.setting_of(key), _without_effect(host)))
     else:
         await _set(host, key, value.strip())
 
 
-def _idle(host: CommandHost) -> Mapping[str, str]:
-    """Settings that nothing reads as things stand, each with why."""
+def _without_effect(host: CommandHost) -> Mapping[str, str]:
+    """Settings that have no effect at present, each with the reason."""
     launch = host.settings.launch
-    idle = settings.unused(launch.settings)
+    unused = settings.unused(launch.settings)
     ignored = _ignored_effort(host, host.state.model or launch.choice.model)
-    return {**idle, "reasoning_effort": ignored} if ignored else idle
+    return {**unused, "reasoning_effort": ignored} if ignored else unused
 
 
 def _ignored_effort(host: CommandHost, model: str) -> str:
-    if not host.sessions.engine_is_loaded:
+    if not host.sessions.backend.ready:
         return ""
     from co_tui.agent.models.request_settings import ignores_effort
 
     return f"ignored by {one_line(short_name(model), 60)}" if ignores_effort(model) else ""
 
 
-def _all(loaded: Loaded, idle: Mapping[str, str]) -> str:
+def _all(loaded: Loaded, unused: Mapping[str, str]) -> str:
     width = max(map(len, loaded.origins))
     return "\n".join(
         f"{name.ljust(width)}  {settings.value_text(origin.value):<12} {origin.source}"
-        + (f"; {idle[name]}" if name in idle else "")
+        + (f"; {unused[name]}" if name in unused else "")
         for name, origin in loaded.origins.items()
     )
 
 
-def _one(loaded: Loaded, key: str, idle: Mapping[str, str]) -> str:
+def _one(loaded: Loaded, key: str, unused: Mapping[str, str]) -> str:
     origin = loaded.origins[key]
-    reason = idle.get(key)
+    reason = unused.get(key)
     why = f"; {reason}" if reason else ""
     return f"{key} = {settings.value_text(origin.value)}   from {origin.source}{why}"
 
@@ -66,14 +66,14 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
 
 
 class SettingChanger:
-    """Writes settings to the user's file and lets them hold; says from when on."""
+    """Writes settings to the user's file and applies them; returns a sentence that says when they take effect."""
 
     def __init__(self, host: CommandHost) -> None:
         self._host = host
 
     def rows(self) -> list[SettingRow]:
         launch = self._host.settings.launch
-        return setting_rows(launch.loaded, _idle(self._host), launch.paths)
+        return setting_rows(launch.loaded, _without_effect(self._host), launch.paths)
 
     async def change(self, key: str, value: str) -> str:
         """Raises `SettingsError`, with nothing changed."""
@@ -81,17 +81,17 @@ class SettingChanger:
         kept = settings.write(key, value, launch.paths, launch.settings)
         return await self._applied(key, f"{key} = {settings.value_text(kept)} written to {launch.paths.config_file}.")
 
-    async def take_back(self, key: str) -> str:
-        """Let what is below the user's file count again. Raises `SettingsError`."""
+    async def reset(self, key: str) -> str:
+        """Remove the setting from the user's file. Raises `SettingsError`."""
         launch = self._host.settings.launch
         settings.remove(key, launch.paths)
         return await self._applied(key, f"{key} is no longer set in {launch.paths.config_file}.")
 
     def preview(self, theme: str) -> None:
-        """Show a theme that is not chosen yet; an empty one ends that."""
+        """Show a theme before it is chosen; an empty name ends the preview."""
         self._host.appearance.use(theme or self._host.settings.launch.settings.theme)
 
-    async def _applied(self, key: str, said: str) -> str:
+    async def _applied(self, key: str, sentence: str) -> str:
         host = self._host
         launch, setting = host.settings.launch, settings.setting_of(key)
         changed = launch.reloaded(written=setting)
@@ -100,20 +100,20 @@ class SettingChanger:
         if setting == "context_window":
             from co_tui.session.history.learned_limits import forget_limits
 
-            said += forget_limits(launch.paths.state)
+            sentence += forget_limits(launch.paths.state)
         holds = await host.settings.apply(setting, changed)
         host.appearance.follow(changed.settings)
         caveat = settings.caveat(key, changed, launch.paths)
-        if not caveat and key == "reasoning_effort" and (ignored := _idle(host).get(key)):
+        if not caveat and key == "reasoning_effort" and (ignored := _without_effect(host).get(key)):
             caveat = f" It is {ignored}."
-        return said + (caveat or f" It holds {holds}.")
+        return sentence + (caveat or f" It holds {holds}.")
 
 
 @command("settings")
-async def settings_screen(host: CommandHost, words: str) -> None:
+async def settings_screen(host: CommandHost, filter_text: str) -> None:
     from co_tui.ui.settings.settings_screen import SettingsScreen
 
-    await host.ask(lambda: SettingsScreen(SettingChanger(host), words))
+    await host.ask(lambda: SettingsScreen(SettingChanger(host), filter_text))
 
 
 @command("policy")
@@ -136,7 +136,7 @@ async def policy(host: CommandHost, name: str) -> None:
 
 
 def _policies(loaded: Loaded, paths: Paths, names: Sequence[str], lens: str) -> str:
-    """All that can be chosen, with what each says of itself; `lens` is the way to it."""
+    """All policies with their descriptions; `lens` names the key of the lens."""
     longest, present = max(map(len, names)), loaded.settings.policy
     rows = [
         f"{'●' if name == present else '○'} {name:<{longest}}  {settings.policy_description(name, paths)}".rstrip()

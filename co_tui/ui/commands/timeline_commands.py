@@ -1,12 +1,12 @@
-"""An entry of the timeline, opened, and what is asked for there."""
+"""Open an entry of the timeline, and do what is asked for there."""
 
 from typing import TYPE_CHECKING
 
 from co_tui.events import CompactionComplete, Event
 from co_tui.ui.commands.conversation_commands import undo
 from co_tui.ui.commands.host import CommandHost, why_not_open
-from co_tui.ui.compaction.compaction_screen import CompactionScreen, DetailWish
-from co_tui.ui.dialogs.edit_text import EditScreen
+from co_tui.ui.compaction.compaction_screen import CompactionRequest, CompactionScreen
+from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.timeline.detail_screen import EventScreen
 
 if TYPE_CHECKING:
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 async def open_entry(host: CommandHost, event: Event) -> None:
     if isinstance(event.fact, CompactionComplete) and event.fact.success and host.state.transcript:
-        wish = await host.ask(lambda: CompactionScreen(event, host.state))
-        if wish is not None:
-            await _fulfil(host, wish)
+        request = await host.ask(lambda: CompactionScreen(event, host.state))
+        if request is not None:
+            await _carry_out(host, request)
     else:
         await host.ask(lambda: EventScreen(event))
 
 
-async def _fulfil(host: CommandHost, wish: DetailWish) -> None:
+async def _carry_out(host: CommandHost, request: CompactionRequest) -> None:
     session = host.session
     if session is None:
         host.say(why_not_open(host))
-    elif wish.action == "undo":
-        await undo(host, str(wish.seq))
-    elif wish.action == "pin" and wish.ref is not None:
-        await session.pin([wish.ref])
+    elif request.action == "undo":
+        await undo(host, str(request.seq))
+    elif request.action == "pin" and request.ref is not None:
+        await session.pin([request.ref])
         host.say("The message is back in the context, and pinned.")
-    elif wish.action == "edit":
-        await _edit_summary(host, session, wish.seq)
+    elif request.action == "edit":
+        await _edit_summary(host, session, request.seq)
 
 
 async def _edit_summary(host: CommandHost, session: "Session", seq: int) -> None:

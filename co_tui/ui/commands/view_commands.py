@@ -1,4 +1,4 @@
-"""Commands that change what is seen, or end it."""
+"""Commands that change the view, or quit."""
 
 from co_tui.settings import rules
 from co_tui.ui.commands.host import CommandHost
@@ -35,7 +35,7 @@ async def find(host: CommandHost, text: str) -> None:
 
 @command("theme")
 async def theme(host: CommandHost, name: str) -> None:
-    """A name is written as a setting; without one it is for this time only, and all that there are are told."""
+    """A name is saved as a setting; without one, switch between dark and light until exit and list all themes."""
     if name:
         from co_tui.ui.commands.settings_commands import config
 

@@ -1,9 +1,9 @@
-"""Commands about what the model does in the folder."""
+"""Commands about what the model may do in the folder."""
 
 from typing import TYPE_CHECKING
 
 from co_tui.settings import SettingsError
-from co_tui.ui.approvals.mode_wording import mode_list
+from co_tui.ui.approvals.modes import mode_list
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 
@@ -44,7 +44,7 @@ async def approvals(host: CommandHost, _: str) -> None:
 
 
 class PermissionEditor:
-    """Lists, adds and revokes permission rules; a change counts in the open session."""
+    """Lists, adds and revokes permission rules; a change applies to the open session, too."""
 
     def __init__(self, host: CommandHost) -> None:
         self._host = host
@@ -64,7 +64,7 @@ class PermissionEditor:
         return self._standing.all()
 
     async def add(self, effect: "Effect", rule: str) -> str:
-        """Write a rule to the user's file; says from when on it counts. Raises `SettingsError`."""
+        """Write a rule to the user's file; returns when it takes effect. Raises `SettingsError`."""
         from co_tui.settings.writing import add_permission
 
         launch = self._host.settings.launch

@@ -1,4 +1,4 @@
-"""What stands above the prompt while somebody waits for a compaction."""
+"""The indicator above the prompt while a turn waits for a compaction."""
 
 import time
 
@@ -13,12 +13,12 @@ from co_tui.ui.themes.motion import has_reduced_motion
 from co_tui.ui.widgets.key_hints import KEY_STYLE
 
 TITLE = "Compacting conversation history"
-LONGEST_BESIDE = len(f"⠋ {TITLE}   10 min 10 s ·   esc cancel")
-"""What stands beside the reason, however long it takes."""
+LONGEST_REST = len(f"⠋ {TITLE}   10 min 10 s ·   esc cancel")
+"""Cells of the line besides the reason, even after a long wait."""
 
 
 class CompactingIndicator(Widget):
-    """Elapsed time, the reason, and how to stop it. Hidden while nothing is waited for."""
+    """Elapsed time, the reason, and how to cancel. Hidden while nothing waits."""
 
     DEFAULT_CSS = """
     CompactingIndicator {
@@ -37,14 +37,14 @@ class CompactingIndicator(Widget):
         self._timer: Timer | None = None
 
     def begin(self, trigger: str, share: float) -> None:
-        """Show up; `share` is how full the context is."""
+        """Show the indicator; `share` is how full the context is."""
         full = f"{share * 100:.0f} % of the window"
         self._reason = trigger_label(trigger) or full
         if not self.display:
             self._began = time.monotonic()
             self.display = True
             self._timer = self.set_interval(FRAME_S, self.refresh)
-        self._tell_reason()
+        self._show_reason()
         self.refresh()
 
     def end(self) -> None:
@@ -54,7 +54,7 @@ class CompactingIndicator(Widget):
             self._timer = None
 
     def render(self) -> Content:
-        """The reason stands on the border where it has no room beside the rest."""
+        """The reason moves to the border if it does not fit the line."""
         took = max(0.0, time.monotonic() - self._began)
         what = f"{spinner(took, still=has_reduced_motion(self))} {TITLE}   {elapsed(took)}"
         hint = Content.assemble(("esc", KEY_STYLE), " cancel")
@@ -64,9 +64,9 @@ class CompactingIndicator(Widget):
         gap = " " * max(1, self.size.width - left.cell_length - hint.cell_length)
         return Content.assemble(left, gap, hint)
 
-    def _tell_reason(self) -> None:
-        room = self.size.width - LONGEST_BESIDE
+    def _show_reason(self) -> None:
+        room = self.size.width - LONGEST_REST
         self.border_title = Content(self._reason if len(self._reason) > room else "")
 
     def on_resize(self) -> None:
-        self._tell_reason()
+        self._show_reason()

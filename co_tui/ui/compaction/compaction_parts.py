@@ -1,4 +1,4 @@
-"""What an opened compaction tells beside its summary: what was kept and why, and what it cost."""
+"""The details of a compaction: what was kept and why, and what it cost."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,12 @@ OFFLINE = "offline"
 
 
 def summary_as_sent(fact: CompactionComplete) -> str:
-    """What stands in the context now, word for word; without replacement, the summary alone."""
+    """The text that is in the context now; without a replacement, the summary alone."""
     return "\n\n".join(map(text_of_all, fact.replacement)) or fact.summary
 
 
 def kept_rows(event: Event, state: SessionState) -> list[Row]:
-    """What stayed through the compaction, each with why."""
+    """The messages kept by the compaction, each with the reason."""
     assert isinstance(event.fact, CompactionComplete)
     rows = []
     for message in event.fact.replacement:
@@ -36,7 +36,7 @@ def kept_rows(event: Event, state: SessionState) -> list[Row]:
 
 
 def _recollected(event: Event, state: SessionState) -> list[Row]:
-    """What came back into the request after this compaction, and is still in it."""
+    """What was recollected after this compaction and is still in the request."""
     fact, latest = state.recollection, state.rewrites[-1] if state.rewrites else None
     if fact is None or latest is None or latest.seq != event.seq:
         return []
@@ -52,7 +52,7 @@ def _why(entry: Entry, state: SessionState) -> str:
 
 
 def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
-    """Names and values, in columns; the values are what is read."""
+    """Names and values, in columns."""
     table = Table.grid(padding=(0, 2))
     for name, value in rows:
         table.add_row(Text(name, name_style), Text(inert(value), overflow="fold"))
@@ -60,7 +60,7 @@ def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
 
 
 def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
-    """What it took and what it saves."""
+    """What the compaction cost, and what it saves."""
     waited = f"of which {fact.waited_ms / 1000:.1f} s were waited for" if fact.waited_ms else "for which nobody waited"
     by = "the offline summariser" if fact.summarised_by == OFFLINE else fact.summarised_by
     rows = [
@@ -89,5 +89,5 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
 
 
 def _signed(tokens: int) -> str:
-    """Less or more: with nearly nothing to summarise, the tools for what left take more than it did."""
+    """With sign: for a very short history, the tools added for archived messages outweigh what was removed."""
     return f"{tokens:+,}".replace("-", "−")

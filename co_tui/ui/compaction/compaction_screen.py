@@ -40,33 +40,33 @@ KEYS = (
 )
 WIDTH = 100
 MARGIN_COLUMNS, MARGIN_ROWS = 8, 7
-"""Beside and around what a tab shows: border, tabs, keys and the space between them."""
+"""Around the content of a tab: border, tabs, keys and the space between them."""
 SEARCH_ROWS = 3
 NO_MATCH = "No message that was replaced has these words."
-NOTHING_LEFT = "No message was replaced."
+NONE_REPLACED = "No message was replaced."
 NOTHING_KEPT = "Nothing else was in the context."
 
 
-class DetailWish(NamedTuple):
-    """What the user wants done with the compaction."""
+class CompactionRequest(NamedTuple):
+    """What the user asks for on the screen."""
 
     action: Literal["undo", "edit", "pin"]
     seq: int
     ref: Ref | None = None
 
 
-class CompactionScreen(Dialog[DetailWish | None]):
+class CompactionScreen(Dialog[CompactionRequest | None]):
     """Four tabs; the keys at the bottom act on the compaction as a whole."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),
-        Binding("u", "wish('undo')", "Undo"),
-        Binding("e", "wish('edit')", "Edit"),
+        Binding("u", "request('undo')", "Undo"),
+        Binding("e", "request('edit')", "Edit"),
         Binding("p", "pin", "Pin"),
         Binding("c", "copy", "Copy"),
         Binding("slash", "search", "Search"),
         *(Binding(str(n), f"tab('{name}')", show=False) for n, name in enumerate(TABS, 1)),
-        # Before what scrolls sees them, which has nothing at its sides.
+        # Before the scrolling containers see them, which do not scroll sideways.
         Binding("right", "turn(1)", show=False, priority=True),
         Binding("left", "turn(-1)", show=False, priority=True),
     ]
@@ -80,14 +80,14 @@ class CompactionScreen(Dialog[DetailWish | None]):
         self._shown = self._replaced
         self._kept = kept_rows(event, state)
         self._receipt = figures(self._fact)
-        self._stands = any(rewrite.seq == event.seq for rewrite in state.rewrites)
+        self._is_in_effect = any(rewrite.seq == event.seq for rewrite in state.rewrites)
 
     def compose(self) -> ComposeResult:
         fact = self._fact
         summary = summary_as_sent(fact) or "No summary was made."
         with Vertical() as box:
             box.border_title = f"{COMPACTED_SYMBOL} Conversation Compacted · {clock(self._event.timestamp)}"
-            box.border_subtitle = "" if self._stands else "undone, or replaced by a later one"
+            box.border_subtitle = "" if self._is_in_effect else "undone, or replaced by a later one"
             with TabbedContent(initial="summary"):
                 with TabPane("Summary", id="summary"), VerticalScroll():
                     yield InertMarkdown(summary, TextRenderer(palette_of(self.app.current_theme)))
@@ -97,17 +97,17 @@ class CompactionScreen(Dialog[DetailWish | None]):
                 with TabPane(f"Kept {len(self._kept)}", id="kept"):
                     yield LineList(id="kept-list", classes="-filling", opens_at_first_click=True)
                 with TabPane("Cost", id="cost"), VerticalScroll():
-                    yield Static(self._told_receipt, id="receipt")
+                    yield Static(self._receipt_table, id="receipt")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
-        show_messages(self.query_one("#replaced-list", LineList), self._shown, NOTHING_LEFT, chosen=0)
+        show_messages(self.query_one("#replaced-list", LineList), self._shown, NONE_REPLACED, chosen=0)
         show_messages(self.query_one("#kept-list", LineList), self._kept, NOTHING_KEPT, chosen=0)
         self.query_one("#summary VerticalScroll").focus()
         self.app.theme_changed_signal.subscribe(self, self._theme_changed)
 
     def on_resize(self) -> None:
-        """As high as the fullest tab needs, so that it does not jump from tab to tab."""
+        """As high as the fullest tab needs, so that the box does not jump."""
         width = min(WIDTH, int(self.size.width * 0.95)) - MARGIN_COLUMNS
         summary = self.query_one(InertMarkdown).get_content_height(self.size, self.size, width)
         rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept), len(self._receipt))
@@ -120,7 +120,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
         return self.query_one(TabbedContent).active
 
     def action_turn(self, step: int) -> None:
-        """To the next tab, around the ends; in what is being written the keys move the cursor."""
+        """Go to the next tab, cyclically; in the search field the keys move the cursor."""
         if isinstance(self.focused, Input):
             raise SkipAction
         now = TABS.index(self.query_one(TabbedContent).active)
@@ -133,10 +133,10 @@ class CompactionScreen(Dialog[DetailWish | None]):
 
     def _theme_changed(self, theme: Theme) -> None:
         self.query_one(InertMarkdown).set_renderer(TextRenderer(palette_of(theme)))
-        self.query_one("#receipt", Static).update(self._told_receipt)
+        self.query_one("#receipt", Static).update(self._receipt_table)
 
     @property
-    def _told_receipt(self) -> Table:
+    def _receipt_table(self) -> Table:
         return receipt(self._receipt, TextRenderer(palette_of(self.app.current_theme)).muted)
 
     def action_search(self) -> None:
@@ -146,13 +146,13 @@ class CompactionScreen(Dialog[DetailWish | None]):
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:
         words, found = event.value.lower().split(), self.query_one("#replaced-list", LineList)
-        pairs = zip(self._replaced, self._small_texts, strict=True)
+        pairs = zip(self._replaced, self._lower_texts, strict=True)
         self._shown = [row for row, text in pairs if all(word in text for word in words)]
         show_messages(found, self._shown, NO_MATCH, chosen=0)
 
     @cached_property
-    def _small_texts(self) -> list[str]:
-        """All that was said in each of them, in small letters once for all keys."""
+    def _lower_texts(self) -> list[str]:
+        """The lower-case text of each message, computed once for all keystrokes."""
         return [_whole(entry).lower() for entry in self._entries]
 
     @on(Input.Submitted)
@@ -162,25 +162,25 @@ class CompactionScreen(Dialog[DetailWish | None]):
     @on(LineList.Opened)
     def _open(self, event: LineList.Opened) -> None:
         rows = self._shown if event.lines.id == "replaced-list" else self._kept
-        if event.place >= len(rows):  # filtered away right behind the click
+        if event.place >= len(rows):  # filtered out right after the click
             return
         row = rows[event.place]
         entry = next((each for each in self._entries if each.ref == row.ref), None)
         title = f"{row.role} · turn {row.turn or '–'}"
         self.app.push_screen(TextScreen(title, _whole(entry) if entry is not None else row.text))
 
-    def action_wish(self, action: Literal["undo", "edit"]) -> None:
-        self.answer(DetailWish(action, self._event.seq or 0))
+    def action_request(self, action: Literal["undo", "edit"]) -> None:
+        self.answer(CompactionRequest(action, self._event.seq or 0))
 
     def action_pin(self) -> None:
         place = self.query_one("#replaced-list", LineList).chosen
         if self._tab != "replaced" or place >= len(self._shown):
             self.notify("Choose a message under Replaced first (2).", timeout=3)
             return
-        self.answer(DetailWish("pin", self._event.seq or 0, self._shown[place].ref))
+        self.answer(CompactionRequest("pin", self._event.seq or 0, self._shown[place].ref))
 
     def action_copy(self) -> None:
-        """The message that is chosen in a list, else the summary."""
+        """Copy the message chosen in a list, else the summary."""
         text = self._chosen_text()
         copy(self.app, text or self._fact.summary, "message" if text else "summary")
 
@@ -193,7 +193,7 @@ class CompactionScreen(Dialog[DetailWish | None]):
         return _whole(entry) if entry is not None else row.text
 
     def action_close(self) -> None:
-        """Out of the search first, then out of the dialog."""
+        """Leave the search first, then the dialog."""
         search = self.query_one(Input)
         if search.has_focus:
             search.value = ""

@@ -1,6 +1,6 @@
-"""The heavy half of the program, loaded beside the screen: providers, the writer, sessions.
+"""The slow half of the program, loaded in a thread: providers, the store's writer, sessions.
 
-Everything imported inside the functions here takes a second or more; the first paint must not wait for it.
+Imports inside these functions take a second or more; the first paint must not wait for them.
 """
 
 import asyncio
@@ -13,9 +13,8 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.session.approvals.questions import Questions
 from co_tui.settings import Loaded
 from co_tui.ui.background import start_awaited
-from co_tui.ui.garbage import set_aside_loaded
+from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded
 from co_tui.ui.launch import Launch
-from co_tui.ui.slow_imports import ONE_AT_A_TIME
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.servers import ServerReport
@@ -32,20 +31,20 @@ class Backend:
         self.launch = launch
         self._questions = questions
         self.trouble = ""
-        """What is not as the settings want it, though sessions work."""
+        """A problem with the settings that does not keep sessions from working."""
         self._environment: Environment | None = None
         self._warm: tuple[str, asyncio.Task[ModelHandle]] | None = None
         self._open_model: Callable[[str], Awaitable[ModelHandle]] | None = None
         self.ready = False
         self.fetching: asyncio.Task[None] | None = None
-        """Brings the embedded model; whoever wants to open that waits for it."""
+        """Downloads the embedded model; opening that model waits for it."""
 
     def load(self, model: str) -> None:
         """Import and open what a session needs. Runs in a thread. Raises `StoreError`."""
-        # Collecting garbage while thousands of classes are made finds none and takes a tenth of the time.
+        # Garbage collection while thousands of classes are created finds nothing and takes a tenth of the time.
         gc.disable()
         try:
-            with ONE_AT_A_TIME:
+            with IMPORT_LOCK:
                 from co_tui.agent.models.open_model import config_for, open_model, preload
                 from co_tui.session.compaction.telemetry import configure
                 from co_tui.session.environment import Environment
@@ -53,7 +52,7 @@ class Backend:
                 preload(model)
             launch = self.launch
             launch.store.writing()
-            # By the settings of the moment: they change when the user trusts the folder.
+            # Reads the present settings: they change when the user trusts the folder.
             self._open_model = lambda name: open_model(
                 name or self.launch.choice.model, config_for(self.launch.settings, launch.environ, launch.paths.models)
             )
@@ -71,51 +70,51 @@ class Backend:
             )
             self.trouble = configure(launch.settings.telemetry)
         finally:
-            set_aside_loaded()
+            freeze_loaded()
             gc.enable()
-        # What was trusted, and where the user went meanwhile.
+        # Settings and folder may have changed meanwhile.
         self._environment.settings, self._environment.cwd = self.launch.settings, self.launch.cwd
         self.ready = True
 
     async def choose(self, model: str) -> None:
-        """Take another model for the next new session; it is opened at once, to see that it can be."""
+        """Use another model for the next new session; opens it at once to check that it works."""
         model_handle = await self._take_warm(model)
-        self._warm = (model, start_awaited(_already(model_handle)))
+        self._warm = (model, start_awaited(_ready(model_handle)))
         self.prefer(model)
 
     def prefer(self, model: str) -> Launch:
-        """Let that model answer in sessions started from now on."""
+        """Use this model for sessions started from now on."""
         self.launch = self.launch.with_model(model)
         return self.launch
 
-    def govern(self, loaded: Loaded) -> Launch:
-        """Take other settings for the sessions opened from now on."""
+    def use_settings(self, loaded: Loaded) -> Launch:
+        """Use other settings for sessions opened from now on."""
         self.launch = self.launch.but(loaded=loaded)
         if self._environment is not None:
             self._environment.settings = loaded.settings
         return self.launch
 
     async def renew(self, loaded: Loaded) -> Launch:
-        """The same for settings under which somebody else may answer: what was opened before is closed."""
-        await self._cool_down()
-        self.govern(loaded)
+        """The same for settings that may change the model: closes the model opened in advance."""
+        await self._close_warm()
+        self.use_settings(loaded)
         self.start_servers(self.launch.choice.model)
         return self.launch
 
     async def move(self, folder: Path) -> Launch:
-        """Work in another folder from now on, under the settings that hold there."""
+        """Work in another folder from now on, with that folder's settings."""
         self.launch = self.launch.in_folder(folder)
         if self._environment is not None:
             self._environment.cwd = folder
         return await self.renew(self.launch.loaded)
 
     def warm_up(self, model: str) -> None:
-        """Reach for the model before the first prompt does, so that nobody waits for it twice."""
+        """Open the model in advance, so that the first prompt does not wait for it."""
         if self._warm is None:
             self._warm = (model, start_awaited(self._open_and_touch(model)))
 
     def start_servers(self, model: str) -> None:
-        """Those the settings name, beside the screen; the embedded model has no use for any."""
+        """Start the configured MCP servers in the background; the embedded model uses none."""
         settings = self.launch.settings
         if self._environment is not None and "mcp" in settings.tools and model != EMBEDDED:
             self._environment.mcp_servers.use(settings.mcp_servers, self.launch.cwd, self.launch.environ)
@@ -124,7 +123,7 @@ class Backend:
         return self._environment.mcp_servers.reports if self._environment is not None else []
 
     def restart_servers(self, model: str) -> None:
-        """Those that failed."""
+        """Restart the MCP servers that failed."""
         if self._environment is not None:
             self._environment.mcp_servers.forget_failed()
             self.start_servers(model)
@@ -142,7 +141,7 @@ class Backend:
         return await Session.resume(self._environment, session_id, model, listener)
 
     async def fork(self, session_id: str, upto: int | None = None) -> str:
-        """A copy of a stored session, as it is or as it was at a seq; returns its id."""
+        """Copy a stored session, all of it or up to a seq; returns the copy's id."""
         from co_tui.session.forking import fork_stored
 
         assert self._environment is not None
@@ -154,7 +153,7 @@ class Backend:
             await asyncio.to_thread(store.delete, session_id)
 
     async def rename(self, session_id: str, title: str) -> None:
-        """Rename a session that is not open here. Raises `SessionBusy` when it is elsewhere."""
+        """Rename a session that is not open here. Raises `SessionBusy` if it is open elsewhere."""
         from co_tui.events import SessionRename
 
         store = self.launch.store
@@ -165,12 +164,12 @@ class Backend:
         if self.fetching is not None:
             self.fetching.cancel()
             await asyncio.wait([self.fetching])
-        await self._cool_down()
+        await self._close_warm()
         if self._environment is not None:
             await self._environment.mcp_servers.close()
         await asyncio.to_thread(self.launch.store.close)
 
-    async def _cool_down(self) -> None:
+    async def _close_warm(self) -> None:
         warm, self._warm = self._warm, None
         if warm is not None:
             _, task = warm
@@ -190,18 +189,18 @@ class Backend:
         return model_handle
 
     async def warm_again(self, model: str) -> None:
-        """The same for a model that could not be reached before."""
-        await self._cool_down()
+        """Open a model in advance that could not be opened before."""
+        await self._close_warm()
         self.warm_up(model)
 
     async def _take_warm(self, name: str) -> "ModelHandle":
         if self.fetching is not None and name == EMBEDDED:
             await asyncio.wait([self.fetching])
-            await self._cool_down()  # it was tried before there was anything to open
+            await self._close_warm()  # an earlier attempt found nothing to open
         warm, self._warm = self._warm, None
         if warm is not None:
-            wanted, task = warm
-            if wanted == name:
+            warm_name, task = warm
+            if warm_name == name:
                 return await task
             other = await asyncio.gather(task, return_exceptions=True)
             if not isinstance(other[0], BaseException):
@@ -210,5 +209,5 @@ class Backend:
         return await self._open_model(name)
 
 
-async def _already(model_handle: "ModelHandle") -> "ModelHandle":
+async def _ready(model_handle: "ModelHandle") -> "ModelHandle":
     return model_handle

@@ -1,7 +1,5 @@
-"""A session's life on the screen: shown, opened, left for another, closed."""
+"""A session's life on the screen: show, open, switch and close it."""
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -12,34 +10,32 @@ from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import SessionBusy, StoreError
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.control.bridge import Bridge
 from co_tui.ui.control.dialog_questions import DialogQuestions
-from co_tui.ui.control.folder_choice import FolderChoice
 from co_tui.ui.control.hints import Hints
 from co_tui.ui.control.live_settings import LiveSettings
-from co_tui.ui.control.older_messages import OlderMessages
 from co_tui.ui.control.prompt_sender import PromptSender
-from co_tui.ui.control.resume_questions import ResumeQuestions
-from co_tui.ui.control.session_mode import Modes, ModeUnavailable
+from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions
+from co_tui.ui.control.session_mode import Modes
+from co_tui.ui.control.stored_transcript import OlderMessages, StoredTranscript
 from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.draft_saver import DraftSaver
 from co_tui.ui.transcript.blocks import BlockBuilder
 
 if TYPE_CHECKING:
-    from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
     from co_tui.ui.control.stored_sessions import StoredSessions
 
-FOLLOWS_NO_MORE = "The screen no longer follows this session. Open it again from /sessions; what was said is kept."
+NOT_FOLLOWING = "The screen no longer follows this session. Open it again from /sessions; what was said is kept."
 UNSAVED = "What was said last in this session is not saved."
 
 
 class SessionController:
-    """One session at a time. The host runs what takes time; the chat shows what comes of it."""
+    """One session at a time. The host runs background work; the chat shows the results."""
 
     def __init__(
         self, host: App[Any], chat: ChatScreen, launch: Launch, questions: DialogQuestions, sandbox: SandboxCheck
@@ -48,25 +44,28 @@ class SessionController:
         self.chat = chat
         self.backend = Backend(launch, questions)
         self.session: Session | None = None
-        self.bridge = Bridge(self._heard)
+        self.session_id: str = launch.session_id
+        """Of the session that is shown, open or not; empty before the first prompt."""
+        self.bridge = Bridge(self._on_event)
         self.sender = PromptSender(host, chat, self)
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.modes = Modes(chat, sandbox, lambda: self.session, lambda: self.launch.settings.mode)
         self.resume_questions = ResumeQuestions(questions.choose, chat.shortcut_for)
-        self._folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self)
+        self._folder_choice = FolderChoice(
+            chat, self.resume_questions, self.settings, self, lambda: self.sender.has_unsent
+        )
         self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
         self._drafts = DraftSaver(
-            host, launch.store.prompt_drafts, lambda: self._session_id, lambda: self.launch.cwd, self._unsaid
+            host, launch.store.prompt_drafts, lambda: self.session_id, lambda: self.launch.cwd, self._unsent_text
         )
         self._openings = 0
-        self.parting_words = ""
-        """What has to be said after the screen is gone."""
-        self.way_back = ""
-        """How to go on with the session that was left last, of those in which something was said."""
+        self.exit_message = ""
+        """Printed after the screen is gone."""
+        self.resume_hint = ""
+        """The command that resumes the session left last, of those with a turn."""
         self.older = OlderMessages(host, chat)
         self._read_only_id = ""
-        """The session that another process writes, and that is only read here."""
-        self._session_id = launch.session_id
+        """The session that another process writes and that is read-only here."""
         self._leaving = False
 
     @cached_property
@@ -79,36 +78,26 @@ class SessionController:
     def launch(self) -> Launch:
         return self.settings.launch
 
-    @property
-    def engine_is_loaded(self) -> bool:
-        return self.backend.ready
-
-    @property
-    def mcp_servers(self) -> "list[ServerReport]":
-        return self.backend.server_reports()
-
     def restart_mcp_servers(self) -> None:
         self.backend.restart_servers(self.bridge.state.model or self.launch.choice.model)
 
     def show_stored(self, session_id: str, *, under_own_policy: bool = False) -> None:
-        """The end of a stored session, read without the engine; an empty chat without one."""
+        """Show the end of a stored session, read without the engine; an empty chat without an id."""
         trouble, state = "", SessionState()
         self.older.stored = None
         try:
             if session_id:
-                from co_tui.ui.control.stored_session import StoredSession
-
-                self.older.stored = StoredSession(self.launch.store, session_id, self.chat.shortcut_for)
-                state = self.older.stored.glimpse()
+                self.older.stored = StoredTranscript(self.launch.store, session_id, self.chat.shortcut_for)
+                state = self.older.stored.preview_state()
         except StoreError as error:
-            self.older.stored, self._session_id, trouble = None, "", str(error)
+            self.older.stored, self.session_id, trouble = None, "", str(error)
         if under_own_policy:
             self.settings.adopt_policy(state.policy)
         self.bridge.begin(state)
         stored = self.older.stored
         self.chat.show_session(stored.newest() if stored else BlockBuilder(self.chat.shortcut_for), self.bridge.state)
         draft = self._drafts.read()
-        if draft and not self.chat.prompt.text:  # what is typed already, before the first paint, stays
+        if draft and not self.chat.prompt.text:  # keep what was typed before the first paint
             self.chat.prompt.set_text(draft)
         self.sender.show_waiting()
         if trouble:
@@ -121,81 +110,49 @@ class SessionController:
 
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
-        if self._session_id:
+        if self.session_id:
             self._folder_choice.settle()
         self._openings += 1  # until the session can be opened, prompts and commands wait
         try:
-            if not await self._engine_loaded(model):
+            if not await self._start_engine(model):
                 return
         finally:
             self._openings -= 1
-        if self._session_id:
+        if self.session_id:
             await self._open_shown(self.launch.model)
         else:
             self.backend.warm_up(model)
             self.sender.send_unsent()
 
-    async def _engine_loaded(self, model: str) -> bool:
-        """Load the engine and what belongs to it; False when it cannot be used."""
-        try:
-            await asyncio.to_thread(self.backend.load, model)
-        except Exception as error:
-            self.sender.refuse(str(error) if isinstance(error, StoreError) else f"The engine did not load: {error!r}")
+    async def _start_engine(self, model: str) -> bool:
+        """False if it cannot be used, which the chat then says."""
+        from co_tui.ui.control.engine_start import EngineStart
+
+        engine = EngineStart(self._host, self.chat, self.backend, lambda: not self.busy)
+        if trouble := await engine.load(model):
+            self.sender.refuse(trouble)
             return False
-        if self.backend.trouble:
-            self.chat.feed.note(self.backend.trouble, "error")
-        try:
-            self.backend.start_servers(model)
-        except Exception as error:  # sessions work without them
-            report(self._host, "Starting MCP servers", error)
         self.settings.show()
-        await self._remember_prompts()
-        await self._tell_dropped_approvals()
-        from co_tui.ui.control.idle_care import care
-
-        caring = partial(care, self.launch, lambda: not self.busy, self.chat.feed.note)
-        run_in_background(self._host, "Cleaning up", caring, group="care", latest=True)
+        await engine.follow_up()
         return True
-
-    async def _remember_prompts(self) -> None:
-        with contextlib.suppress(StoreError):  # a comfort, not a need
-            self.chat.prompt.remember(await asyncio.to_thread(self._latest_prompts))
-
-    async def _tell_dropped_approvals(self) -> None:
-        """Approvals of an older version that would allow too much are gone: say so once."""
-        from co_tui.session.approvals.kept_approvals import kept_for
-
-        launch = self.launch
-        kept = kept_for(launch.paths, launch.cwd, keeps_more=not launch.private)
-        if dropped := await asyncio.to_thread(kept.drop_too_broad):
-            many = (
-                f"{len(dropped)} kept approvals were too broad and are"
-                if len(dropped) > 1
-                else "A kept approval was too broad and is"
-            )
-            self.chat.feed.note(f"{many} asked about again: {one_line(', '.join(dropped), 300)}")
-
-    def _latest_prompts(self) -> list[str]:
-        with self.launch.store.reading() as reading:
-            return reading.prompts(limit=100)
 
     # The session
 
     async def _open_shown(self, model: str = "") -> None:
-        """Open the session that is shown; prompts that wait for it are said, or go back to their writer."""
-        if await self._open(self._session_id, model):
+        """Open the shown session; send the prompts that wait for it, or return them to the prompt."""
+        if await self._open(self.session_id, model):
             self.sender.send_unsent()
         else:
             self.sender.give_back_unsent()
             self.chat.set_busy(False)
 
     async def _open(self, session_id: str, model: str = "") -> bool:
-        """Resume a session, or with an empty id start one. What goes wrong is said in the chat."""
+        """Resume a session, or start one if the id is empty. Failures are shown in the chat."""
         self._openings += 1
         try:
             if session_id:
                 await self._folder_choice.settle()
-            return self._session_id == session_id and await self._opened(session_id, model)
+            return self.session_id == session_id and await self._opened(session_id, model)
         finally:
             self._openings -= 1
 
@@ -217,82 +174,71 @@ class SessionController:
         except StoreError as error:
             self.chat.feed.note(str(error), "error")
             return False
-        except Exception as error:  # whatever it is, the person at the keyboard must hear of it
+        except Exception as error:  # whatever it is, the user must see it
             self.chat.feed.note(f"The session could not be opened: {type(error).__name__}: {error}", "error")
             return False
-        if self._leaving or self._session_id != session_id:  # the user left while it was being opened
+        if self._leaving or self.session_id != session_id:  # the user left while it was being opened
             await session.close("left")
             return False
         if session_id:
             self._show_replayed(session.resumed_from)
-        self.session, self._session_id = session, session.id
-        await self._begin_mode(session)
+        self.session, self.session_id = session, session.id
+        await self.modes.begin(session)
         if not session_id:
-            self._drafts.save_soon()  # what was written meanwhile is this session's draft now
+            self._drafts.save_soon()  # what was typed meanwhile is now this session's draft
         self._follow(listener)
         if session.state.pending:
-            self.sender.go_on(session)
+            self.sender.ask_pending(session)
         return True
 
-    async def _begin_mode(self, session: "Session") -> None:
-        trouble = session.mode_refused
-        try:
-            await self.modes.begin(session)
-        except ModeUnavailable as unavailable:
-            trouble = str(unavailable)
-        if trouble:
-            self.chat.feed.note(trouble, "error")
-        self.modes.show()
-
     async def _open_elsewhere(self, session_id: str, model: str, busy: SessionBusy) -> bool:
-        """A session has one writer: it is read, or a copy goes on."""
+        """A session has one writer: read it, or continue in a copy."""
         answer = await self.resume_questions.elsewhere(busy.owner)
-        if self._leaving or self._session_id != session_id:
+        if self._leaving or self.session_id != session_id:
             return False
         if answer == "fork":
-            self._session_id = await self.backend.fork(session_id)
-            self.show_stored(self._session_id)
+            self.session_id = await self.backend.fork(session_id)
+            self.show_stored(self.session_id)
             self.chat.feed.note("This is a copy now; the session it came from stays as it was.")
-            return await self._opened(self._session_id, model)
+            return await self._opened(self.session_id, model)
         if answer == "read":
-            self._read_along()
+            self._follow_read_only()
         else:
-            self._session_id = ""
+            self.session_id = ""
             self.show_stored("")
         return False
 
-    def _read_along(self) -> None:
-        """Show what the other process says in the session that is shown."""
+    def _follow_read_only(self) -> None:
+        """Show what the other process appends to the shown session."""
         stored = self.older.stored
         if stored is not None:
-            self._read_only_id = self._session_id
+            self._read_only_id = self.session_id
             self.chat.feed.note("Read only: what is said in the other co-tui appears here. A prompt asks again.")
-            coming = stored.to_come(lambda: self.older.stored is stored and self.session is None)
-            self._follow(coming)
+            self._follow(stored.new_events(lambda: self.older.stored is stored and self.session is None))
 
     async def _open_with_another_model(self, session_id: str, model: str, why: str) -> bool:
-        """The session's own model cannot be used: the usual one may go on, when that is another."""
+        """The session's own model is unusable: offer the default model, if that is another."""
         usual, own = self.launch.choice.model, self.bridge.state.model
         if session_id and not model and usual != own:
             if other := await self.resume_questions.another_model(own, why, usual):
-                return self._session_id == session_id and await self._opened(session_id, other)
+                return self.session_id == session_id and await self._opened(session_id, other)
         else:
             self.chat.feed.note(why, "error")
         return False
 
     def _show_replayed(self, state: SessionState) -> None:
-        """The engine has read the whole log: what was a glimpse becomes the truth."""
-        if state.seq != self.bridge.state.seq:  # a reply that a crash cut short was brought into the log
+        """Replace the preview with the state the engine replayed from the whole log."""
+        if state.seq != self.bridge.state.seq:  # recovery appended a reply that a crash had cut short
             self.show_stored(state.session_id)
         self.bridge.begin(state)
         self.chat.show_replayed(state)
 
     def _follow(self, events: AsyncIterator[Event]) -> None:
-        follow, lost = partial(self.bridge.follow, events), partial(self.chat.feed.note, FOLLOWS_NO_MORE, "error")
+        follow, lost = partial(self.bridge.follow, events), partial(self.chat.feed.note, NOT_FOLLOWING, "error")
         run_in_background(self._host, "Following the session", follow, group="bridge", latest=True, failed=lost)
 
-    def _heard(self, event: Event, state: SessionState) -> None:
-        """What cannot be shown must not keep the rest from being shown."""
+    def _on_event(self, event: Event, state: SessionState) -> None:
+        """Show an event; one that cannot be shown must not block the next."""
         try:
             self._show_event(event, state)
         except Exception as error:
@@ -302,46 +248,32 @@ class SessionController:
         if isinstance(event.fact, PromptReturned):
             self.sender.give_back(event.fact.prompt)
         self.chat.apply_event(event, state)
-        self.hints.hear(event)
+        self.hints.on_event(event)
         if isinstance(event.fact, QueueChanged):
             self.sender.show_waiting()
             self._drafts.save_in_background()  # in the log only once it is said
 
-    def _unsaid(self) -> str:
-        """The prompts that wait, and the one that is being written."""
-        return "\n\n".join(filter(str.strip, (*self.sender.unsaid, self.chat.prompt.whole)))
+    def _unsent_text(self) -> str:
+        """The queued prompts and the draft."""
+        return "\n\n".join(filter(str.strip, (*self.sender.unsent_prompts, self.chat.prompt.whole)))
 
     async def open_for_prompt(self) -> bool:
-        """Open the session that is shown, or start one. What goes wrong is said in the chat."""
-        return await self._open(self._session_id, self.launch.model)
+        """Open the shown session, or start one. Failures are shown in the chat."""
+        return await self._open(self.session_id, self.launch.model)
 
     @property
     def opening(self) -> bool:
-        """Whether a session is just being opened, or it is asked how."""
+        """Whether a session is being opened, or a question about that is open."""
         return self._openings > 0
 
     @property
-    def reads_along(self) -> bool:
-        return self.session is None and bool(self._session_id) and self._read_only_id == self._session_id
-
-    @property
-    def has_unsent(self) -> bool:
-        return self.sender.has_unsent
-
-    @property
-    def has_waiting(self) -> bool:
-        return self.sender.has_waiting
-
-    def go_on_here(self) -> None:
-        self.resume_questions.go_on_here()
-
-    @property
-    def session_id(self) -> str:
-        return self._session_id
+    def is_read_only(self) -> bool:
+        """Whether another process has the shown session open, and it is only read here."""
+        return self.session is None and bool(self.session_id) and self._read_only_id == self.session_id
 
     @property
     def state(self) -> SessionState:
-        """What is shown: all events heard so far."""
+        """The shown state: all events received so far."""
         return self.bridge.state
 
     @property
@@ -350,64 +282,68 @@ class SessionController:
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether leaving would lose what was said last."""
+        """Whether leaving would lose the latest messages."""
         return self.session is not None and self.session.has_unsaved
 
     def require_saved(self) -> None:
-        """Raises `StoreError` while leaving would lose what was said last."""
+        """Raises `StoreError` while leaving would lose the latest messages."""
         if self.has_unsaved:
             raise StoreError(f"{UNSAVED} Stay until there is room; {self.chat.shortcut_for('quit')} twice quits.")
 
     @property
     def idle(self) -> bool:
-        """Whether a session is open in which nothing runs."""
+        """Whether a session is open and no turn runs."""
         return self.session is not None and not self.session.busy
 
     async def choose_model(self, name: str) -> None:
-        """Let this model answer in the session the first prompt will start, or in one that did not open.
+        """Use this model for the session the first prompt starts, or for the shown one that did not open.
 
         Raises `ModelUnusable`.
         """
-        if self._session_id:
+        if self.session_id:
             self.resume_questions.withdraw()
             self.backend.launch = self.launch.but(model=name)
-            await self._open(self._session_id, name)
+            await self._open(self.session_id, name)
             return
         await self.backend.choose(name)
         self.settings.show()
 
     def cancel_compaction(self) -> None:
-        """Stop the compaction that is waited for; the turn behind it, if any, goes on."""
+        """Stop the compaction a turn waits for; the turn, if any, continues."""
         if self.session is not None:
             self.session.interrupt()
+
+    def next_mode(self) -> None:
+        self.hints.used("mode")
+        run_in_background(self._host, "Switching the mode", self.modes.next, group="mode")
 
     def interrupt(self) -> None:
         if self.session is not None and self.session.interrupt():
             self.chat.show_stopping()
 
     async def begin_session(self) -> None:
-        """A new one, with the model and the policy of the session that is left."""
+        """Start a new session with the model and policy of the present one."""
         self.settings.prefer(self.bridge.state.model)
         await self.switch_session("")
 
     async def switch_session(self, session_id: str, *, takes_waiting: bool = False) -> None:
-        """Leave this session for another; an empty id begins a new one. Raises `StoreError` as `require_saved`.
+        """Leave this session for another; an empty id starts a new one. Raises `StoreError` as `require_saved`.
 
-        With `takes_waiting`, what waits to be carried out goes along.
+        `takes_waiting` moves the waiting prompts and commands along.
         """
         self.require_saved()
-        self.way_back = self.way_back_now or self.way_back
+        self.resume_hint = self.current_resume_hint or self.resume_hint
         await self.leave(takes_waiting=takes_waiting)
         self._drafts.save()
         self.chat.prompt.text = ""
-        self._session_id = session_id
+        self.session_id = session_id
         self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
-        if self._session_id and self.backend.ready:
+        if self.session_id and self.backend.ready:
             await self._open_shown(self.launch.loaded.overriding_model)
 
     async def leave(self, *, takes_waiting: bool = False) -> None:
-        """Close the session; what was not said yet goes back into the prompt, and from there into the draft."""
+        """Close the session; unsent prompts return to the prompt, and from there to the draft."""
         session, self.session = self.session, None
         self.modes.forget()
         self.resume_questions.withdraw()
@@ -416,12 +352,12 @@ class SessionController:
         if session is not None:
             waiting = [prompt.text for prompt in session.waiting]
             try:
-                self.bridge.begin(self.bridge.state)  # its last words are no news to the screen
+                self.bridge.begin(self.bridge.state)  # ignore the events of its closing
                 await session.close("left")
             except StoreError as error:
                 lost = f" {UNSAVED}" if session.has_unsaved else ""
-                self.parting_words = f"{error}{lost}"
-                self.chat.feed.note(self.parting_words, "error")
+                self.exit_message = f"{error}{lost}"
+                self.chat.feed.note(self.exit_message, "error")
             for prompt in waiting:
                 self.sender.give_back(prompt)
         self.chat.set_busy(False)
@@ -430,7 +366,7 @@ class SessionController:
         self._drafts.save_soon()
 
     def heeds_effort(self, model: str) -> bool:
-        """Known once the engine is loaded."""
+        """Whether the model supports a reasoning effort; False until the engine is loaded."""
         if not self.backend.ready:
             return False
         from co_tui.agent.models.request_settings import ignores_effort
@@ -438,20 +374,20 @@ class SessionController:
         return not ignores_effort(model)
 
     async def close(self) -> bool:
-        """Leave the session and the engine for good; False when that is under way already."""
+        """Close the session and the engine; False if that is under way already."""
         if self._leaving:
             return False
         self._leaving = True
-        self.way_back = self.way_back_now or self.way_back
+        self.resume_hint = self.current_resume_hint or self.resume_hint
         await self.leave()
         self._drafts.save()
         await self.backend.close()
         return True
 
     @property
-    def way_back_now(self) -> str:
-        """How to go on with the session that is open."""
-        if not self._session_id or not self.bridge.state.turn or self.launch.private:
+    def current_resume_hint(self) -> str:
+        """The command that resumes the present session; empty if there is nothing to resume."""
+        if not self.session_id or not self.bridge.state.turn or self.launch.private:
             return ""
         title = one_line(self.bridge.state.title, 60)
-        return f"co-tui --resume {self._session_id}   goes on with “{title}”"
+        return f"co-tui --resume {self.session_id}   goes on with “{title}”"

@@ -1,4 +1,4 @@
-"""Asks the person at the screen on behalf of a session, without taking the keyboard from someone who is typing."""
+"""Asks the user on behalf of a session, without taking the keyboard while they type."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ from co_tui.session.approvals.questions import (
     SummaryQuestion,
 )
 from co_tui.ui.approvals.choices import Choice, Choices
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import Question, QuestionPanel, simple_question
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
 from co_tui.ui.chat.chat_screen import ChatScreen
 
 if TYPE_CHECKING:
@@ -26,19 +26,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_OPTIONS = 9
-"""As many as there are digits to choose by."""
+"""One for each digit."""
 OPTION_CHARS = 60
 
 
 class DialogQuestions:
-    """What a session asks becomes a panel; when nobody waits for the answer any more, the panel closes."""
+    """Shows a session's question as a panel; cancelling the question closes the panel."""
 
     def __init__(self, app: App[Any], chat: ChatScreen, sandbox: SandboxCheck | None = None) -> None:
         self._app = app
         self._chat = chat
         self._sandbox = sandbox or SandboxCheck()
-        self._turn = asyncio.Lock()
-        """One question at a time."""
+        self._one_at_a_time = asyncio.Lock()
 
     async def may_compact(self, question: CompactionQuestion) -> bool:
         text = f"The context is {question.share * 100:.0f} % full. Summarise {question.messages} earlier messages now?"
@@ -58,7 +57,7 @@ class DialogQuestions:
         has_sandbox = question.is_plan and not await self._sandbox.trouble()
         panel = approval_panel(question, has_sandbox=has_sandbox)
         while True:
-            answer = await self._ask_showing(panel)
+            answer = await self._ask_or_view(panel)
             if question.is_plan and answer in PLAN_MODES:
                 return Approval(approved=True, by=USER, mode=PLAN_MODES[answer])
             match answer:
@@ -81,12 +80,12 @@ class DialogQuestions:
         listed = [Choice(digit, one_line(text, OPTION_CHARS)) for digit, text in zip(digits, options, strict=True)]
         own = Choice("w", "Another answer…" if options else "Write the answer…")
         choices = Choices(
-            (*listed, own, Choice("n", "No answer", beside=True)), several=digits if question.multiple else ()
+            (*listed, own, Choice("n", "No answer", same_row=True)), several=digits if question.multiple else ()
         )
         several = "Space checks, Enter accepts." if question.multiple else ""
-        panel = Question(_asks(question), inert(question.question), choices, opens=True, below=(several,))
+        panel = Question(_title(question), inert(question.question), choices, opens=True, below=(several,))
         while True:
-            answer = await self._ask_showing(panel)
+            answer = await self._ask_or_view(panel)
             if answer[:1] in digits:
                 return ModelAnswer(selected=tuple(options[int(digit) - 1] for digit in answer.split(",")))
             if answer != "w":
@@ -94,8 +93,8 @@ class DialogQuestions:
             if text := await self._line("Your answer"):
                 return ModelAnswer(text=text)
 
-    async def _ask_showing(self, question: Question) -> str:
-        """The answer, given above the prompt or after reading all of it."""
+    async def _ask_or_view(self, question: Question) -> str:
+        """Ask above the prompt, or on the full screen if the user views all of it."""
         while (answer := await self._choose(question)) == question.opening_key:
             from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 
@@ -104,11 +103,11 @@ class DialogQuestions:
         return answer
 
     async def choose(self, title: str, text: str, answers: Mapping[str, str]) -> str:
-        """The key that was pressed."""
+        """Ask above the prompt; returns the key that was pressed."""
         return await self._choose(simple_question(title, text, answers, marked=""))
 
     async def _choose(self, question: Question) -> str:
-        async with self._turn:
+        async with self._one_at_a_time:
             return await self._ask_now(question)
 
     async def _ask_now(self, question: Question) -> str:
@@ -127,7 +126,7 @@ class DialogQuestions:
             for panel in panels:
                 self._chat.end_question(panel)
 
-        # A session's task runs outside of the app's context, in which widgets have to be made.
+        # A session's task runs outside of the app's context, which creating widgets needs.
         self._app.call_later(show)
         try:
             return await answer
@@ -135,19 +134,19 @@ class DialogQuestions:
             self._app.call_later(close)
 
     async def _edited(self, summary: str) -> str | None:
-        from co_tui.ui.dialogs.edit_text import EditScreen
+        from co_tui.ui.dialogs.simple_dialogs import EditScreen
 
         return await self._answer_of(EditScreen("The summary, before it is applied", summary, refusal="do not apply"))
 
     async def _line(self, title: str) -> str | None:
-        """What was written; None after Esc."""
-        from co_tui.ui.dialogs.short_questions import AskScreen
+        """Ask for a line of text; None after Esc."""
+        from co_tui.ui.dialogs.simple_dialogs import AskScreen
 
         written = await self._waiting_for(AskScreen(title, enters="send"))
         return written.strip() if written is not None else None
 
     async def _waiting_for(self, screen: "Dialog[T]") -> T | None:
-        """What a dialog was answered with, while the prompt says that an answer is waited for."""
+        """Ask with a dialog, while the prompt shows that an answer is pending."""
         self._app.call_later(self._chat.show_asking, True)
         try:
             return await self._answer_of(screen)
@@ -155,7 +154,7 @@ class DialogQuestions:
             self._app.call_later(self._chat.show_asking, False)
 
     async def _answer_of(self, screen: "Dialog[T]") -> T | None:
-        """What a dialog was answered with; it is withdrawn when nobody waits for it any more."""
+        """Ask with a dialog; closes it if the caller is cancelled."""
         answer: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
 
         def answered(result: T | None) -> None:
@@ -170,5 +169,5 @@ class DialogQuestions:
                 self._app.call_later(screen.withdraw)
 
 
-def _asks(question: ModelQuestion) -> str:
+def _title(question: ModelQuestion) -> str:
     return f"{one_line(question.agent, 20)} asks" if question.agent else "The model asks"

@@ -1,4 +1,4 @@
-"""The embedded model on a machine that does not have it yet: offered once, fetched beside the conversation."""
+"""Offers the embedded model once on a machine without it, and downloads it in the background."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +7,8 @@ from typing import Any
 
 from textual.app import App
 
-from co_tui.agent.local.embedded import DOWNLOAD_MB, is_installed
+from co_tui.agent.local import embedded
+from co_tui.agent.local.embedded import DOWNLOAD_MB
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.store.learned_numbers import LearnedNumbers
@@ -21,7 +22,7 @@ BAR_CELLS = 24
 
 
 class EmbeddedOffer:
-    """Asks whether to fetch it, shows how far it is, and lets it answer when it is there."""
+    """Asks whether to download it, shows the progress, and uses it once it is installed."""
 
     def __init__(
         self, app: App[Any], chat: ChatScreen, controller: SessionController, choose: Callable[[], None]
@@ -31,13 +32,13 @@ class EmbeddedOffer:
         self._panel: QuestionPanel | None = None
 
     @property
-    def is_here(self) -> bool:
-        return is_installed(self._controller.launch.paths.models)
+    def is_installed(self) -> bool:
+        return embedded.is_installed(self._controller.launch.paths.models)
 
     def ask_once(self) -> None:
-        """At the start, when that model would answer and is not here."""
+        """Ask at startup if the model in use is the embedded one and is not installed."""
         model = self._controller.state.model or self._controller.launch.choice.model
-        if model != EMBEDDED or self.is_here:
+        if model != EMBEDDED or self.is_installed:
             return
         self._chat.show_embedded_missing(True)
         if not self._answers.get(ANSWERED):
@@ -68,10 +69,10 @@ class EmbeddedOffer:
             )
 
     def fetch(self) -> None:
-        """Begin, unless it is under way."""
+        """Start the download, unless it is running."""
         if self._controller.backend.fetching is None:
             self._close()
-            self._show("Fetching the embedded model", _told(0), {"esc": "Cancel"}, lambda _: self._cancel())
+            self._show("Fetching the embedded model", _progress_text(0), {"esc": "Cancel"}, lambda _: self._cancel())
             task = start_awaited(self._fetch())
             self._controller.backend.fetching = task
             task.add_done_callback(self._done)
@@ -88,19 +89,19 @@ class EmbeddedOffer:
 
     def _progressed(self, share: float) -> None:
         if self._panel is not None:
-            self._panel.show_text(_told(share))
+            self._panel.show_text(_progress_text(share))
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._controller.backend.fetching = None
-        run_in_background(self._app, "Fetching the embedded model", partial(self._tell, task), group="fetching")
+        run_in_background(self._app, "Fetching the embedded model", partial(self._report, task), group="fetching")
 
-    async def _tell(self, task: "asyncio.Task[None]") -> None:
+    async def _report(self, task: "asyncio.Task[None]") -> None:
         self._close()
         if task.cancelled():
             self._chat.feed.note("Cancelled: nothing was kept of the download. /fetch begins again.")
         elif (error := task.exception()) is not None:
-            told = str(error) if isinstance(error, ModelUnusable) else f"The fetch failed: {error!r}."
-            self._chat.feed.note(f"{told} /fetch tries again.", "error")
+            failure = str(error) if isinstance(error, ModelUnusable) else f"The fetch failed: {error!r}."
+            self._chat.feed.note(f"{failure} /fetch tries again.", "error")
         else:
             self._chat.show_embedded_missing(False)
             self._chat.feed.note("The embedded model is here, and was checked. It answers without a network.")
@@ -116,7 +117,7 @@ class EmbeddedOffer:
             self._chat.end_question(panel)
 
 
-def _told(share: float) -> str:
+def _progress_text(share: float) -> str:
     filled = round(share * BAR_CELLS)
     done = f"{share * DOWNLOAD_MB:.0f} of {DOWNLOAD_MB} MB" if share < 0.99 else "unpacking"
     bar = f"{'▓' * filled}{'░' * (BAR_CELLS - filled)}"

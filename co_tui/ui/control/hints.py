@@ -1,4 +1,4 @@
-"""One line at the right moment about a key; gone with the next prompt, and for good once the key was used."""
+"""One-line hints about a key: removed with the next prompt, and for good once the key was used."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -13,16 +13,16 @@ from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.transcript.block import Block
 
 MOST_TIMES: Final = 3
-"""After so many times unheeded it is not said again."""
-HEEDED: Final = 99.0
+"""How often a hint is shown at most."""
+USED: Final = 99.0
 
 
 class Hint(NamedTuple):
-    """What is said, and the commands that show it is known."""
+    """A sentence, and the commands whose use makes it unnecessary."""
 
     name: str
     text: str
-    """`{command}` stands for the way to it."""
+    """`{command}` is replaced by its key."""
     known_by: frozenset[str]
 
 
@@ -46,15 +46,15 @@ _NAMED: Final = ("side", "folds", "next_fold", "open_fold", "timeline", "continu
 
 
 class Hints:
-    """Keeps count in the state folder; what cannot be kept is said again."""
+    """Counts in the state folder how often each hint was shown; without a count it is shown again."""
 
     def __init__(self, chat: ChatScreen, file: Path, chosen: Callable[[], Mapping[str, str]]) -> None:
-        """`chosen` gives the keys that the user chose."""
+        """`chosen` returns the keys that the user chose."""
         self._chat = chat
         self._times = LearnedNumbers(file)
         self._chosen = chosen
-        self._said: set[Hint] = set()
-        """Since the start; each once."""
+        self._shown_before: set[Hint] = set()
+        """Shown since the app started; each once."""
         self._known: set[Hint] = set()
         self._shown: tuple[Hint, Block] | None = None
         self._used_tools = False
@@ -62,53 +62,53 @@ class Hints:
         self._was_asked = False
         """Whether the user has answered a question about a call."""
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event.fact:
             case Message(agent="", message={"kind": "request", "parts": parts}) if _has(parts, "user-prompt"):
-                self._take_away()
+                self._remove()
                 self._used_tools = False
             case Message(agent="", message={"kind": "response", "parts": parts}) if _has(parts, "tool-call"):
                 self._used_tools = True
             case Message(agent="", message={"kind": "response"}):
                 if self._used_tools:
-                    self._say(FOLDS)
+                    self._show(FOLDS)
                 elif self._chat.has_class("-narrow"):
-                    self._say(SIDE)
+                    self._show(SIDE)
                 if self._was_asked:
-                    self._say(MODE)
+                    self._show(MODE)
             case ApprovalDecided(by=by) if by == USER:
                 self._was_asked = True
             case CompactionComplete(success=True):
-                self._say(COMPACTED)
+                self._show(COMPACTED)
             case SessionInterrupted(agent=""):
-                self._say(STOPPED)
+                self._show(STOPPED)
 
     def used(self, command: str) -> None:
-        """Somebody who has found it needs no hint, and no longer the one that is shown."""
+        """A command was used: remove its hint, and do not show it again."""
         if self._shown is not None and command in self._shown[0].known_by:
-            self._take_away()
+            self._remove()
         for hint in ALL:
             if command in hint.known_by and hint not in self._known:
                 self._known.add(hint)
-                self._keep(hint, HEEDED)
+                self._keep(hint, USED)
 
-    def _say(self, hint: Hint) -> None:
+    def _show(self, hint: Hint) -> None:
         times = self._times.get(hint.name) or 0.0
-        if hint in self._said | self._known or self._shown is not None or times >= MOST_TIMES:
+        if hint in self._shown_before | self._known or self._shown is not None or times >= MOST_TIMES:
             return
-        self._said.add(hint)
+        self._shown_before.add(hint)
         self._keep(hint, times + 1)
-        self._shown = (hint, self._chat.feed.note(self._told(hint)))
+        self._shown = (hint, self._chat.feed.note(self._wording(hint)))
 
-    def _told(self, hint: Hint) -> str:
+    def _wording(self, hint: Hint) -> str:
         ways = {name: shortcut_for(name, self._chosen()) for name in _NAMED}
         return hint.text.format(**ways)
 
     def _keep(self, hint: Hint, times: float) -> None:
-        # Writing a file for good takes as long as the disk does.
+        # Syncing a file to disk is slow.
         run_thread(self._chat, "Saving a hint", lambda: self._times.put(hint.name, times), group="hints")
 
-    def _take_away(self) -> None:
+    def _remove(self) -> None:
         shown, self._shown = self._shown, None
         if shown is not None:
             self._chat.feed.drop(shown[1])

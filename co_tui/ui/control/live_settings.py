@@ -1,4 +1,4 @@
-"""The settings of the running app: changed while a session is open, they hold as soon as they can."""
+"""The settings of the running app: a change takes effect as soon as it can."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,57 +15,56 @@ if TYPE_CHECKING:
 FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s", "mode"})
 FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
 AT_ONCE = frozenset({"theme", "reduced_motion", "images", "keys"})
-"""Settings that are read when a model is opened, when the app is, and whenever something is drawn; all others are read
-as they are needed."""
+"""Settings read when a model is opened, when the app starts, and on every redraw; all others are read when needed."""
 
 
 class LiveSettings:
-    """Every change reaches the backend, the open session and the chat."""
+    """Passes every change to the backend, the open session and the chat."""
 
     def __init__(self, backend: Backend, chat: ChatScreen, session: "Callable[[], Session | None]") -> None:
-        """`session` gives the open one."""
+        """`session` returns the open one."""
         self._backend, self._chat, self._session = backend, chat, session
 
     @property
     def launch(self) -> Launch:
-        """What governs the sessions that begin from now on."""
+        """What new sessions start with."""
         return self._backend.launch
 
     def show(self) -> None:
         self._chat.show_launch(self.launch)
 
     def prefer(self, model: str) -> None:
-        """Let this model answer in the sessions that begin from now on."""
+        """Use this model for new sessions."""
         if model and model != self.launch.choice.model:
             self._backend.prefer(model)
             self.show()
 
     def adopt_policy(self, name: str) -> None:
-        """Use the policy of the session that is about to be shown, unless a stronger layer names one or it is gone."""
+        """Use the policy of the session about to be shown, unless a stronger layer sets one or it no longer exists."""
         if name and name != self.launch.settings.policy:
             loaded = self.launch.reloaded(resumed=name)
             if not loaded.problems:
-                self._backend.govern(loaded)
+                self._backend.use_settings(loaded)
                 self.show()
 
     async def move(self, folder: Path) -> None:
-        """Work in another folder, under the settings that hold there."""
+        """Work in another folder, with that folder's settings."""
         launch = await self._backend.move(folder)
         self._chat.show_folder(launch)
 
     async def choose_policy(self, loaded: Loaded) -> None:
-        """Let another policy govern this session, and those started after it."""
-        self._backend.govern(loaded)
+        """Use another policy for this session and new ones."""
+        self._backend.use_settings(loaded)
         if (session := self._session()) is not None:
             await session.switch_policy(loaded.settings)
         self.show()
 
     async def apply(self, key: str, loaded: Loaded) -> str:
-        """Let changed settings hold as soon as they can; returns from when on that is, for this key."""
+        """Apply changed settings; returns when the change of this key takes effect."""
         if key == "policy":
             await self.choose_policy(loaded)
             return "from now on"
-        self._backend.govern(loaded)
+        self._backend.use_settings(loaded)
         self.show()
         if key in FROM_NEXT_START:
             return "from the next start"
@@ -78,6 +77,6 @@ class LiveSettings:
         return "from the next turn on" if session.busy else "from the next request on"
 
     async def renew(self, loaded: Loaded) -> None:
-        """Take settings under which somebody else may answer, for the sessions that begin from now on."""
+        """Use settings that may change the model, for new sessions."""
         await self._backend.renew(loaded)
         self.show()

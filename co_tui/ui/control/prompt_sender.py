@@ -1,4 +1,4 @@
-"""From the prompt to the session: what is said at once, what waits, and what goes back to its writer."""
+"""From the prompt to the session: send at once, queue, or return to the prompt."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -13,6 +13,8 @@ from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.chat.transcript_feed import HELD, QUEUED, STARTING, STEERING, WaitingShown
+from co_tui.ui.control.backend import Backend
+from co_tui.ui.control.resume_questions import ResumeQuestions
 from co_tui.ui.prompt.prompt_area import is_own_command
 
 if TYPE_CHECKING:
@@ -27,32 +29,32 @@ KEPT_HERE = (
 
 
 class SessionOpener(Protocol):
-    """Who has the session that prompts go to."""
+    """Has the session that prompts go to, and opens it."""
 
     @property
     def session(self) -> "Session | None":
-        """The open one."""
+        """The open session."""
 
     @property
     def session_id(self) -> str:
         """Of the session that is shown, open or not; empty before the first prompt."""
 
     @property
-    def engine_is_loaded(self) -> bool: ...
+    def backend(self) -> Backend: ...
+
+    @property
+    def resume_questions(self) -> ResumeQuestions: ...
 
     @property
     def opening(self) -> bool:
-        """Whether a session is just being opened."""
-
-    def go_on_here(self) -> None:
-        """A prompt waits: what is asked about where the session goes on is answered by it."""
+        """Whether a session is being opened."""
 
     async def open_for_prompt(self) -> bool:
-        """Open the session that is shown, or start one. What goes wrong is said in the chat."""
+        """Open the shown session, or start one. Failures are shown in the chat."""
 
 
 class OutgoingPrompt(NamedTuple):
-    """What was written, on its way to the session."""
+    """A prompt on its way to the session."""
 
     text: str
     files: tuple[NamedFile, ...] = ()
@@ -60,7 +62,7 @@ class OutgoingPrompt(NamedTuple):
 
 
 class WaitingCommand(NamedTuple):
-    """A command that was given before its session was open."""
+    """A slash command given before its session was open."""
 
     text: str
     """As it would be typed."""
@@ -68,9 +70,9 @@ class WaitingCommand(NamedTuple):
 
 
 class PromptSender:
-    """Loses no prompt: what could not be said goes back to where it was written.
+    """Loses no prompt: one that could not be sent returns to the prompt.
 
-    Prompts and commands that wait for a session are carried out in the order in which they were given.
+    Prompts and commands that wait for a session run in the order in which they were given.
     """
 
     def __init__(self, host: App[Any], chat: ChatScreen, opener: SessionOpener) -> None:
@@ -78,9 +80,9 @@ class PromptSender:
         self._chat = chat
         self._opener = opener
         self._unsent: list[OutgoingPrompt | WaitingCommand] = []
-        """What waits for a session, in order."""
+        """Prompts and commands that wait for a session, in order."""
         self._run: object | None = None
-        """The run that works off what waits; None while there is none."""
+        """Identifies the run that works off `_unsent`; None while there is none."""
         self._trouble = ""
         """Why nothing can be sent at all."""
 
@@ -96,34 +98,34 @@ class PromptSender:
 
     @property
     def holds_commands(self) -> bool:
-        """Whether a command that needs the session has to wait for it, or for what was given before."""
+        """Whether a command that needs the session must wait for it, or for earlier prompts and commands."""
         opener = self._opener
-        return not self._trouble and (self._run is not None or opener.opening or not opener.engine_is_loaded)
+        return not self._trouble and (self._run is not None or opener.opening or not opener.backend.ready)
 
     def refuse(self, trouble: str) -> None:
-        """Send nothing from now on."""
+        """Refuse all prompts from now on, and say why."""
         self._trouble = trouble
         self._chat.feed.note(trouble, "error")
         self._chat.set_busy(False, "nothing can be sent")
         self.give_back_unsent()
 
     def send(self, prompt: OutgoingPrompt) -> None:
-        """Say something; before the engine is there, it waits and says so."""
+        """Send a prompt; until the engine is loaded, it waits and the screen shows that."""
         opener = self._opener
         if self._trouble:
             self._chat.feed.note(self._trouble, "error")
             self.give_back(prompt.text)
             return
-        is_open = opener.engine_is_loaded and opener.session is not None and not opener.opening
+        is_open = opener.backend.ready and opener.session is not None and not opener.opening
         if is_open and (self._run is None or prompt.steers):  # steering is for the turn that runs now
             self._begin_turn(prompt)
             return
         self._unsent.append(prompt)
-        opener.go_on_here()
+        opener.resume_questions.continue_here()
         self._wait()
 
     def run_next(self, prompt: OutgoingPrompt) -> None:
-        """Say something on behalf of a command: before what waits behind that command."""
+        """Send a prompt on behalf of a command: before what waits behind that command."""
         if self._run is None:
             self.send(prompt)
         else:
@@ -131,7 +133,7 @@ class PromptSender:
             self.show_waiting()
 
     def hold(self, command: WaitingCommand) -> None:
-        """Carry out a command once the session is open, after what was given before it."""
+        """Run a command once the session is open, after what was given before it."""
         self._unsent.append(command)
         self._chat.transcript.follow_end()
         self._wait()
@@ -141,18 +143,18 @@ class PromptSender:
         self.show_waiting()
         if opener.session is None or opener.opening:
             self._chat.set_busy(False, STARTING)
-        if opener.engine_is_loaded and not opener.opening:
+        if opener.backend.ready and not opener.opening:
             self.send_unsent()
 
     def send_unsent(self) -> None:
-        """Work off what waited for a session."""
+        """Work off the prompts and commands that waited for a session."""
         if self._unsent and self._run is None:
             run = self._run = object()
             work = partial(self._work_off, run)
             run_in_background(self._host, OPENING, work, group="start", latest=True, failed=self.stop_waiting)
 
     async def _work_off(self, run: object) -> None:
-        """One after the other: a command waits until the turns of the prompts before it have ended."""
+        """One after another: a command waits until the turns of the prompts before it have ended."""
         turns: list[asyncio.Event] = []
         try:
             while self._run is run and self._unsent:
@@ -182,7 +184,7 @@ class PromptSender:
         self.show_waiting()
 
     def _begin_turn(self, prompt: OutgoingPrompt) -> asyncio.Event:
-        """Returns what is set when the turn has ended."""
+        """Start a turn; returns an event that is set when the turn has ended."""
         ended = asyncio.Event()
 
         def failed() -> None:
@@ -202,11 +204,11 @@ class PromptSender:
         session = self._opener.session
         assert session is not None
         turns = session.state.turn
-        done = await self._follow(session, partial(self._say, session, prompt))
+        done = await self._follow(session, partial(self._submit, session, prompt))
         if not done and session.state.turn == turns:  # it never became part of the conversation
             self.give_back(prompt.text)
 
-    async def _say(self, session: "Session", prompt: OutgoingPrompt) -> None:
+    async def _submit(self, session: "Session", prompt: OutgoingPrompt) -> None:
         from co_tui.session.attachments import AttachmentRefused
         from co_tui.session.processes.user_command import CommandRefused
 
@@ -219,47 +221,47 @@ class PromptSender:
             self._chat.feed.note(str(refused), "error")
             self.give_back(prompt.text)
 
-    def go_on(self, session: "Session") -> None:
-        """Ask again what was open when the session was left."""
+    def ask_pending(self, session: "Session") -> None:
+        """Ask the questions again that were open when the session was left."""
         pending = partial(self._follow, session, session.ask_pending)
         run_in_background(self._host, "Asking again", pending, group="turns", failed=self.stop_waiting)
 
     async def _follow(self, session: "Session", turn: Callable[[], Awaitable[object]]) -> bool:
-        """Show that a turn runs, until it ends; False when it failed, which is said in the chat."""
+        """Show a running turn until it ends; False if it failed, which the chat says."""
         self._chat.set_busy(True)
         try:
             await turn()
         except Exception as error:
-            self._chat.feed.note(_told(error, session), "error")
+            self._chat.feed.note(_failure_text(error, session), "error")
             return False
         finally:
             self._chat.set_busy(session is self._opener.session and session.busy)
         return True
 
     def send_held(self) -> None:
-        """Go on with what an interruption left waiting."""
+        """Release the prompts that an interruption left waiting."""
         session = self._opener.session
         if session is not None and any(prompt.held for prompt in session.waiting):
             session.release()
             self._chat.set_busy(session.busy)
 
     @property
-    def unsaid(self) -> list[str]:
-        """What was written and sent, and not said yet."""
+    def unsent_prompts(self) -> list[str]:
+        """Prompts that were submitted but are not part of the conversation yet."""
         queued = self._opener.session.waiting if self._opener.session is not None else ()
         unsent = [each.text for each in self._unsent if isinstance(each, OutgoingPrompt)]
         return [*(each.text for each in queued), *unsent]
 
     def show_waiting(self) -> None:
-        """The prompts that wait for their turn in the session, and what waits for a session."""
+        """Show the prompts queued in the session, and what waits for a session."""
         session = self._opener.session
         queued = session.waiting if session is not None else ()
         shown = [WaitingShown(each.text, HELD if each.held else STEERING if each.steers else QUEUED) for each in queued]
         waits_for = STARTING if session is None else QUEUED
         self._chat.show_waiting([*shown, *(WaitingShown(each.text, waits_for) for each in self._unsent)])
 
-    def take_back(self) -> bool:
-        """Take back what was given last and waits for a session; False when nothing does."""
+    def withdraw_latest(self) -> bool:
+        """Withdraw the latest prompt or command that waits for a session; False if none does."""
         if not self._unsent:
             return False
         latest = self._unsent.pop()
@@ -273,11 +275,11 @@ class PromptSender:
         return True
 
     def give_back(self, prompt: str) -> None:
-        """Return a prompt that was not said to its writer."""
+        """Put an unsent prompt back into the prompt."""
         self._chat.prompt.append_draft(prompt)
 
     def stop_waiting(self) -> None:
-        """What prompts waited for failed: they go back to their writer, and nothing is shown as under way."""
+        """Return the waiting prompts after a failure, and show nothing as running."""
         self.give_back_unsent()
         self._show_busy()
 
@@ -286,7 +288,7 @@ class PromptSender:
         self._chat.set_busy(session is not None and session.busy)
 
     def give_back_unsent(self) -> None:
-        """Return the prompts that wait to their writer. Commands that wait are dropped, which is reported."""
+        """Put the waiting prompts back into the prompt. Waiting commands are dropped, which is reported."""
         unsent, self._unsent, self._run = self._unsent, [], None
         self.show_waiting()
         for each in unsent:
@@ -297,7 +299,7 @@ class PromptSender:
             self._chat.feed.note(f"{NOT_CARRIED_OUT} {one_line(', '.join(dropped), 200)}.", "error")
 
 
-def _told(error: Exception, session: "Session") -> str:
+def _failure_text(error: Exception, session: "Session") -> str:
     if not isinstance(error, StoreError):
         return f"The turn failed: {error!r}"
     return f"{error} {KEPT_HERE}" if session.has_unsaved else str(error)

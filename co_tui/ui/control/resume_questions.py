@@ -1,14 +1,17 @@
-"""What is asked before a stored session is opened: where and with whom it goes on, and what if it is open elsewhere."""
+"""Questions before a stored session is opened: which folder, which model, and what to do if it is open elsewhere."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from co_tui.agent.models.catalogue import EMBEDDED, short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
+from co_tui.session.state.session_state import SessionState
 from co_tui.ui.background import start_awaited
+from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.control.live_settings import LiveSettings
 from co_tui.ui.formatting import folder
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 
@@ -18,34 +21,34 @@ ElsewhereAnswer: TypeAlias = Literal["read", "fork", "not now"]
 
 
 class Choose(Protocol):
-    """Asks above the prompt; the key that was pressed is the answer."""
+    """Asks above the prompt; returns the key that was pressed."""
 
     def __call__(self, title: str, text: str, answers: Mapping[str, str], /) -> Coroutine[Any, Any, str]: ...
 
 
 class ResumeQuestions:
-    """One question at a time. Nobody has to answer: a prompt goes on here, another session withdraws the question."""
+    """One question at a time. Sending a prompt answers it with "here"; opening another session withdraws it."""
 
     def __init__(self, choose: Choose, shortcut_for: ShortcutFor = shortcut_for) -> None:
         self._choose = choose
         self._way_to = shortcut_for
         self._asked: asyncio.Future[str] | None = None
-        self._asks_for_folder = False
+        self._is_asking_folder = False
 
     async def folder(self, worked_in: str, model: str, here: Path) -> Path:
-        """Where a session goes on that worked in another folder, which is there."""
-        with_whom = f" with {one_line(short_name(model), MODEL_CHARS)}" if model else ""
-        text = f"It worked in {folder(worked_in)}{with_whom}; you are in {folder(path_text(here))}."
+        """The folder to continue in, for a session that worked in another one that still exists."""
+        with_model = f" with {one_line(short_name(model), MODEL_CHARS)}" if model else ""
+        text = f"It worked in {folder(worked_in)}{with_model}; you are in {folder(path_text(here))}."
         answers = {THERE: "Continue there", HERE: "Continue here"}
-        self._asks_for_folder = True
+        self._is_asking_folder = True
         try:
             answer = await self._answer("This session is from another folder", text, answers)
         finally:
-            self._asks_for_folder = False
+            self._is_asking_folder = False
         return Path(worked_in) if answer == THERE else here
 
     async def elsewhere(self, owner: str) -> ElsewhereAnswer:
-        """What to do with a session that another process writes."""
+        """What to do with a session that another process has open."""
         who = f" (process {one_line(owner, 20)})" if owner else ""
         text = f"Another co-tui{who} has it, and only one can write it."
         answers = {READ: "Read only", FORK: "Continue in a copy", NOT_NOW: "Not now"}
@@ -58,7 +61,7 @@ class ResumeQuestions:
                 return "not now"
 
     async def another_model(self, model: str, why: str, usual: str) -> str:
-        """Who answers instead of a model that cannot be used; empty for nobody yet."""
+        """The model to use instead of an unusable one; empty if none was chosen."""
         instead = "the embedded model" if usual == EMBEDDED else one_line(short_name(usual), MODEL_CHARS)
         answers = {OTHER: f"Continue with {instead}", NOT_NOW: "Not now"}
         text = f"{one_line(why, 300)} {self._way_to('model')} lists the others."
@@ -66,17 +69,17 @@ class ResumeQuestions:
         return usual if answer == OTHER else ""
 
     @property
-    def are_asked(self) -> bool:
-        """Whether one waits for its answer."""
+    def is_asking(self) -> bool:
+        """Whether a question waits for its answer."""
         return self._asked is not None
 
-    def go_on_here(self) -> None:
-        """A prompt was sent while it was asked in which folder."""
-        if self._asks_for_folder:
+    def continue_here(self) -> None:
+        """Continue in the present folder: a prompt was sent while the question was open."""
+        if self._is_asking_folder:
             self.withdraw()
 
     def withdraw(self) -> None:
-        """Nobody waits for the answer any more."""
+        """Close the open question, if any, unanswered."""
         if self._asked is not None:
             self._asked.cancel()
 
@@ -88,3 +91,51 @@ class ResumeQuestions:
             self._asked = None
             asked.cancel()
         return NOT_NOW if asked.cancelled() else asked.result()
+
+
+class ShownSession(Protocol):
+    """The session on the screen, open or not."""
+
+    @property
+    def session_id(self) -> str: ...
+
+    @property
+    def state(self) -> SessionState: ...
+
+
+class FolderChoice:
+    """Asks which folder to use for a session from another folder: once per session, while the engine still loads."""
+
+    def __init__(
+        self,
+        chat: ChatScreen,
+        questions: ResumeQuestions,
+        settings: LiveSettings,
+        shown: ShownSession,
+        prompt_waits: Callable[[], bool],
+    ) -> None:
+        """`prompt_waits` says whether a prompt waits for the session: then it continues here without a question."""
+        self._chat, self._questions, self._settings, self._shown = chat, questions, settings, shown
+        self._prompt_waits = prompt_waits
+        self._settled: tuple[str, asyncio.Task[None]] | None = None
+
+    def settle(self) -> "asyncio.Task[None]":
+        """Done once the folder is the shown session's, or the user chose to stay here."""
+        session_id = self._shown.session_id
+        if self._settled is None or self._settled[0] != session_id:
+            self._settled = (session_id, start_awaited(self._choose(session_id)))
+        return self._settled[1]
+
+    async def _choose(self, session_id: str) -> None:
+        state, here = self._shown.state, self._settings.launch.cwd
+        if not state.cwd or state.cwd == path_text(here):
+            return
+        is_there = await asyncio.to_thread(Path(state.cwd).is_dir)
+        if not is_there or self._prompt_waits():
+            gone = "" if is_there else ", which is gone"
+            worked_in, present = folder(state.cwd), folder(path_text(here))
+            self._chat.feed.note(f"This session worked in {worked_in}{gone}; it goes on in {present}.")
+            return
+        chosen = await self._questions.folder(state.cwd, state.model, here)
+        if chosen != here and self._shown.session_id == session_id:
+            await self._settings.move(chosen)

@@ -1,4 +1,4 @@
-"""The mode of the session that is shown, or of the one that begins next (T3b)."""
+"""The permission mode of the shown session, or of the next one."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from co_tui.settings import quoted
 from co_tui.settings.rules import AUTO, MODES
-from co_tui.ui.approvals.mode_wording import mode_line
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.approvals.modes import SandboxCheck, mode_line
 from co_tui.ui.chat.chat_screen import ChatScreen
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ModeUnavailable(Exception):
-    """Why a mode cannot be used: a sentence."""
+    """A mode cannot be used; the message says why."""
 
 
 class Modes:
@@ -28,10 +27,10 @@ class Modes:
         session: "Callable[[], Session | None]",
         setting: Callable[[], str],
     ) -> None:
-        """`session` gives the open one, `setting` the mode in which sessions begin."""
+        """`session` returns the open one, `setting` the mode of new sessions."""
         self._chat, self._sandbox, self._session, self._setting = chat, sandbox, session, setting
         self._waiting = ""
-        """Chosen for the session that opens next."""
+        """The mode chosen for the next session."""
         self._one_at_a_time = asyncio.Lock()
 
     @property
@@ -40,8 +39,8 @@ class Modes:
         return session.state.mode if session is not None else self._waiting or self._setting()
 
     async def next(self) -> None:
-        """The mode after this one; auto is skipped where no sandbox works."""
-        self._sandbox.begin()  # known by the time auto is reached
+        """Switch to the next mode; skips auto where no sandbox works."""
+        self._sandbox.begin()  # done by the time auto is reached
         async with self._one_at_a_time:
             present = self.current
             mode = MODES[(MODES.index(present) + 1) % len(MODES)] if present in MODES else MODES[0]
@@ -72,13 +71,19 @@ class Modes:
         self.show()
 
     async def begin(self, session: "Session") -> None:
-        """Let a session that was just opened have the mode that was chosen meanwhile. Raises `ModeUnavailable`."""
-        waiting, self._waiting = self._waiting, ""
-        if waiting:
-            await _switch_session(session, waiting)
+        """Apply the mode chosen before this session was open; the chat says why a mode was refused."""
+        trouble, waiting, self._waiting = session.mode_refused, self._waiting, ""
+        try:
+            if waiting:
+                await _switch_session(session, waiting)
+        except ModeUnavailable as unavailable:
+            trouble = str(unavailable)
+        if trouble:
+            self._chat.feed.note(trouble, "error")
+        self.show()
 
     def forget(self) -> None:
-        """Another session is opened, to which the choice does not apply."""
+        """Drop the waiting choice: it does not apply to another session."""
         self._waiting = ""
 
     def show(self) -> None:

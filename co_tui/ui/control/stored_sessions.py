@@ -1,23 +1,26 @@
-"""The stored sessions as a whole: found, renamed, pinned, copied, exported, deleted, whichever is open here."""
+"""Find, rename, pin, fork, export and delete stored sessions, open or not."""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from co_tui.paths import path_text
+from co_tui.inert import one_line
+from co_tui.paths import path_text, write_atomically
 from co_tui.store.housekeeping import move_to_trash, pin, restore_from_trash
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.control.backend import Backend
+from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
 
 
 class OpenSession(Protocol):
-    """The session that is open here, and leaving it."""
+    """The session open here, and how to leave it."""
 
-    way_back: str
-    """How to go on with the one that was left last."""
+    resume_hint: str
+    """The command that resumes the session left last."""
 
     @property
     def session(self) -> "Session | None": ...
@@ -27,14 +30,14 @@ class OpenSession(Protocol):
         """Of the session that is shown, open or not."""
 
     def require_saved(self) -> None:
-        """Raises `StoreError` while leaving would lose something."""
+        """Raises `StoreError` while leaving would lose messages."""
 
     async def switch_session(self, session_id: str) -> None:
-        """An empty id begins a new one. Raises `StoreError` as `require_saved`."""
+        """An empty id starts a new one. Raises `StoreError` as `require_saved`."""
 
 
 class StoredSessions:
-    """One that is open here is changed by itself, one that is open elsewhere not at all. All raise `StoreError`."""
+    """Changes stored sessions; refuses those open elsewhere. All methods raise `StoreError`."""
 
     def __init__(self, backend: Backend, here: OpenSession) -> None:
         self._backend, self._here = backend, here
@@ -44,7 +47,7 @@ class StoredSessions:
         return self._backend.launch.store
 
     def find(self, name: str) -> str:
-        """The id of a session, by a part of it."""
+        """The id of a session, from a part of it."""
         with self._store.reading() as reading:
             return reading.session(name).id
 
@@ -55,7 +58,7 @@ class StoredSessions:
             await self._backend.rename(session_id, title)
 
     async def keep_first(self, session_id: str, pinned: bool) -> None:
-        """In every list, or no longer."""
+        """Pin it to the top of every list, or unpin it."""
         if (session := self._open(session_id)) is not None:
             await session.pin_to_top(pinned)
         else:
@@ -64,46 +67,44 @@ class StoredSessions:
     async def trash(self, session_id: str) -> None:
         await self._leave(session_id)
         await asyncio.to_thread(move_to_trash, self._store, session_id)
-        self._forget_way_back(session_id)
+        self._forget_resume_hint(session_id)
 
     async def restore(self, session_id: str) -> None:
-        """Out of the trash."""
+        """Take it out of the trash."""
         self._require_engine()
         await asyncio.to_thread(restore_from_trash, self._store, session_id)
 
     async def delete(self, session_id: str) -> None:
-        """For good."""
+        """Delete it permanently."""
         await self._leave(session_id)
         await self._backend.delete(session_id)
-        self._forget_way_back(session_id)
+        self._forget_resume_hint(session_id)
 
-    def _forget_way_back(self, session_id: str) -> None:
-        if session_id in self._here.way_back:
-            self._here.way_back = ""
+    def _forget_resume_hint(self, session_id: str) -> None:
+        if session_id in self._here.resume_hint:
+            self._here.resume_hint = ""
 
     async def fork(self, session_id: str, upto: int | None = None) -> None:
-        """Go on in a copy, of all of it or up to a seq."""
+        """Continue in a copy, of all of it or up to a seq."""
         self._require_engine()
-        self._here.require_saved()  # else there would be a copy that nobody goes on in
+        self._here.require_saved()  # else the copy would be left unused
         await self._here.switch_session(await self._backend.fork(session_id, upto))
 
     async def export(self, session_id: str, form: str) -> str:
-        """Write it into the present folder; returns the file."""
-        from co_tui.ui.control.exporting import export_file, write_export
-
+        """Write it to the present folder; returns the file."""
         launch = self._backend.launch
         file = export_file(launch.cwd, session_id, form)
         await write_export(launch, session_id, form, file)
         return path_text(file)
 
     def _open(self, session_id: str) -> "Session | None":
-        """The session, when it is open here."""
+        """The session, if it is open here."""
         self._require_engine()
         session = self._here.session
         return session if session is not None and session.id == session_id else None
 
     async def _leave(self, session_id: str) -> None:
-        """A new session begins where this one was shown; one that is open elsewhere stays, and will be refused."""
+        """Switch to a new session if this one is shown; one open elsewhere stays shown, and is refused later."""
         is_ours = self._open(session_id) is not None or session_id not in self._store.claimed()
         if is_ours and session_id == self._here.session_id:
             await self._here.switch_session("")
@@ -111,3 +112,28 @@ class StoredSessions:
     def _require_engine(self) -> None:
         if not self._backend.ready:
             raise StoreError("The engine is still loading; try again in a moment.")
+
+
+def export_file(folder: Path, session_id: str, form: str) -> Path:
+    """The default file name of an exported session."""
+    from co_tui.exchange.exporters import SUFFIXES
+
+    return folder / f"co-tui-{session_id}{SUFFIXES[form]}"
+
+
+async def write_export(launch: Launch, session_id: str, form: str, file: Path) -> None:
+    """Write a session in a thread. Raises `StoreError` if it cannot be read or the file cannot be written."""
+
+    def write() -> None:
+        from co_tui.exchange.exporters import exported
+        from co_tui.agent.redact import keys_in
+
+        with launch.store.reading() as reading:
+            text = "".join(exported(reading.events(session_id), form, keys_in(launch.environ)))
+        write_atomically(file, text)
+
+    try:
+        await asyncio.to_thread(write)
+    except OSError as error:
+        message = f"{one_line(path_text(file), 200)} cannot be written: {error.strerror or error}."
+        raise StoreError(message) from None

@@ -1,4 +1,4 @@
-"""Asking whether a folder's own settings may count: once, beside the conversation, never in its way."""
+"""Asks once whether to trust a folder's own settings, without blocking the conversation."""
 
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from co_tui.ui.settings.trust_screen import FileScreen, wish_text
 
 
 def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
-    """Ask at the first start in a folder that wants more than it may; each wish once."""
+    """Ask at the first start in a folder whose settings need trust; each set of settings once."""
     wish = controller.launch.loaded.withheld
     if wish is None:
         return
@@ -45,7 +45,7 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
 
 
 async def _take_answer(chat: ChatScreen, controller: SessionController, wish: TrustRequest, trusted: bool) -> None:
-    """Remember it; what was trusted holds for the sessions that begin from now on."""
+    """Remember the answer; trusted settings apply to new sessions."""
     launch = controller.launch
     try:
         Trust(launch.paths.trust_file).remember(wish, trusted=trusted)

@@ -1,4 +1,4 @@
-"""Choosing one of many messages: for pinning, and for going back to a turn."""
+"""Choose a message: to pin it, or to go back to a turn."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.line_list import LineList
 
 LINE_CHARS = 200
-_SIGNS = {
+_LABELS = {
     "user": "you",
     "assistant": "co-tui",
     "thinking": "thought",
@@ -42,17 +42,18 @@ class Row(NamedTuple):
 
 
 def row_of(entry: Entry, mark: str = "") -> Row:
-    """What an entry's first piece says; a message without one says what kind it is."""
-    role, text = first_words(entry.message)
+    """An entry as a row, with the start of its text."""
+    role, text = first_piece(entry.message)
     return Row(entry.ref, entry.turn, role, text, mark)
 
 
-def first_words(message: Json) -> tuple[str, str]:
+def first_piece(message: Json) -> tuple[str, str]:
+    """Role and text of the first piece; the kind of the message if it has none."""
     if REPLACES in (message.get("metadata") or {}):
         return "summary", one_line(text_of_all(message), LINE_CHARS)
     for role, text, part in pieces(message):
         name = part.get("tool_name")
-        return _SIGNS[role], one_line(f"{name} {text}" if name else text, LINE_CHARS)
+        return _LABELS[role], one_line(f"{name} {text}" if name else text, LINE_CHARS)
     return str(message.get("kind", "")), ""
 
 
@@ -72,7 +73,7 @@ def line_of(row: Row) -> Text:
 
 
 def show_messages(lines: LineList, rows: Sequence[Row], nothing: str, chosen: int) -> None:
-    """One line each, made when it is seen: a session may have very many."""
+    """Show one line each, rendered when visible: a session may have very many."""
     lines.show(len(rows), lambda place, _: line_of(rows[place]), lambda place: rows[place].ref, nothing)
     lines.chosen = chosen
 
@@ -84,7 +85,7 @@ class ChooseMessageScreen(ChoosingDialog[Ref]):
         super().__init__()
         self._title, self._verb = title, verb
         self._rows = [(row, row.text.lower()) for row in rows]
-        """With what is looked through at every key."""
+        """With the lower-case text that each keystroke searches."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -100,8 +101,8 @@ class ChooseMessageScreen(ChoosingDialog[Ref]):
     def _filter(self, event: Input.Changed) -> None:
         self._fill(event.value)
 
-    def _fill(self, wanted: str) -> None:
-        words, lines = wanted.lower().split(), self.query_one(LineList)
-        found = [row for row, small in self._rows if all(word in small for word in words)]
+    def _fill(self, typed: str) -> None:
+        words, lines = typed.lower().split(), self.query_one(LineList)
+        found = [row for row, lower in self._rows if all(word in lower for word in words)]
         self._choices = [row.ref for row in found]
-        show_messages(lines, found, "No message has these words.", chosen=len(found) - 1)  # the newest is the likeliest
+        show_messages(lines, found, "No message has these words.", chosen=len(found) - 1)  # the newest

@@ -1,4 +1,4 @@
-"""What all dialogs share: they answer once, and are as high as what they show."""
+"""The base of all dialogs: they answer once, and are as high as their content."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,13 +14,13 @@ from co_tui.ui.dialogs.steady_screen import SteadyScreen
 
 T = TypeVar("T")
 LOW_ROWS: Final = 22
-"""Below so many there is no room for borders around fields and for space above the keys."""
+"""In fewer rows there is no room for borders around fields and space above the keys."""
 LEAST_ROWS, AROUND_ROWS = 3, 5
-"""Of what scrolls in a box, and of all that stands around it: the border, and the keys in up to two lines."""
+"""Minimum rows of the scrolling content, and rows around it: the border, and up to two lines of keys."""
 
 
 class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
-    """A modal screen in a box: as high as its content, unless `tall`, where that fills the screen anyway.
+    """A modal screen in a box: as high as its content, unless `tall`, where the content fills the screen.
 
     `wide` is for longer texts.
     """
@@ -34,7 +34,7 @@ class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
         self._answered = False
 
     def on_resize(self) -> None:
-        """What scrolls grows with its content, as far as border and keys leave room."""
+        """Scrolling parts grow with their content, as far as border and keys leave room."""
         if not self.has_class("-tall"):
             for growing in self.query("VerticalScroll, .-filling"):
                 growing.styles.max_height = self.rows_for_content
@@ -42,18 +42,18 @@ class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
 
     @property
     def rows_for_content(self) -> int:
-        """What border, keys and a field leave."""
+        """The rows left by border, keys and a field."""
         field_rows = len(self.query(Input)) * (1 if self.size.height < LOW_ROWS else 3)
         return max(LEAST_ROWS, int(self.size.height * 0.95) - AROUND_ROWS - field_rows)
 
     def answer(self, result: T) -> None:
-        """Close with a result. A second Enter that was already on its way finds the dialog answered."""
+        """Close with a result. A second Enter already on its way has no effect."""
         if not self._answered:
             self._answered = True
             self.dismiss(result)
 
     def withdraw(self) -> None:
-        """Close without an answer: nobody waits for it any more."""
+        """Close without an answer."""
         if not self._answered:
             self._answered = True
             self.dismiss()
@@ -64,7 +64,7 @@ class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
 
 
 def show_rows(options: OptionList, rows: Sequence[Option], nothing: str, at: int | None = None) -> None:
-    """These, or where there are none a sentence about that, whole; `at` names the one to highlight, else the last."""
+    """Show rows, or the sentence `nothing` if there are none; `at` is the row to highlight."""
     options.set_class(not rows, "-telling")
     options.set_options(rows or [Option(Text(nothing), disabled=True)])
     if at is not None:

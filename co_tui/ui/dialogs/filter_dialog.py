@@ -1,4 +1,4 @@
-"""Dialogs in which one types to filter a list: the arrow keys move in the list while the text keeps the focus."""
+"""Dialogs with a filter: the arrow keys move in the list while the field keeps the focus."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
@@ -35,7 +35,7 @@ class FilteringDialog(Dialog[T], Generic[T]):
 
     @on(Input.Changed)
     def _keep_height(self) -> None:
-        """The box does not jump while one types."""
+        """Keep the height of the box while typing."""
         self._list.styles.min_height = self._list.size.height
 
     def action_move(self, step: int) -> None:
@@ -57,14 +57,14 @@ class FilteringDialog(Dialog[T], Generic[T]):
 
 
 class ChoosingDialog(FilteringDialog[T | None], Generic[T]):
-    """Answers with what the chosen line stands for, or with None."""
+    """Answers with the value of the chosen line, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
     def __init__(self) -> None:
         super().__init__()
         self._choices: Sequence[T] = ()
-        """What the lines stand for, one each."""
+        """The values of the lines."""
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
@@ -79,7 +79,7 @@ class ChoosingDialog(FilteringDialog[T | None], Generic[T]):
     def _opened(self, event: LineList.Opened) -> None:
         self._choose(event.place)
 
-    def _choose(self, place: int | None) -> None:
-        """Nothing where a line was filtered away right behind the key or the click."""
-        if place is not None and place < len(self._choices):
-            self.answer(self._choices[place])
+    def _choose(self, index: int | None) -> None:
+        """Ignores a line that was filtered out right after the key or click."""
+        if index is not None and index < len(self._choices):
+            self.answer(self._choices[index])

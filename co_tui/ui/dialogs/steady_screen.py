@@ -1,4 +1,4 @@
-"""Screens that keys and clicks in one burst do not break."""
+"""Screens that survive bursts of keys and clicks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,16 +12,16 @@ from co_tui.ui.textual_internals import ScreenInternals
 
 
 class SteadyScreen(ScreenInternals):
-    """Closes nothing but itself, takes no click on what is just going away, and goes away in peace.
+    """Closes only itself, ignores clicks on widgets being removed, and tolerates late messages.
 
-    The library would close whatever stands on top, or fail when nothing is left that could be closed.
+    Textual would close whatever screen is on top, or fail if none is left.
     """
 
     _closes_later = False
     _result: Any = None
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
-        """Before it is whole it waits until it is; while another screen stands on it, until that is gone."""
+        """Close with a result; waits until the screen is mounted and no other screen is on top."""
         if self.is_active and self.is_mounted:
             return super().dismiss(result)
         self._closes_later, self._result = True, result
@@ -39,7 +39,7 @@ class SteadyScreen(ScreenInternals):
 
     @contextmanager
     def guarding(self) -> Iterator[None]:
-        """What was still on its way to a screen that is closed may miss the parts of it that are gone."""
+        """Messages still on their way to a closed screen may miss widgets that are gone."""
         try:
             yield
         except NoMatches:

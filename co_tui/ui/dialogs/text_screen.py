@@ -1,4 +1,4 @@
-"""Something long that was said, whole."""
+"""A pager for long texts."""
 
 import asyncio
 from typing import ClassVar
@@ -25,12 +25,12 @@ SEARCHING: tuple[KeyHint, ...] = (("n N", "next, before"), ("/", "search"), *_SC
 
 
 class PagerFind(FindBar):
-    """The line in which one searches a text; Enter goes back to the text, where n and N go on."""
+    """The search field; Enter returns to the text, where n and N continue."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "done", show=False)]
 
     class Done(Message):
-        """The text is what was wanted."""
+        """Enter was pressed: back to the text."""
 
     def __init__(self) -> None:
         super().__init__("Search in this text", "↑ before · ↓ next · enter to the text · esc closes")
@@ -40,7 +40,7 @@ class PagerFind(FindBar):
 
 
 class PagerScreen(Dialog[None]):
-    """To be read, searched and copied; the text is already inert."""
+    """Shows a text to read, search and copy; the text is already inert."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),
@@ -77,14 +77,14 @@ class PagerScreen(Dialog[None]):
         copy(self.app, self._text, "text")
 
     async def action_back(self) -> None:
-        """First out of the search, then out of the text."""
+        """Leave the search first, then the text."""
         if not self.query(PagerFind):
             self.action_close()
             return
         self.query_one(Pager).focus()
         await self.query(PagerFind).remove()
         self.query_one(KeyHints).show(*READING)
-        self._look_for("")
+        self._search_for("")
 
     # Searching
 
@@ -97,7 +97,7 @@ class PagerScreen(Dialog[None]):
 
     @on(PagerFind.Changed)
     def _typed(self, event: PagerFind.Changed) -> None:
-        self._look_for(inert(event.value))
+        self._search_for(inert(event.value))
 
     @on(PagerFind.Done)
     def _done(self) -> None:
@@ -111,26 +111,26 @@ class PagerScreen(Dialog[None]):
         pager = self.query_one(Pager)
         pager.search.step(step)
         pager.see_found()
-        self._tell()
+        self._show_count()
 
-    def _look_for(self, text: str) -> None:
+    def _search_for(self, text: str) -> None:
         self.query_one(Pager).search.set_needle(text)
-        run_in_background(self, "Finding", self._look_through, group="finding", latest=True)
+        run_in_background(self, "Finding", self._search_all, group="finding", latest=True)
 
-    async def _look_through(self) -> None:
-        """Slice by slice, so that keys have their turn; the first match is seen as soon as it is found."""
+    async def _search_all(self) -> None:
+        """Search slice by slice, so that keys are handled in between; shows the first match as soon as it is found."""
         pager = self.query_one(Pager)
         seen = None
         for _ in pager.search.search_from(pager.top) if pager.search.needle else ():
             if pager.search.found is not seen:
                 seen = pager.search.found
                 pager.see_found()
-            self._tell()
+            self._show_count()
             await asyncio.sleep(0)
         pager.see_found()
-        self._tell()
+        self._show_count()
 
-    def _tell(self) -> None:
+    def _show_count(self) -> None:
         search = self.query_one(Pager).search
         for bar in self.query(PagerFind):
             bar.show_count(search.needle, search.match_number, search.total, done=search.is_done)

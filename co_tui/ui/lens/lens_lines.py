@@ -1,4 +1,4 @@
-"""The lens in lines: each message of the request, each policy, and each message that left, as wide as there is room."""
+"""The lines of the lens: messages of the request, policies, and messages that left, fitted to the width."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -14,16 +14,16 @@ from co_tui.ui.formatting import tokens
 
 LINE_CHARS: Final = 400
 WIDE: Final = 84
-"""From so many columns on there is room for bars and whole words."""
+"""From this many columns on there is room for bars and long labels."""
 BAR: Final = 8
 _WHOLE, _HALF = "━", "╸"
 _KIND_WIDTH: Final = max(map(len, Kind))
 
 
 class _Shown(NamedTuple):
-    """How a fate is shown: never by its colour alone."""
+    """How a fate is shown: never by colour alone."""
 
-    sign: str
+    symbol: str
     short: str
     style: str
 
@@ -39,30 +39,30 @@ _FATES: Final = {
 _LONG_FATE, _SHORT_FATE = max(map(len, Fate)) + 4, max(len(each.short) for each in _FATES.values()) + 4
 
 _BARS: Final = {Kind.SYSTEM: "system-bar", Kind.BOARD: "system-bar", Kind.TOOLS: "tools-bar"}
-"""Bars have the colours of the parts in the gauge above them."""
+"""Bars have the colours of the gauge above them."""
 STYLES: Final = ("text", "muted", "bar", "system-bar", "tools-bar", "user", "smaller", "going", "back", "pinned")
 StyleOf = Callable[[str], Style]
 """The style of one of these names, in the colours of the theme."""
 
 
 def message_line(each: LensMessage, largest: int, width: int, style_of: StyleOf) -> Text:
-    """Tokens, a bar, what it is, what becomes of it, and its first words."""
+    """Tokens, a bar, the kind, the fate, and the start of the text."""
     wide, line = width >= WIDE, Text(no_wrap=True)
     line.append(f"{each.tokens:>8,} " if wide else f"{tokens(each.tokens):>5} ")
     if wide:
         line.append(f"{bar(each.tokens, largest)} ", style_of(_BARS.get(each.kind, "bar")))
     line.append(f"{each.kind:<{_KIND_WIDTH}} ", style_of(_style_of_kind(each.kind)))
-    fate, style = told_fate(each.judgement, wide=wide)
+    fate, style = fate_label(each.judgement, wide=wide)
     line.append(fate.ljust(_LONG_FATE if wide else _SHORT_FATE), style_of(style))
     beginning = one_line(each.beginning, LINE_CHARS) or "–"
     return line.append(beginning, style_of("muted" if each.message is None else "text"))
 
 
-def told_fate(judgement: Judgement, *, wide: bool = True) -> tuple[str, str]:
-    """A fate in a word or two with its sign, and the style that goes with it."""
+def fate_label(judgement: Judgement, *, wide: bool = True) -> tuple[str, str]:
+    """A fate's label with its symbol, and its style."""
     shown = _FATES[judgement.fate]
     also = f" {COMPACTED_SYMBOL}" if judgement.goes_next and judgement.fate is not Fate.TO_BE_SUMMARISED else ""
-    return f"{shown.sign} {judgement.fate if wide else shown.short}{also}", shown.style
+    return f"{shown.symbol} {judgement.fate if wide else shown.short}{also}", shown.style
 
 
 def _style_of_kind(kind: Kind) -> str:
@@ -74,14 +74,14 @@ def _style_of_kind(kind: Kind) -> str:
 
 
 def bar(count: int, largest: int) -> str:
-    """How large something is beside the largest, in halves of a cell; what there is at all is seen."""
+    """A size relative to the largest, in half cells; anything above zero is visible."""
     halves = round(2 * BAR * count / largest) if largest else 0
     halves = max(halves, 1 if count else 0)
     return (_WHOLE * (halves // 2) + _HALF * (halves % 2)).ljust(BAR)
 
 
 class _Column(NamedTuple):
-    """A figure of a policy."""
+    """A column of the policies."""
 
     name: str
     width: int
@@ -103,7 +103,7 @@ def _columns(width: int) -> tuple[_Column, ...]:
 
 
 def policy_head(width: int, style_of: StyleOf) -> Text:
-    """What the figures of the policies are."""
+    """The column headings of the policies."""
     bars = BAR + 1 if width >= WIDE else 0
     start = f"{'':{_NAME_WIDTH + 2}}{'tokens':>{_TOKENS_WIDTH}}{'':{bars}}{'full':>{_SHARE_WIDTH}}"
     line = Text(
@@ -114,10 +114,10 @@ def policy_head(width: int, style_of: StyleOf) -> Text:
 
 
 def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, style_of: StyleOf) -> Text:
-    """What one policy would make of the next request; still being worked out without an outlook."""
+    """The next request under one policy; without an outlook it is still being computed."""
     mark = "●" if name == own else " "
-    told = f"{one_line(name, _NAME_WIDTH):<{_NAME_WIDTH}}"
-    line = Text.assemble((f"{mark} ", style_of("pinned")), told, no_wrap=True)
+    label = f"{one_line(name, _NAME_WIDTH):<{_NAME_WIDTH}}"
+    line = Text.assemble((f"{mark} ", style_of("pinned")), label, no_wrap=True)
     if seen is None:
         return line.append("  working it out …", style_of("muted"))
     reading = seen.lens.reading
@@ -132,7 +132,7 @@ def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, sty
 
 
 def left_line(each: LeftMessage, width: int, style_of: StyleOf) -> Text:
-    """Tokens, when it was said, why it left, where it is now, and its first words."""
+    """Tokens, turn, why it left, where it is now, and the start of the text."""
     wide = width >= WIDE
     line = Text(f"{each.tokens:>8,} " if wide else f"{tokens(each.tokens):>5} ", no_wrap=True)
     if wide:

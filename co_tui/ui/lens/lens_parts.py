@@ -1,4 +1,4 @@
-"""What the lens is made of: its gauge, its list, its tabs, and the keys that do something where one is."""
+"""The parts of the lens: its gauge, its list, and the keys that apply to a tab."""
 
 from datetime import datetime
 from typing import Final
@@ -10,12 +10,12 @@ from co_tui.session.lens.request_rows import Lens, LensMessage
 from co_tui.ui.formatting import tokens
 from co_tui.ui.gauge.gauge_widget import SEPARATOR, Gauge
 from co_tui.ui.lens.lens_lines import STYLES
-from co_tui.ui.sessions.session_lines import short_time
+from co_tui.ui.sessions.session_listing import short_time
 from co_tui.ui.widgets.key_hints import KeyHint
 from co_tui.ui.widgets.line_list import LineList
 
 LOOKING: Final = "looking at each message …"
-POLICIES_TOLD: Final = (
+POLICIES_HELP: Final = (
     "Tokens under each policy · messages shortened, summarised first, left out · tokens after that summary."
 )
 
@@ -23,7 +23,7 @@ POLICIES_TOLD: Final = (
 def keys_for(
     tab: str, chosen: LensMessage | None, can_change: bool, has_lines: bool, as_if: str
 ) -> tuple[KeyHint, ...]:
-    """What the keys do with the chosen line of a tab; `as_if` names a policy that does not govern."""
+    """The keys for the chosen line of a tab; `as_if` names a policy that is not in force."""
     back = ("esc", "back to the own policy" if as_if else "back")
     if tab == "policies":
         return ("enter", "look through it"), ("tab", "what left"), back
@@ -34,16 +34,16 @@ def keys_for(
 
 
 def _changes(chosen: LensMessage | None) -> tuple[KeyHint, ...]:
-    """Only messages of the conversation can be pinned, or be where a compaction ends."""
+    """Only messages of the conversation can be pinned or compacted up to."""
     if chosen is None or chosen.ref is None:
         return ()
     return ("p", "unpin" if chosen.is_pinned else "pin"), ("s", "compact up to here")
 
 
-def told_left(lens: Lens) -> str:
-    """How much left since when, and where to find it."""
+def left_summary(lens: Lens) -> str:
+    """How many messages left since when, and where they are."""
     since = lens.left_since
-    when = f"since you last looked, {_told_time(since.at)}" if since.at else "since the session began"
+    when = f"since you last looked, {_time_text(since.at)}" if since.at else "since the session began"
     if not lens.left:
         return f"Nothing has left the context {when}."
     count = f"{len(lens.left):,} message{'' if len(lens.left) == 1 else 's'}"
@@ -51,7 +51,7 @@ def told_left(lens: Lens) -> str:
     return f"Left {when}: {count}, ~{total} tokens. Nothing is lost: space shows it whole, from where it is kept."
 
 
-def _told_time(timestamp: str) -> str:
+def _time_text(timestamp: str) -> str:
     try:
         return short_time(datetime.fromisoformat(timestamp).astimezone(), datetime.now().astimezone().date())
     except ValueError:
@@ -59,7 +59,7 @@ def _told_time(timestamp: str) -> str:
 
 
 class LensGauge(Gauge):
-    """The gauge's own figures in two lines, and the conversation by kind."""
+    """The gauge in two lines, and the conversation's tokens by kind."""
 
     kinds = LOOKING
 

@@ -24,57 +24,57 @@ from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.gauge_widget import SEPARATOR
-from co_tui.ui.lens.lens_lines import left_line, message_line, policy_head, policy_line, told_fate
-from co_tui.ui.lens.lens_parts import POLICIES_TOLD, LensGauge, LensList, keys_for, told_left
+from co_tui.ui.lens.lens_lines import fate_label, left_line, message_line, policy_head, policy_line
+from co_tui.ui.lens.lens_parts import POLICIES_HELP, LensGauge, LensList, keys_for, left_summary
 from co_tui.ui.timeline.detail_screen import TextScreen
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.line_list import LineList
 
-LOOK_EVERY_S: Final = 0.25
+CHECK_EVERY_S: Final = 0.25
 LOOKING: Final = "Reading the next request"
-SEEN_FIRST_S: Final = 0.02
-"""The screen is there before anything is worked out for it."""
+FIRST_PAINT_S: Final = 0.02
+"""Paint the screen before computing anything for it."""
 TABS: Final = ("request", "policies", "left")
 
 
-class LensDesk(Protocol):
-    """What the lens looks at, and what can be done from there."""
+class LensSubject(Protocol):
+    """The session behind the lens, and what the lens can change in it."""
 
     @property
     def version(self) -> object:
-        """The same object as long as nothing has happened."""
+        """The same object for as long as the session has not changed."""
 
     @property
     def gauge(self) -> GaugeReading:
-        """How full the context is, as far as that is known without looking."""
+        """How full the context is, as far as known without computing the request."""
 
     @property
     def policy(self) -> str:
-        """The one that governs."""
+        """The policy in force."""
 
     @property
     def policies(self) -> Sequence[str]:
-        """All that could."""
+        """All policies to choose from."""
 
     @property
     def read_only(self) -> str:
-        """Why nothing can be changed from here, in a sentence; empty when it can."""
+        """Why nothing can be changed from here, in a sentence; empty if it can."""
 
     async def source(self, policy: str) -> LensSource:
-        """What the next request is made from, as if a policy governed."""
+        """What the next request is made from, under a policy."""
 
     @property
-    def last_look(self) -> LastView:
-        """When this session was looked at before."""
+    def last_view(self) -> LastView:
+        """When the lens was last open on this session."""
 
-    def remember_look(self, lens: Lens) -> None:
-        """What has left by now is no news at the next look."""
+    def remember_view(self, lens: Lens) -> None:
+        """Remember what has left by now: the next time it is not shown as new."""
 
     async def pin(self, ref: Ref, *, pinned: bool) -> None: ...
 
 
 class LensScreen(Dialog[Ref | None]):
-    """Follows the session while it is open. Answers with the message up to which is to be compacted, or with None."""
+    """Follows the session while it is open. Answers with the message to compact up to, or None."""
 
     CSS_PATH = ["../dialogs/dialogs.tcss", "lens.tcss"]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-high")]
@@ -88,25 +88,25 @@ class LensScreen(Dialog[Ref | None]):
         Binding("s", "compact", "Compact up to here"),
     ]
 
-    def __init__(self, desk: LensDesk) -> None:
+    def __init__(self, subject: LensSubject) -> None:
         super().__init__(tall=True)
-        self._desk = desk
+        self._subject = subject
         self._version: object = None
-        self._is_looking = self._is_comparing = False
+        self._is_computing = self._is_comparing = False
         self._lens: Lens | None = None
         self._policy = ""
-        """As if that one governed; empty for the one that does."""
+        """The policy shown instead of the one in force; empty for the one in force."""
         self._tab = TABS[0]
         self._chosen: dict[str, int] = {}
         self._outlooks: dict[str, PolicyOutlook] = {}
-        self._since = desk.last_look
+        self._since = subject.last_view
         self._own_lens: Lens | None = None
-        """Under the policy that governs."""
+        """Under the policy in force."""
         self._largest = 0
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = "Context lens · the next request" + (" · read only" if self._desk.read_only else "")
+            box.border_title = "Context lens · the next request" + (" · read only" if self._subject.read_only else "")
             yield LensGauge()
             yield Static(id="tabs", markup=False)
             yield Static(id="head", markup=False)
@@ -115,16 +115,16 @@ class LensScreen(Dialog[Ref | None]):
             yield KeyHints()
 
     def on_mount(self) -> None:
-        self.query_one(LensGauge).reading = self._desk.gauge
+        self.query_one(LensGauge).reading = self._subject.gauge
         self._list.focus()
         self._show_tabs()
         follow = guarded_callback(self, LOOKING, self._follow, once=True)
-        self.call_after_refresh(self.set_timer, SEEN_FIRST_S, follow)
-        self.set_interval(LOOK_EVERY_S, follow)
+        self.call_after_refresh(self.set_timer, FIRST_PAINT_S, follow)
+        self.set_interval(CHECK_EVERY_S, follow)
 
     async def on_unmount(self) -> None:
         if self._own_lens is not None:
-            await in_thread(self._desk.remember_look, self._own_lens)
+            await in_thread(self._subject.remember_view, self._own_lens)
 
     def on_resize(self) -> None:
         self._show()
@@ -133,24 +133,24 @@ class LensScreen(Dialog[Ref | None]):
     def _list(self) -> LensList:
         return self.query_one(LensList)
 
-    # Looking
+    # Computing
 
     def _follow(self) -> None:
-        """Look again when something has happened: one look after the other, as a thread cannot be called off."""
-        if self._desk.version is not self._version and not self._is_looking:
-            self._version, self._is_looking = self._desk.version, True
-            run_in_background(self, LOOKING, self._look, group="lens")
+        """Compute again after a change: one run at a time, because threads cannot be cancelled."""
+        if self._subject.version is not self._version and not self._is_computing:
+            self._version, self._is_computing = self._subject.version, True
+            run_in_background(self, LOOKING, self._compute, group="lens")
             self._outlooks.clear()
             if self._tab == "policies":
                 self._compare()
 
-    async def _look(self) -> None:
+    async def _compute(self) -> None:
         policy = self._policy
         try:
-            source = await self._desk.source(policy)
-            lens, largest, kinds = await in_thread(_looked, source, self._since)
+            source = await self._subject.source(policy)
+            lens, largest, kinds = await in_thread(_computed, source, self._since)
         finally:
-            self._is_looking = False
+            self._is_computing = False
         if policy != self._policy:  # another one was chosen meanwhile
             self._follow()
             return
@@ -167,16 +167,16 @@ class LensScreen(Dialog[Ref | None]):
     def _compare(self) -> None:
         if not self._is_comparing:
             self._is_comparing = True
-            run_in_background(self, "Comparing policies", self._look_through_all, group="policies")
+            run_in_background(self, "Comparing policies", self._compare_all, group="policies")
 
-    async def _look_through_all(self) -> None:
+    async def _compare_all(self) -> None:
         try:
             whole_transcript: WholeTranscript | None = None
-            while missing := [name for name in self._desk.policies if name not in self._outlooks]:
-                version, source = self._version, await self._desk.source(missing[0])
+            while missing := [name for name in self._subject.policies if name not in self._outlooks]:
+                version, source = self._version, await self._subject.source(missing[0])
                 whole_transcript = whole_transcript or WholeTranscript(source.parsed)
                 found = await in_thread(outlook, source, whole_transcript)
-                if version is self._version:  # else what was found is of before
+                if version is self._version:  # else the result is outdated
                     self._outlooks[missing[0]] = found
                 if self._tab != "policies":
                     break
@@ -192,7 +192,7 @@ class LensScreen(Dialog[Ref | None]):
         style_of = lines.style_of
         self.query_one("#head", Static).display = self._tab == "policies"
         if self._tab == "policies":
-            names, own = self._desk.policies, self._desk.policy
+            names, own = self._subject.policies, self._subject.policy
             self.query_one("#head", Static).update(policy_head(lines.size.width, style_of))
             lines.show(
                 len(names),
@@ -221,15 +221,15 @@ class LensScreen(Dialog[Ref | None]):
         for name, label in names.items():
             line.append(f" {label} ", "reverse bold" if name == self._tab else "")
             line.append("  ")
-        under = f"as if {self._policy} governed" if self._policy else f"policy {self._desk.policy}"
+        under = f"as if {self._policy} governed" if self._policy else f"policy {self._subject.policy}"
         if line.cell_len + len(under) <= self.size.width - 4:
             line.append(under, "dim")
         self.query_one("#tabs", Static).update(line)
         self._show_keys()
 
     def _show_keys(self) -> None:
-        """Those that do something with the line that is chosen."""
-        can_change = not self._policy and not self._desk.read_only
+        """Show the keys that apply to the chosen line."""
+        can_change = not self._policy and not self._subject.read_only
         has_lines = len(self._list) > 0
         self.query_one(KeyHints).show(*keys_for(self._tab, self._chosen_message, can_change, has_lines, self._policy))
 
@@ -241,15 +241,15 @@ class LensScreen(Dialog[Ref | None]):
     def _why(self) -> str:
         lens = self._lens
         if self._tab == "policies":
-            return POLICIES_TOLD
+            return POLICIES_HELP
         if lens is None:
             return ""
         if self._tab == "left":
-            return told_left(lens)
+            return left_summary(lens)
         each = self._chosen_message
         if each is None:
             return "The context is empty: the first prompt fills it."
-        fate, _ = told_fate(each.judgement)
+        fate, _ = fate_label(each.judgement)
         due = f"  {lens.due}" if lens.due else ""
         return f"{fate}: {each.judgement.why}{due}"
 
@@ -259,26 +259,26 @@ class LensScreen(Dialog[Ref | None]):
         is_there = self._tab == "request" and lens is not None and place < len(lens.messages)
         return lens.messages[place] if is_there and lens is not None else None
 
-    # Doing
+    # Actions
 
     @on(LineList.Opened)
     def _open(self, event: LineList.Opened) -> None:
         if self._tab == "policies":
-            self._look_through(self._desk.policies[event.place])
+            self._show_under(self._subject.policies[event.place])
         elif self._tab == "left" and self._lens is not None:
             if event.place >= len(self._lens.left):
-                return  # fewer have left by now than when the key was pressed
+                return  # the list became shorter after the key was pressed
             left = self._lens.left[event.place]
             turn = f"turn {left.turn} · " if left.turn else ""
             self.app.push_screen(TextScreen(f"{turn}{left.why} · {left.where}", left.text))
         elif (each := self._chosen_message) is not None:
-            fate, _ = told_fate(each.judgement)
+            fate, _ = fate_label(each.judgement)
             known = each.text or "Its text is known once a request was sent from here."
             text = Text.assemble((f"{fate}: {each.judgement.why}\n\n", "dim"), inert(known))
             self.app.push_screen(TextScreen(f"{each.kind} · {each.tokens:,} tokens", text))
 
-    def _look_through(self, policy: str) -> None:
-        self._policy = "" if policy == self._desk.policy else policy
+    def _show_under(self, policy: str) -> None:
+        self._policy = "" if policy == self._subject.policy else policy
         self._version = None
         self._turn_to("request")
         self._follow()
@@ -290,35 +290,37 @@ class LensScreen(Dialog[Ref | None]):
             self._compare()
 
     def _turn_to(self, tab: str) -> None:
-        """Each tab has its own chosen line; of the policies, at first the one that governs."""
+        """Each tab keeps its chosen line; the policies start at the one in force."""
         self._tab = tab
         self._show()
-        own = self._desk.policies.index(self._desk.policy) if self._desk.policy in self._desk.policies else 0
+        own = (
+            self._subject.policies.index(self._subject.policy) if self._subject.policy in self._subject.policies else 0
+        )
         self._list.chosen = self._chosen.get(tab, own if tab == "policies" else 0)
 
     def action_pin(self) -> None:
         each = self._chosen_message
-        if each is None or self._refuses():
+        if each is None or self._is_refused():
             return
         if each.ref is None:
             kept = "It stays until the context is rewritten." if each.kind is Kind.RECOLLECTED else ""
             self.notify(kept or "It goes with every request anyway.", timeout=3)
             return
-        # What is begun is done, also when the lens is closed at once.
-        pin = partial(self._desk.pin, each.ref, pinned=not each.is_pinned)
+        # Runs on the app: it finishes even if the lens is closed at once.
+        pin = partial(self._subject.pin, each.ref, pinned=not each.is_pinned)
         run_in_background(self.app, "Unpinning" if each.is_pinned else "Pinning", pin, group="pin")
 
-    def _refuses(self) -> bool:
-        """Whether nothing can be changed from here; then that is said."""
-        look_only = f"This shows {self._policy}, which does not govern: esc goes back." if self._policy else ""
-        why = self._desk.read_only or look_only
+    def _is_refused(self) -> bool:
+        """Whether nothing can be changed from here; then says why."""
+        preview_only = f"This shows {self._policy}, which does not govern: esc goes back." if self._policy else ""
+        why = self._subject.read_only or preview_only
         if why:
             self.notify(why, severity="warning", markup=False)
         return bool(why)
 
     def action_compact(self) -> None:
         each = self._chosen_message
-        if self._refuses():
+        if self._is_refused():
             return
         if each is None or each.ref is None:
             self.notify("Choose a message: all that stands before it is summarised.", timeout=3)
@@ -326,20 +328,20 @@ class LensScreen(Dialog[Ref | None]):
         self.answer(each.ref)
 
     def action_close(self) -> None:
-        """Back to the policy that governs first, then out."""
+        """Go back to the policy in force first, then close."""
         if self._policy:
-            self._look_through(self._desk.policy)
+            self._show_under(self._subject.policy)
         else:
             self.answer(None)
 
 
-def _looked(source: LensSource, since: LastView) -> tuple[Lens, int, str]:
-    """The lens with what takes a look at each of its messages: the tokens of the largest, and the kinds they are of."""
+def _computed(source: LensSource, since: LastView) -> tuple[Lens, int, str]:
+    """The lens, the tokens of its largest message, and its tokens by kind as text."""
     lens = read_lens(source, since)
-    return lens, max((each.tokens for each in lens.messages), default=0), _told_kinds(lens)
+    return lens, max((each.tokens for each in lens.messages), default=0), _kinds_text(lens)
 
 
-def _told_kinds(lens: Lens) -> str:
+def _kinds_text(lens: Lens) -> str:
     fixed = (Kind.SYSTEM, Kind.BOARD, Kind.TOOLS)
     found = [f"{kind} {tokens(count)}" for kind, count in lens.tokens_by_kind.items() if kind not in fixed]
     return SEPARATOR.join(found)

@@ -1,4 +1,4 @@
-"""The context board: with what new sessions in this repository and branch begin, and how to change it."""
+"""The context board: the notes new sessions in this repository and branch start with, and how to edit them."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -16,7 +16,7 @@ from co_tui.inert import inert, one_line
 from co_tui.store.notes.board_text import Board, BoardEntry
 from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
-from co_tui.ui.dialogs.short_questions import AskScreen
+from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
 
@@ -29,11 +29,11 @@ EMPTY = (
 
 
 class BoardEditor(Protocol):
-    """Changes a board. All return what went wrong, in a sentence; empty when nothing did."""
+    """Changes a board. All return what went wrong, in a sentence; empty on success."""
 
     @property
-    def place(self) -> str:
-        """Which repository and branch it is about."""
+    def origin(self) -> str:
+        """Its repository and branch."""
 
     async def read(self) -> Board: ...
 
@@ -47,7 +47,7 @@ class BoardEditor(Protocol):
 
 
 class BoardScreen(Dialog[None]):
-    """Every change is written at once, and can be taken back."""
+    """Every change is saved at once, and can be undone."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),
@@ -63,7 +63,7 @@ class BoardScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = Text(f"Context board · {one_line(self._editor.place, 80)}")
+            box.border_title = Text(f"Context board · {one_line(self._editor.origin, 80)}")
             yield SteadyList(classes="-filling -wrapping")
             yield KeyHints(*KEYS)
 
@@ -114,7 +114,7 @@ class BoardScreen(Dialog[None]):
 
 
 def _row(entry: BoardEntry, *, new: bool) -> Table:
-    """The note, whole; its lines stand below each other."""
+    """The whole note, over several lines."""
     row = Table.grid(padding=(0, 1))
     row.add_row(Text("+", "bold") if new else Text("·", "dim"), Text(inert(entry.text)))
     origin = " · ".join(filter(None, (_day(entry.added), _session(entry.session_id), "new" if new else "")))

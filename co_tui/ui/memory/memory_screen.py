@@ -1,4 +1,4 @@
-"""The daily memory: what left the context, by day, filtered as one types."""
+"""The daily memory: what left the context, by day, filtered while typing."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,11 +36,11 @@ KEYS = (
 )
 
 Change = Callable[[MemoryEntry], Awaitable[str]]
-"""Returns what went wrong, in a sentence; empty when nothing did."""
+"""Returns what went wrong, in a sentence; empty on success."""
 
 
 class MemoryScreen(FilteringDialog[str]):
-    """Lists the entries that hold all words of the filter, newest first. Gives the id of a session to open."""
+    """Lists entries that contain all words of the filter, newest first. Answers with the id of a session to open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back", priority=True),
@@ -56,7 +56,7 @@ class MemoryScreen(FilteringDialog[str]):
         self._delete, self._restore = delete, restore
         self._shown: dict[str, MemoryEntry] = {}
         self._deleted: list[tuple[int, tuple[MemoryEntry, str]]] = []
-        """With the place each had."""
+        """Each with its former index."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -110,8 +110,8 @@ class MemoryScreen(FilteringDialog[str]):
         if trouble := await self._delete(entry):
             self._say(trouble)
             return
-        place = next(n for n, (each, _) in enumerate(self._entries) if each is entry)
-        self._deleted.append((place, self._entries.pop(place)))
+        index = next(n for n, (each, _) in enumerate(self._entries) if each is entry)
+        self._deleted.append((index, self._entries.pop(index)))
         self._fill(at=at)
         self._say("Deleted; ctrl+z brings it back.")
 
@@ -119,12 +119,12 @@ class MemoryScreen(FilteringDialog[str]):
         if not self._deleted:
             self._say("Nothing was deleted here.")
             return
-        place, deleted = self._deleted[-1]
+        index, deleted = self._deleted[-1]
         if trouble := await self._restore(deleted[0]):
             self._say(trouble)
             return
         self._deleted.pop()
-        self._entries.insert(place, deleted)
+        self._entries.insert(index, deleted)
         self._fill()
         self._say("It is there again.")
 
@@ -133,7 +133,7 @@ class MemoryScreen(FilteringDialog[str]):
 
 
 def _searched(entry: MemoryEntry) -> str:
-    """In small letters once, so that a key typed costs no more than a look."""
+    """The lower-case text, computed once for all keystrokes."""
     return f"{entry.day} {entry.heading}\n{entry.text}".lower()
 
 
@@ -162,14 +162,14 @@ def _row(entry: MemoryEntry, words: Sequence[str]) -> Text:
 
 
 def _gist(text: str, words: Sequence[str]) -> str:
-    """An entry from its beginning on, or from the first line with a word that was looked for; headings left out."""
+    """An entry from its start, or from the first line with a searched word; without headings."""
     lines = [line.strip().removeprefix("- ") for line in text.split("\n") if line.strip() and not line.startswith("#")]
     first = next((n for n, line in enumerate(lines) if any(word in line.lower() for word in words)), 0)
     return ("… " if first else "") + one_line(" · ".join(lines[first : first + GIST_LINES]), GIST_CHARS)
 
 
 def _marked(text: str, words: Sequence[str], style: str = "") -> Text:
-    """With every word that was looked for standing out."""
+    """The text with every searched word highlighted."""
     marked = Text(text, style)
     for word in words:
         marked.highlight_regex(re.compile(re.escape(word), re.IGNORECASE), MARK)

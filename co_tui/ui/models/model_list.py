@@ -1,9 +1,13 @@
-"""The models one can choose from, in the order in which they are offered."""
+"""The models to choose from, in the order in which they are offered, and the ones chosen lately."""
 
+import contextlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, PROVIDERS, is_file, provider_of
+from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
 from co_tui.record import Record
 from co_tui.settings import SettingsError, check
 
@@ -12,12 +16,16 @@ if TYPE_CHECKING:
 
 PRESENT, RECENT, HERE, SERVER, READY, LOCKED = "Now", "Recent", "On this machine", "Server", "Key present", "No key"
 GROUPS: Final = (PRESENT, RECENT, HERE, SERVER, READY, LOCKED)
-"""In the order in which they are shown."""
+"""In display order."""
 EMBEDDED_TOKENS: Final = 8192
+MOST_RECENT: Final = 8
+MOST_NAME_CHARS: Final = 500
+"""A longer model string is not kept."""
+MOST_RECENT_BYTES: Final = 64_000
 
 
 class ModelEntry(Record):
-    """A model as the list shows it."""
+    """A model in the list."""
 
     model: str
     """The string that chooses it."""
@@ -25,7 +33,7 @@ class ModelEntry(Record):
     """Who serves it, where that is not in its name."""
     window_tokens: int | None = None
     most_tokens: int | None = None
-    """At most so many, when the window itself is not known yet."""
+    """An upper limit of the window, if the window itself is not known yet."""
     input_price: float | None = None
     """US dollars for a million tokens."""
     output_price: float | None = None
@@ -42,12 +50,12 @@ EMBEDDED_ENTRY: Final = ModelEntry(model=EMBEDDED, note=f"{EMBEDDED_LABEL}, offl
 
 
 def default_models() -> list[ModelEntry]:
-    """The ones that are known without looking anything up."""
+    """The providers' default models, known without a lookup."""
     return [ModelEntry(model=f"{p.prefix}:{p.default_model}") for p in PROVIDERS if p.default_model]
 
 
 def known_models() -> list[ModelEntry]:
-    """Every model of the providers we name, with what is recorded of it. Slow to import; meant for a thread."""
+    """Every model of the known providers, with its window and prices. Slow to import; run it in a thread."""
     from co_tui.agent.models.known_models import known_names, recorded
 
     defaults = [entry.model for entry in default_models()]
@@ -56,12 +64,12 @@ def known_models() -> list[ModelEntry]:
     return [
         ModelEntry(
             model=name,
-            window_tokens=told.window_tokens,
-            input_price=told.input_price,
-            output_price=told.output_price,
+            window_tokens=facts.window_tokens,
+            input_price=facts.input_price,
+            output_price=facts.output_price,
         )
         for name in dict.fromkeys(names)
-        if (told := recorded(name))
+        if (facts := recorded(name))
     ]
 
 
@@ -74,7 +82,7 @@ def found_models(entries: "Iterable[FoundModel]") -> list[ModelEntry]:
 
 
 class ModelList:
-    """What is known so far; entries come as they are found."""
+    """The models known so far; entries are added as they are found."""
 
     def __init__(self, environ: Mapping[str, str], present: str, recent: Sequence[str]) -> None:
         self._environ, self._present, self._recent = environ, present, recent
@@ -92,13 +100,13 @@ class ModelList:
         self._server = entries
 
     def is_ready(self, model: str) -> bool:
-        """Whether nothing is missing to use it, as far as that shows."""
+        """Whether it can be used, as far as known: it needs no key, or has one."""
         provider = provider_of(model)
         return model == EMBEDDED or is_file(model) or (provider is not None and provider.has_key(self._environ))
 
-    def matching(self, wanted: str) -> list[ModelGroup]:
-        """What has all the words that were typed, each model once."""
-        words = wanted.lower().split()
+    def matching(self, typed: str) -> list[ModelGroup]:
+        """Models that match all typed words, each once, in groups."""
+        words = typed.lower().split()
         shown: set[str] = set()
         groups = []
         for heading in GROUPS:
@@ -131,8 +139,32 @@ def _has(entry: ModelEntry, words: Sequence[str]) -> bool:
 
 
 def is_model_string(text: str) -> bool:
-    """Whether what was typed can be chosen as it stands."""
+    """Whether the typed text is a model string."""
     try:
         return bool(check("model", text))
     except SettingsError:
         return False
+
+
+class RecentModels:
+    """The models chosen lately, kept between starts. An unreadable or unwritable file counts as empty."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._file: Path = paths.state / "recent-models.json"
+
+    def read(self) -> Sequence[str]:
+        """Newest first."""
+        try:
+            kept = json.loads(read_small_text(self._file, MOST_RECENT_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return ()
+        names = kept if isinstance(kept, list) else ()
+        return [name for name in names if isinstance(name, str) and 0 < len(name) <= MOST_NAME_CHARS][:MOST_RECENT]
+
+    def note(self, model: str) -> None:
+        if len(model) > MOST_NAME_CHARS:
+            return
+        names = [model, *(name for name in self.read() if name != model)]
+        with contextlib.suppress(OSError):
+            ensure_dir(self._file.parent)
+            write_atomically(self._file, json.dumps(names[:MOST_RECENT]))

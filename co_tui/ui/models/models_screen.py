@@ -1,4 +1,4 @@
-"""Choosing who answers: what was used lately, what runs on this machine, and every provider's models."""
+"""The model picker: recent models, models on this machine, and every provider's."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import FilteringDialog
 from co_tui.ui.formatting import tokens
+from co_tui.ui.heavy_imports import import_locked
 from co_tui.ui.models.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
-from co_tui.ui.slow_imports import one_at_a_time
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
@@ -34,21 +34,21 @@ MAX_SHOWN: Final = 100
 KEYS: Final = (("enter", "choose"), ("esc", "back"), ("●", "ready"), ("○", "needs a key"))
 NO_MATCH: Final = "No model that is known has these words; any PROVIDER:NAME can be written whole."
 NARROW: Final = 50
-"""Below so many columns prices are left out."""
+"""In fewer columns prices are left out."""
 
 
 class ModelsKnown(Record):
-    """What the list is made from."""
+    """The input of the model list."""
 
     environ: Mapping[str, str]
     present: str
     recent: Sequence[str] = ()
     base_url: str = ""
-    """Of the configured server; empty means the one in the environment, if any."""
+    """Address of the configured server; empty means the one in the environment, if any."""
 
 
 class ModelScreen(FilteringDialog[str]):
-    """Type to filter, or to name any model string; Enter chooses. Entries come as they are found."""
+    """Type to filter, or any model string; Enter chooses. Entries appear as they are found."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Back"),
@@ -70,24 +70,24 @@ class ModelScreen(FilteringDialog[str]):
     def on_mount(self) -> None:
         self._fill()
         run_in_background(self, "Loading the list of models", self._load_catalogue, group="catalogue")
-        run_in_background(self, "Asking local servers for models", self._look_around, group="servers")
+        run_in_background(self, "Asking local servers for models", self._ask_servers, group="servers")
 
     def on_resize(self) -> None:
         super().on_resize()
         self.call_after_refresh(self._fill)
 
     async def _load_catalogue(self) -> None:
-        """It needs the provider library; it joins when that is there."""
-        self._models.learn_catalogue(await asyncio.to_thread(one_at_a_time, known_models))
+        """Add the catalogue once the provider library is imported."""
+        self._models.learn_catalogue(await asyncio.to_thread(import_locked, known_models))
         self._fill()
 
-    async def _look_around(self) -> None:
-        """Ask the servers, all at once, each heard as soon as it answers."""
-        nearby_servers = await asyncio.to_thread(one_at_a_time, _nearby)
+    async def _ask_servers(self) -> None:
+        """Ask all servers at once; each one's models appear as soon as it answers."""
+        nearby_servers = await asyncio.to_thread(import_locked, _nearby)
         environ = self._known.environ
         base_url = self._known.base_url or environ.get(BASE_URL_VARIABLE, "")
 
-        async def look_here(server: "UsualServer") -> None:
+        async def ask_local(server: "UsualServer") -> None:
             self._learn_here(found_models(await nearby_servers.models_at(server)))
 
         async def ask_configured() -> None:
@@ -98,7 +98,7 @@ class ModelScreen(FilteringDialog[str]):
 
         configured = base_url.replace("localhost", "127.0.0.1").rstrip("/")
         others = [server for server in nearby_servers.USUAL_SERVERS if server.address != configured]
-        await asyncio.gather(ask_configured(), *map(look_here, others))
+        await asyncio.gather(ask_configured(), *map(ask_local, others))
 
     def _learn_here(self, entries: Sequence[ModelEntry]) -> None:
         if entries:
@@ -110,18 +110,18 @@ class ModelScreen(FilteringDialog[str]):
         self._fill(keep=False)
 
     def _fill(self, *, keep: bool = True) -> None:
-        """Show what matches. What was highlighted stays so when entries come, wherever it has moved to."""
-        if not self.query(OptionList):  # closed, while a server was still asked
+        """Show the matches; `keep` keeps the highlighted model, wherever it moved."""
+        if not self.query(OptionList):  # closed while a server was being asked
             return
-        options, wanted = self.query_one(OptionList), self.query_one(Input).value.strip()
+        options, typed = self.query_one(OptionList), self.query_one(Input).value.strip()
         before = options.highlighted_option.id if keep and options.highlighted_option is not None else None
-        rows = self._rows(self._models.matching(wanted))
-        if is_model_string(wanted) and not any(row.id == wanted for row in rows):
-            rows += [_heading("As typed"), self._row(ModelEntry(model=wanted))]
+        rows = self._rows(self._models.matching(typed))
+        if is_model_string(typed) and not any(row.id == typed for row in rows):
+            rows += [_heading("As typed"), self._row(ModelEntry(model=typed))]
         show_rows(options, rows, NO_MATCH)
         choosable = [row.id for row in rows if row.id is not None]
         if choosable:
-            chosen = next((id for id in (before, wanted) if id in choosable), choosable[0])
+            chosen = next((id for id in (before, typed) if id in choosable), choosable[0])
             options.highlighted = options.get_option_index(str(chosen))
 
     def _rows(self, groups: Sequence[ModelGroup]) -> list[Option]:
@@ -136,10 +136,10 @@ class ModelScreen(FilteringDialog[str]):
 
     def _row(self, entry: ModelEntry) -> Option:
         present = entry.model == self._known.present
-        sign = "●" if self._models.is_ready(entry.model) else "○"
+        symbol = "●" if self._models.is_ready(entry.model) else "○"
         room = self._room
         line = Text(no_wrap=True)
-        line.append(f"{sign} {one_line(_label(entry), 120)}", "bold" if present else "")
+        line.append(f"{symbol} {one_line(_label(entry), 120)}", "bold" if present else "")
         figures = _figures(entry, room)
         line.truncate(room - len(figures) - 1, overflow="ellipsis", pad=True)
         line.append(f" {figures}", "dim")
@@ -165,15 +165,15 @@ class ModelScreen(FilteringDialog[str]):
 
 
 def _nearby() -> "ModuleType":
-    """How servers are asked; slow to import."""
+    """The module that asks servers; slow to import."""
     from co_tui.agent.models import nearby_servers
 
     return nearby_servers
 
 
-def _heading(words: str, columns: str = "", room: int = 0) -> Option:
-    """The first one names the columns, too; disabled ones are dimmed."""
-    return Option(Text.assemble((words, "bold"), f"{columns:>{max(0, room - len(words))}}"), disabled=True)
+def _heading(title: str, columns: str = "", room: int = 0) -> Option:
+    """A heading; the first one names the columns, too."""
+    return Option(Text.assemble((title, "bold"), f"{columns:>{max(0, room - len(title))}}"), disabled=True)
 
 
 def _label(entry: ModelEntry) -> str:
@@ -184,7 +184,7 @@ def _label(entry: ModelEntry) -> str:
 
 
 def _figures(entry: ModelEntry, room: int) -> str:
-    """Window and prices, in columns; prices only where there is room."""
+    """Window and prices, in columns; prices only if there is room."""
     at_most = f"≤{tokens(entry.most_tokens)}" if entry.most_tokens else ""
     window = tokens(entry.window_tokens) if entry.window_tokens else at_most
     priced = entry.input_price is not None and entry.output_price is not None

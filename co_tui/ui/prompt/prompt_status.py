@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.timer import Timer
 
 from co_tui.events import Fact
-from co_tui.ui.approvals.mode_wording import mode_label
+from co_tui.ui.approvals.modes import mode_label
 from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.prompt.activity import FRAME_S, Activity
 from co_tui.ui.prompt.prompt_area import Prompt

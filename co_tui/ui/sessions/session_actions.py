@@ -1,18 +1,54 @@
-"""What the session browser does with a session, and what it asks before."""
+"""What the session browser does with a session, and what it asks first."""
 
-from typing import Final, Protocol, TypeVar
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeVar
 
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import Screen
+from textual.widgets import Static
 
 from co_tui.inert import one_line
 from co_tui.store.housekeeping import TRASH_DAYS
 from co_tui.store.stored_values import SessionRow
+from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import counted, folder
-from co_tui.ui.sessions.session_choice import ChosenSession, SessionEditor
 from co_tui.ui.sessions.session_finder import SessionFinder
+from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
 
 T = TypeVar("T")
 TITLE_CHARS: Final = 200
+FORMS: Final = {"m": "Markdown, to read", "h": "HTML, one page to show", "j": "JSONL, to import again"}
+
+
+class SessionEditor(Protocol):
+    """Changes stored sessions. All raise `StoreError`."""
+
+    async def rename(self, session_id: str, title: str) -> None: ...
+
+    async def keep_first(self, session_id: str, pinned: bool) -> None: ...
+
+    async def trash(self, session_id: str) -> None: ...
+
+    async def restore(self, session_id: str) -> None: ...
+
+    async def delete(self, session_id: str) -> None:
+        """Delete it permanently."""
+
+    async def export(self, session_id: str, form: str) -> str:
+        """Write it to the present folder; returns the file."""
+
+
+class ChosenSession(NamedTuple):
+    """The session to resume, or to fork."""
+
+    session_id: str
+    forks: bool = False
+    upto: int | None = None
+    """The last seq of the fork; None for all of it."""
+    prompt: str = ""
+    """The prompt after it, to be edited in the fork."""
 
 
 class Ask(Protocol):
@@ -22,13 +58,13 @@ class Ask(Protocol):
 
 
 class SessionActions:
-    """All raise `StoreError` and `OSError`."""
+    """Asks, then changes the session. All raise `StoreError` and `OSError`."""
 
     def __init__(self, editor: SessionEditor, finder: SessionFinder, ask: Ask) -> None:
         self._editor, self._finder, self._ask = editor, finder, ask
 
     async def choose_fork(self, row: SessionRow) -> ChosenSession | None:
-        """From its end, or from before any of its prompts, which comes back to be said otherwise."""
+        """Ask where to fork: at the end, or before a prompt, which is then edited in the fork."""
         from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, Row
 
         prompts = {each.seq: each for each in await self._finder.prompts(row.id)}
@@ -44,24 +80,22 @@ class SessionActions:
         return ChosenSession(row.id, forks=True, upto=seq - 1, prompt=prompts[seq].text)
 
     async def rename(self, row: SessionRow) -> None:
-        from co_tui.ui.dialogs.short_questions import AskScreen
+        from co_tui.ui.dialogs.simple_dialogs import AskScreen
 
         title = await self._ask(AskScreen("Rename", row.title))
         if title and title.strip():
             await self._editor.rename(row.id, one_line(title, TITLE_CHARS))
 
     async def delete(self, row: SessionRow) -> None:
-        """Into the trash; what is there already, for good."""
-        from co_tui.ui.dialogs.short_questions import ConfirmScreen
+        """Move it to the trash; delete it permanently if it is there already."""
+        from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen
 
         if await self._ask(ConfirmScreen(deletion_question(row))):
             delete = self._editor.delete if row.trashed else self._editor.trash
             await delete(row.id)
 
     async def export(self, row: SessionRow) -> str:
-        """What was written, in a sentence; empty when nothing was."""
-        from co_tui.ui.sessions.export_dialog import ExportScreen
-
+        """Names the written file in a sentence; empty if nothing was written."""
         if form := await self._ask(ExportScreen()):
             file = await self._editor.export(row.id, form)
             return f"Written to {one_line(folder(file, 200), 200)}"
@@ -69,11 +103,32 @@ class SessionActions:
 
 
 def deletion_question(row: SessionRow) -> str:
-    """Names what is lost, and the way back."""
+    """Names what is lost, and how to undo it."""
     name = f"“{one_line(row.title, 50)}”" if row.title else "this session"
     if row.trashed:
         return f"Delete {name} with its {counted(row.messages, 'message')} for good?"
-    way_back = f"ctrl+t shows it, and for {TRASH_DAYS} days takes it out again."
+    how_to_undo = f"ctrl+t shows it, and for {TRASH_DAYS} days takes it out again."
     if row.pinned:
-        return f"{name[0].upper()}{name[1:]} is pinned. Put it into the trash all the same? {way_back}"
-    return f"Put {name} into the trash? {way_back}"
+        return f"{name[0].upper()}{name[1:]} is pinned. Put it into the trash all the same? {how_to_undo}"
+    return f"Put {name} into the trash? {how_to_undo}"
+
+
+class ExportScreen(Dialog[str]):
+    """Asks for the export format; Esc answers None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "say('markdown')"),
+        Binding("h", "say('html')"),
+        Binding("j", "say('jsonl')"),
+        Binding("escape", "close"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Export into this folder"
+            rows = (Content.assemble((key, KEY_STYLE), f"  {label}") for key, label in FORMS.items())
+            yield Static(Content("\n").join(rows))
+            yield KeyHints(("esc", "back"))
+
+    def action_say(self, form: str) -> None:
+        self.answer(form)

@@ -1,4 +1,4 @@
-"""What the session browser asks of the store; searches and previews run beside the screen, each on its own view."""
+"""Reads the store for the session browser; searches and previews run in threads, each with its own reading."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ PREVIEW_HITS: Final = 6
 
 
 class Listed(NamedTuple):
-    """Sessions by a filter, how many it lets through, and how many there are."""
+    """The loaded sessions, how many match the filter, and how many there are."""
 
     rows: list[SessionRow]
     matching: int
     of: int
     last: Sequence[SessionRow] = ()
-    """The ones at the end, where not all before them are loaded."""
+    """The ones at the end, if not all before them are loaded."""
 
     @property
     def missing(self) -> int:
@@ -32,21 +32,21 @@ class Listed(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Sessions in which something was said, each once; there may be more of them."""
+    """Sessions whose messages match, each once; there may be more."""
 
     hits: tuple[Hit, ...] = ()
     is_more: bool = False
 
 
 class Previewed(NamedTuple):
-    """How a session began and ended, and where it holds what is searched for."""
+    """The first and latest messages of a session, and its search hits."""
 
     preview: Preview = Preview()
     hits: tuple[Hit, ...] = ()
 
 
-class Prompted(NamedTuple):
-    """A prompt of a session, by its place in the log."""
+class StoredPrompt(NamedTuple):
+    """A prompt of a session, by its seq in the log."""
 
     seq: int
     turn: int
@@ -65,7 +65,7 @@ class SessionFinder:
         self._reading.close()
 
     def listed(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE, last: int = 0) -> Listed:
-        """At once: the indexes answer it. `limit` from the beginning, and `last` from the end."""
+        """`limit` sessions from the start and `last` from the end. Fast: the indexes answer it."""
         reading = self._reading
         rows = reading.browse(typed, self.cwd, limit, in_trash=in_trash)
         of = reading.count(in_trash=in_trash)
@@ -75,7 +75,7 @@ class SessionFinder:
         return Listed(rows, matching, of, at_end)
 
     async def found(self, typed: str, *, by_relevance: bool, in_trash: bool) -> Found:
-        """Over all messages ever said, also those compacted away."""
+        """Search all messages, also those compacted away."""
 
         def search(reading: Reading) -> Found:
             page = reading.search(
@@ -83,29 +83,29 @@ class SessionFinder:
             )
             return Found(page.hits, page.next is not None)
 
-        return await self._beside(search)
+        return await self._in_thread(search)
 
     async def previewed(self, session_id: str, typed: str) -> Previewed:
-        def look(reading: Reading) -> Previewed:
+        def read(reading: Reading) -> Previewed:
             hits = reading.search(typed, session_id=session_id, limit=PREVIEW_HITS).hits if typed.strip() else ()
             return Previewed(reading.preview(session_id), hits)
 
-        return await self._beside(look)
+        return await self._in_thread(read)
 
-    async def prompts(self, session_id: str) -> list[Prompted]:
-        """All of the user's in a session, oldest first."""
+    async def prompts(self, session_id: str) -> list[StoredPrompt]:
+        """The user's prompts in a session, oldest first."""
 
-        def read(reading: Reading) -> list[Prompted]:
-            said = ((event.seq or 0, event.fact) for event in reading.events(session_id))
+        def read(reading: Reading) -> list[StoredPrompt]:
+            facts = ((event.seq or 0, event.fact) for event in reading.events(session_id))
             return [
-                Prompted(seq, fact.turn, prompt)
-                for seq, fact in said
+                StoredPrompt(seq, fact.turn, prompt)
+                for seq, fact in facts
                 if isinstance(fact, Message) and not fact.agent and (prompt := prompt_of(fact.message)) is not None
             ]
 
-        return await self._beside(read)
+        return await self._in_thread(read)
 
-    async def _beside(self, work: Callable[[Reading], T]) -> T:
+    async def _in_thread(self, work: Callable[[Reading], T]) -> T:
         def read() -> T:
             with self._store.reading() as reading:
                 return work(reading)

@@ -1,4 +1,4 @@
-"""A list of sessions of any length: only the lines in view are drawn."""
+"""A list of sessions of any length: only visible lines are drawn."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,28 +15,28 @@ from textual.strip import Strip
 from co_tui.inert import one_line
 from co_tui.store.search.session_filter import filter_spans
 from co_tui.store.stored_values import SessionRow
-from co_tui.ui.sessions.session_lines import SessionLine
+from co_tui.ui.sessions.session_listing import SessionLine
 
 TITLE_CHARS = 300
 NARROW = 46
-"""Below so many columns the number of messages is left out."""
+"""In fewer columns the number of messages is left out."""
 FULL, BRIM_FULL = 0.8, 0.95
-"""Shares of the window from which on a session's is warned of."""
+"""Shares of the window from which a session is shown as nearly full, and as full."""
 NEAR_END_LINES = 30
 UNTITLED = "(no prompt yet)"
 
 
-class ListMarks(NamedTuple):
-    """What is marked in the lines."""
+class ListMarkers(NamedTuple):
+    """What is highlighted in the lines."""
 
     typed: str = ""
-    """Its words stand out in the titles."""
+    """Its words are highlighted in the titles."""
     present: str = ""
-    """The session that is shown in the chat."""
+    """The session in the chat."""
 
 
 class SessionList(ScrollView, can_focus=False):
-    """Whoever types a filter keeps the focus: keys reach it by `move`."""
+    """The filter keeps the focus: keys move the highlight with `move`."""
 
     DEFAULT_CSS = """
     SessionList { height: 1fr; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden; }
@@ -66,19 +66,19 @@ class SessionList(ScrollView, can_focus=False):
         """The highlighted session was clicked."""
 
     class NearEnd(Message):
-        """The reader comes to the last lines, or to the gap from above: there may be more to load."""
+        """The last loaded lines, or the gap from above, come near: there may be more to load."""
 
     class NearGap(Message):
-        """The reader comes to the gap from below."""
+        """The gap comes near from below."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lines: Sequence[SessionLine] = ()
-        self._marks = ListMarks()
+        self._markers = ListMarkers()
         self._gap: int | None = None
-        """Where sessions stand that are not loaded yet."""
+        """The line in place of sessions that are not loaded yet."""
         self._strips: dict[tuple[int, bool, int], Strip] = {}
-        """What was drawn, by line, whether it is highlighted, and width."""
+        """Rendered strips by line, whether it is highlighted, and width."""
         self._styles: dict[str, Style] = {}
 
     @property
@@ -87,10 +87,10 @@ class SessionList(ScrollView, can_focus=False):
         at = self.highlighted
         return self._lines[at].row if at is not None and at < len(self._lines) else None
 
-    def show(self, lines: Sequence[SessionLine], marks: ListMarks, keep: str = "") -> None:
-        """Other lines; the session with the id `keep` stays highlighted when it is among them, else the first is."""
+    def show(self, lines: Sequence[SessionLine], markers: ListMarkers, keep: str = "") -> None:
+        """Replace the lines; highlights the session with the id `keep` if it is among them, else the first."""
         above = self.highlighted - self.scroll_offset.y if self.highlighted is not None else 0
-        self._lines, self._marks = lines, marks
+        self._lines, self._markers = lines, markers
         self._gap = next((place for place, line in enumerate(lines) if line.is_gap), None)
         self._strips.clear()
         self.virtual_size = Size(0, len(lines))
@@ -105,7 +105,7 @@ class SessionList(ScrollView, can_focus=False):
         self._see_highlighted()
 
     def move(self, step: int) -> None:
-        """So many sessions down or up; headings are passed over."""
+        """Move the highlight by this many sessions; headings are skipped."""
         sessions = [place for place, line in enumerate(self._lines) if line.row is not None]
         if not sessions:
             return
@@ -125,13 +125,13 @@ class SessionList(ScrollView, can_focus=False):
         self.scroll_to_region(
             Region(0, self.highlighted - above, 1, 1 + above), animate=False, force=True, immediate=True
         )
-        self._tell_near_end()
+        self._report_near_end()
 
     def watch_scroll_y(self, old: float, new: float) -> None:
         super().watch_scroll_y(old, new)
-        self._tell_near_end()
+        self._report_near_end()
 
-    def _tell_near_end(self) -> None:
+    def _report_near_end(self) -> None:
         top, end = self.scroll_offset.y, len(self._lines) if self._gap is None else self._gap
         if self._lines and top < end < top + self.size.height + NEAR_END_LINES:
             self.post_message(self.NearEnd())
@@ -147,7 +147,7 @@ class SessionList(ScrollView, can_focus=False):
             self.post_message(self.Chosen())
         self.highlighted = place
 
-    # How it looks
+    # Rendering
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -188,7 +188,7 @@ class SessionList(ScrollView, can_focus=False):
             (f"{when:>8} ", muted), (f"{share:>6}", self._fullness(row.share)), (f"{messages} ", muted)
         )
         text = Text("  ", no_wrap=True)
-        if row.id == self._marks.present:
+        if row.id == self._markers.present:
             text.append("● ", self._style("sign"))
         if row.pinned:
             text.append("★ ", self._style("sign"))
@@ -198,13 +198,13 @@ class SessionList(ScrollView, can_focus=False):
         return text.append_text(figures)
 
     def _fullness(self, share: float | None) -> Style:
-        """As on a gauge: what is nearly full is seen from afar."""
+        """The style of a share, in the gauge's colours."""
         if share is None or share < FULL:
             return self._style("figures")
         return self._style("nearly-full" if share < BRIM_FULL else "brim-full")
 
     def _marked(self, title: str) -> Text:
         text = Text(title)
-        for start, end in filter_spans(self._marks.typed, title):
+        for start, end in filter_spans(self._markers.typed, title):
             text.stylize(self._style("match"), start, end)
         return text

@@ -1,31 +1,88 @@
-"""What the session browser lists for what was typed, in lines and words. Knows no widget."""
+"""What the session browser lists: the query, what is loaded for it, and its lines. Knows no widget."""
 
-from collections.abc import Iterable, Sequence
-from datetime import date
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.store.search.session_filter import matches_filter
 from co_tui.store.stored_values import SessionRow
-from co_tui.ui.sessions.session_finder import Found, Listed
-from co_tui.ui.sessions.session_lines import SessionLine, lines_of, lines_under
+from co_tui.ui.sessions.session_finder import FIRST_PAGE, Found, Listed, SessionFinder
 
-PUT_THERE: Final = "Deleted last"
+PINNED: Final = "Pinned"
+ELSEWHERE: Final = "Elsewhere · "
+IN_TRASH: Final = "Deleted last"
 TYPED_CHARS: Final = 60
+GROWTH: Final = 4
+"""By which factor more is loaded when the reader comes near the end of what is loaded."""
+
+
+class SessionLine(NamedTuple):
+    """A heading, or a session under it."""
+
+    heading: str = ""
+    row: SessionRow | None = None
+    when: str = ""
+    """When the session was last used: only the time if the heading names the day."""
+    is_gap: bool = False
+    """A heading in place of sessions that are not loaded yet."""
+
+
+def lines_of(rows: Iterable[SessionRow], cwd: str, today: date) -> Iterator[SessionLine]:
+    """The sessions in their order, grouped by day, with other folders apart."""
+    before = ""
+    for row in rows:
+        used = _local(row.updated)
+        heading = PINNED if row.pinned else day_name(used.date(), today)
+        if not row.pinned and row.cwd != cwd:
+            heading = f"{ELSEWHERE}{heading}"
+        if heading != before:
+            before = heading
+            yield SessionLine(heading)
+        yield SessionLine(row=row, when=short_time(used, today) if row.pinned else f"{used:%H:%M}")
+
+
+def lines_under(heading: str, rows: Iterable[SessionRow], today: date) -> Iterator[SessionLine]:
+    """Sessions of any day under one heading; nothing if there are none."""
+    for number, row in enumerate(rows):
+        if number == 0:
+            yield SessionLine(heading)
+        yield SessionLine(row=row, when=short_time(_local(row.trashed or row.updated), today))
+
+
+def day_name(day: date, today: date) -> str:
+    """Today, Yesterday, Monday, 3 November, 3 November 2025."""
+    days = (today - day).days
+    if days <= 1:
+        return "Yesterday" if days == 1 else "Today"
+    if days < 7:
+        return f"{day:%A}"
+    return f"{day.day} {day:%B}" if day.year == today.year else f"{day.day} {day:%B %Y}"
+
+
+def short_time(when: datetime, today: date) -> str:
+    """14:09 for today, 03 Nov for this year, Nov 2025 before."""
+    if when.date() == today:
+        return f"{when:%H:%M}"
+    return f"{when:%d %b}" if when.year == today.year else f"{when:%b %Y}"
+
+
+def _local(timestamp: str) -> datetime:
+    return datetime.fromisoformat(timestamp).astimezone()
 
 
 class SessionListing(NamedTuple):
-    """Sessions by title and folder, and behind them those in which it was said."""
+    """Sessions whose title or folder matches, then those whose messages do."""
 
     typed: str
     listed: Listed
     found: Found | None = None
-    """What the search over all messages told; None while it has not answered."""
+    """The hits in all messages; None until the search has answered."""
     in_trash: bool = False
     by_relevance: bool = False
 
     def lines(self, cwd: str, today: date) -> Sequence[SessionLine]:
-        rows, found = self.listed.rows, self._said_in
+        rows, found = self.listed.rows, self._matching_messages
         order = "by relevance" if self.by_relevance else "newest first"
         noun = ("other" if rows else "session") + ("" if len(found) == 1 and not self._more else "s")
         heading = f"Said in {len(found):,}{self._more} {noun}, {order}"
@@ -35,28 +92,28 @@ class SessionListing(NamedTuple):
         return [*shown, *lines_under(heading, found, today)]
 
     def _grouped(self, rows: Sequence[SessionRow], cwd: str, today: date) -> Iterable[SessionLine]:
-        return lines_under(PUT_THERE, rows, today) if self.in_trash else lines_of(rows, cwd, today)
+        return lines_under(IN_TRASH, rows, today) if self.in_trash else lines_of(rows, cwd, today)
 
     @property
-    def _said_in(self) -> list[SessionRow]:
-        """Sessions that hold what was typed, though not in their titles."""
+    def _matching_messages(self) -> list[SessionRow]:
+        """Sessions that match only in their messages."""
         hits = self.found.hits if self.found else ()
         return [hit.session for hit in hits if not matches_filter(self.typed, hit.session.title, hit.session.cwd)]
 
     @property
     def _more(self) -> str:
-        """A sign that there are more than were looked for."""
+        """`+` if there are more hits than were loaded."""
         return "+" if self.found is not None and self.found.is_more else ""
 
     @property
-    def told_count(self) -> str:
+    def title(self) -> str:
         name = "Trash" if self.in_trash else "Sessions"
-        shown = f"{self.listed.matching + len(self._said_in):,}{self._more} of " if self.typed else ""
+        shown = f"{self.listed.matching + len(self._matching_messages):,}{self._more} of " if self.typed else ""
         return f"{name} · {shown}{self.listed.of:,}"
 
     @property
-    def told_nothing(self) -> str:
-        """What stands where no session does."""
+    def empty_text(self) -> str:
+        """The sentence shown in place of an empty list."""
         if self.typed and self.found is None:
             return f"No title holds “{one_line(self.typed, TYPED_CHARS)}”; looking through all that was said…"
         if self.typed:
@@ -64,3 +121,56 @@ class SessionListing(NamedTuple):
         if self.in_trash:
             return "The trash is empty. What you delete can be taken out of here again; esc goes back to the sessions."
         return "No sessions yet: the first prompt in the chat starts one. esc goes back there."
+
+
+class SessionQuery:
+    """What the user asked for, and how much of the answer is loaded."""
+
+    def __init__(self, finder: SessionFinder) -> None:
+        self._finder = finder
+        self.typed = ""
+        """The filter that `listed` answers."""
+        self.listed = Listed([], 0, 0)
+        self.found: Found | None = None
+        """The hits in all messages for the present filter; None until the search has answered."""
+        self.in_trash = self.by_relevance = False
+        self._limit, self._last = FIRST_PAGE, 0
+        """How many are loaded from the start, and from the end."""
+
+    def restart(self, *, in_trash: bool) -> None:
+        """Go back to the first page."""
+        self.in_trash, self._limit, self._last, self.found = in_trash, FIRST_PAGE, 0, None
+
+    def load(self, typed: str) -> None:
+        """Raises `StoreError`, with nothing listed."""
+        self.typed, self.listed = typed, Listed([], 0, 0)
+        self.listed = self._finder.listed(typed, in_trash=self.in_trash, limit=self._limit, last=self._last)
+
+    async def search(self, typed: str) -> Found:
+        """The hits in all messages. Raises `StoreError`."""
+        return await self._finder.found(typed, by_relevance=self.by_relevance, in_trash=self.in_trash)
+
+    def extend(self) -> bool:
+        """Ask for more from the start; False if all of it is loaded."""
+        if not self.listed.missing or len(self.listed.rows) < self._limit:
+            return False
+        self._limit *= GROWTH
+        return True
+
+    def extend_end(self) -> bool:
+        """Ask for more before the loaded end; False if all of it is loaded."""
+        if not self.listed.missing:
+            return False
+        self._last *= GROWTH
+        return True
+
+    def reach_end(self) -> bool:
+        """Ask for the oldest sessions; False if they are loaded."""
+        if not self.listed.missing or self._last:
+            return False
+        self._last = FIRST_PAGE
+        return True
+
+    @property
+    def listing(self) -> SessionListing:
+        return SessionListing(self.typed, self.listed, self.found, self.in_trash, self.by_relevance)

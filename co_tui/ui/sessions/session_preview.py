@@ -1,17 +1,27 @@
-"""What the session browser tells of one session; everything said in it is inert."""
+"""The preview of one session in the browser; all of its text is inert."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, NamedTuple
 
 from rich.style import Style
 from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.timer import Timer
+from textual.widgets import Static
 
 from co_tui.inert import inert, one_line
 from co_tui.store.search.message_search import Hit
+from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import PreviewLine, SessionRow
+from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.formatting import cost_text, counted, folder, tokens
-from co_tui.ui.sessions.session_finder import Previewed
+from co_tui.ui.sessions.session_finder import Previewed, SessionFinder
 
+PREVIEWING: Final = "Reading the session"
+READ_AFTER_S: Final = 0.04
+"""How long a session is highlighted before its messages are read: scrolling through the list reads none."""
 TITLE_CHARS = 120
 FACT_CHARS = 80
 SAID_CHARS = 500
@@ -26,9 +36,9 @@ class PreviewLook(NamedTuple):
 
 
 def preview_text(row: SessionRow, previewed: Previewed, look: PreviewLook, *, note: str = "") -> Text:
-    """Title and figures; then where it holds what is searched for, how it began, and what was said last."""
+    """Title and figures, then the search hits, the first prompt and the latest messages."""
     text = Text.assemble((one_line(row.title, TITLE_CHARS) or "(no prompt yet)", "bold"), "\n")
-    for line in filter(None, (_place(row), _figures(row), note)):
+    for line in filter(None, (_origin(row), _figures(row), note)):
         text.append(f"{line}\n", look.muted)
     for hit in previewed.hits:
         text.append(f"\n{_who(hit)}\n", "bold")
@@ -41,7 +51,7 @@ def preview_text(row: SessionRow, previewed: Previewed, look: PreviewLook, *, no
     return text.append(f"\n{row.id}", look.muted)
 
 
-def _place(row: SessionRow) -> str:
+def _origin(row: SessionRow) -> str:
     named = (one_line(fact, FACT_CHARS) for fact in (row.branch, row.model, row.policy) if fact)
     return " · ".join(filter(None, (folder(row.cwd), *named)))
 
@@ -73,3 +83,55 @@ def _without_blank(last: tuple[PreviewLine, ...]) -> Iterator[PreviewLine]:
 def _cut(said: str) -> str:
     said = said.strip()
     return inert(said[:SAID_CHARS]) + ("…" if len(said) > SAID_CHARS else "")
+
+
+class PreviewPane(VerticalScroll):
+    """Shows title and figures of a session at once, and its messages a moment later."""
+
+    def __init__(self, finder: SessionFinder, present: str, look: Callable[[], PreviewLook], *, id: str) -> None:
+        """`present` is the id of the session in the chat."""
+        super().__init__(id=id, can_focus=False)
+        self.border_title = "Preview"
+        self._finder, self._present, self._look = finder, present, look
+        self._shown: tuple[SessionRow | None, str] = (None, "")
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="preview-text", markup=False)
+
+    def show(self, row: SessionRow | None, typed: str, *, again: bool = False) -> bool:
+        """Show a session and its hits for the filter; False if they are shown already, unless `again`."""
+        if (row, typed) == self._shown and not again:
+            return False
+        self._shown = (row, typed)
+        self._update(row, Previewed())
+        if self._timer is not None:
+            self._timer.stop()
+        if row is not None:
+            read = partial(self._read_in_background, row, typed)
+            self._timer = self.set_timer(READ_AFTER_S, guarded_callback(self, PREVIEWING, read))
+        return True
+
+    def _read_in_background(self, row: SessionRow, typed: str) -> None:
+        run_in_background(self, PREVIEWING, partial(self._read, row, typed), group="preview", latest=True)
+
+    async def _read(self, row: SessionRow, typed: str) -> None:
+        try:
+            previewed = await self._finder.previewed(row.id, typed)
+        except StoreError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if row == self._shown[0]:
+            self._update(row, previewed)
+
+    def _update(self, row: SessionRow | None, previewed: Previewed) -> None:
+        text = Text()
+        if row is not None:
+            text = preview_text(row, previewed, self._look(), note=self._note(row))
+        self.query_one("#preview-text", Static).update(text)
+        self.scroll_home(animate=False)
+
+    def _note(self, row: SessionRow) -> str:
+        if row.id == self._present:
+            return "● open in this chat"
+        return "open in another co-tui" if self._finder.is_open_elsewhere(row.id) else ""

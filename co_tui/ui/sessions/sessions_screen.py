@@ -1,16 +1,15 @@
-"""The session browser: past sessions, filtered as one types, searched as one pauses, with a preview."""
+"""The session browser: filters past sessions while you type, searches their messages when you pause."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import ClassVar, Final, TypeVar
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Container, Vertical
 from textual.getters import query_one
 from textual.screen import Screen
 from textual.timer import Timer
@@ -21,24 +20,20 @@ from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
-from co_tui.ui.sessions.session_actions import SessionActions
-from co_tui.ui.sessions.session_choice import ChosenSession, SessionEditor
-from co_tui.ui.sessions.session_finder import FIRST_PAGE, Found, Listed, Previewed, SessionFinder
-from co_tui.ui.sessions.session_list_widget import ListMarks, SessionList
-from co_tui.ui.sessions.session_listing import SessionListing
-from co_tui.ui.sessions.session_preview import PreviewLook, preview_text
+from co_tui.ui.sessions.session_actions import ChosenSession, SessionActions, SessionEditor
+from co_tui.ui.sessions.session_finder import Found, SessionFinder
+from co_tui.ui.sessions.session_list_widget import ListMarkers, SessionList
+from co_tui.ui.sessions.session_listing import SessionQuery
+from co_tui.ui.sessions.session_preview import PreviewLook, PreviewPane
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_line import AllKeys
 
 T = TypeVar("T")
 SEARCHING: Final = "Searching sessions"
-PREVIEWING: Final = "Reading the session"
 PAUSE_S: Final = 0.25
-"""Whoever has not typed for so long wants to know what was said, too."""
-LOOK_S: Final = 0.04
-"""So long a session is highlighted before its preview is read: whoever runs through the list sees the heads."""
-WITH_A_SESSION: Final = ("resume", "restore", "fork", "rename", "pin", "unpin", "export", "delete")
-"""What is done with the highlighted one."""
+"""How long the user must not type before all messages are searched, too."""
+OUTSIDE_TRASH: Final = ("fork", "rename")
+"""Changes that a session in the trash does not offer."""
 
 
 class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
@@ -49,15 +44,15 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "resume", "resume", priority=True, key_display="enter"),
-        Binding("enter", "restore", "restore", priority=True, key_display="enter"),
-        Binding("ctrl+f", "fork", "fork", priority=True),
-        Binding("ctrl+r", "rename", "rename", priority=True),
-        Binding("ctrl+k", "pin", "pin", priority=True),
-        Binding("ctrl+k", "unpin", "unpin", priority=True),
-        Binding("ctrl+e", "export", "export", priority=True),
-        Binding("ctrl+d", "delete", "delete", priority=True),
-        Binding("ctrl+t", "trash", "trash", priority=True),
-        Binding("ctrl+t", "sessions", "sessions", priority=True),
+        Binding("enter", "change('restore')", "restore", priority=True, key_display="enter"),
+        Binding("ctrl+f", "change('fork')", "fork", priority=True),
+        Binding("ctrl+r", "change('rename')", "rename", priority=True),
+        Binding("ctrl+k", "change('pin')", "pin", priority=True),
+        Binding("ctrl+k", "change('unpin')", "unpin", priority=True),
+        Binding("ctrl+e", "change('export')", "export", priority=True),
+        Binding("ctrl+d", "change('delete')", "delete", priority=True),
+        Binding("ctrl+t", "turn_to(True)", "trash", priority=True),
+        Binding("ctrl+t", "turn_to(False)", "sessions", priority=True),
         Binding("ctrl+s", "sort", "order", priority=True),
         Binding("down", "move(1)", show=False, priority=True),
         Binding("up", "move(-1)", show=False, priority=True),
@@ -74,21 +69,15 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
     sessions = query_one(SessionList)
 
     def __init__(self, store: Store, cwd: str, present: str, editor: SessionEditor) -> None:
+        """`present` is the id of the session in the chat."""
         super().__init__()
         self._editor = editor
         self._finder = SessionFinder(store, cwd)
+        self._query = SessionQuery(self._finder)
         self._actions = SessionActions(editor, self._finder, self._ask)
         self._present = present
-        self._listed, self._listed_for = Listed([], 0, 0), ""
-        self._found: Found | None = None
-        """What the search over all messages told for the present filter; None while it has not answered."""
-        self._in_trash = self._by_relevance = False
-        self._limit, self._last = FIRST_PAGE, 0
-        """How many are loaded from the beginning, and from the end."""
         self._pause: Timer | None = None
-        self._looking: Timer | None = None
-        self._looked_at: tuple[SessionRow | None, str] = (None, "")
-        self._closed_already = False
+        self._is_closed = False
 
     def compose(self) -> ComposeResult:
         with Container(id="columns"):
@@ -96,20 +85,18 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
                 yield Field(id="filter", placeholder="Type to filter; pause to search all that was said")
                 yield Static(id="empty", markup=False)
                 yield SessionList()
-            with VerticalScroll(id="preview", can_focus=False):
-                yield Static(id="preview-text", markup=False)
+            yield PreviewPane(self._finder, self._present, self._preview_look, id="preview")
         yield AllKeys()
 
     def on_mount(self) -> None:
-        self.app.theme_changed_signal.subscribe(self, lambda _: self._look_again())
-        self.query_one("#preview").border_title = "Preview"
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.call_after_refresh(self._preview, again=True))
         self._list()
         self.filter.focus()
 
     def on_unmount(self) -> None:
         self._finder.close()
 
-    # What is listed
+    # The list
 
     @property
     def _typed(self) -> str:
@@ -117,8 +104,8 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
 
     @on(Input.Changed, "#filter")
     def _filter(self) -> None:
-        """Titles and folders at once; what was said as soon as nobody types."""
-        self._limit, self._last, self._found = FIRST_PAGE, 0, None
+        """Match titles and folders at once, and all messages after a pause."""
+        self._query.restart(in_trash=self._query.in_trash)
         self._list()
         if self._pause is not None:
             self._pause.stop()
@@ -126,99 +113,59 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self.refresh_bindings()
 
     def _list(self) -> None:
-        self._listed_for = self._typed
         try:
-            self._listed = self._finder.listed(self._typed, in_trash=self._in_trash, limit=self._limit, last=self._last)
+            self._query.load(self._typed)
         except StoreError as error:
             self.notify(str(error), severity="error", markup=False)
-            self._listed = Listed([], 0, 0)
         self._show()
 
     def _search(self) -> None:
-        # The newest search takes the place of an older one, whose answer nobody hears then.
+        # The newest search cancels the one before.
         run_in_background(self, SEARCHING, partial(self._find, self._typed), group="search", latest=True)
 
     async def _find(self, typed: str) -> None:
         try:
-            by_relevance, in_trash = self._by_relevance, self._in_trash
-            found = await self._finder.found(typed, by_relevance=by_relevance, in_trash=in_trash)
+            found = await self._query.search(typed)
         except StoreError as error:
             self.notify(str(error), severity="error", markup=False)
             found = Found()
         if typed == self._typed:
-            self._found = found
+            self._query.found = found
             self._show()
 
     def _show(self) -> None:
         row, today = self.sessions.row, datetime.now().astimezone().date()
-        listing = SessionListing(self._typed, self._listed, self._found, self._in_trash, self._by_relevance)
+        listing = self._query.listing._replace(typed=self._typed)
         lines = listing.lines(self._finder.cwd, today)
-        self.sessions.show(lines, ListMarks(self._typed, self._present), keep=row.id if row is not None else "")
-        left, empty = self.query_one("#left"), self.query_one("#empty", Static)
-        left.border_title = listing.told_count
-        empty.update("" if lines else listing.told_nothing)
+        self.sessions.show(lines, ListMarkers(self._typed, self._present), keep=row.id if row is not None else "")
+        self.query_one("#left").border_title = listing.title
+        empty = self.query_one("#empty", Static)
+        empty.update("" if lines else listing.empty_text)
         empty.display = not lines
         if not lines:
-            self._look()
+            self._preview()
 
     @on(SessionList.NearEnd)
     def _load_more(self) -> None:
-        if self._listed.missing and len(self._listed.rows) >= self._limit:
-            self._limit *= 4
+        if self._query.extend():
             self._list()
 
     @on(SessionList.NearGap)
     def _load_before_end(self) -> None:
-        if self._listed.missing:
-            self._last *= 4
+        if self._query.extend_end():
             self._list()
 
-    # The preview
-
     @on(SessionList.Highlighted)
-    def _look(self) -> None:
-        """The head at once, from what is known; what was said a moment later."""
-        row = self.sessions.row
-        if (row, self._typed) == self._looked_at:
-            return
-        self._looked_at = (row, self._typed)
-        self._show_preview(row, Previewed())
-        self.refresh_bindings()
-        if self._looking is not None:
-            self._looking.stop()
-        if row is not None:
-            self._looking = self.set_timer(LOOK_S, guarded_callback(self, PREVIEWING, partial(self._read_preview, row)))
+    def _highlighted(self) -> None:
+        self._preview()
 
-    def _look_again(self) -> None:
-        """Under another theme."""
-        self._looked_at = (None, "")
-        self.call_after_refresh(self._look)
+    def _preview(self, *, again: bool = False) -> None:
+        if self.query_one(PreviewPane).show(self.sessions.row, self._typed, again=again):
+            self.refresh_bindings()
 
-    def _read_preview(self, row: SessionRow) -> None:
-        run_in_background(self, PREVIEWING, partial(self._preview, row), group="preview", latest=True)
-
-    async def _preview(self, row: SessionRow) -> None:
-        try:
-            previewed = await self._finder.previewed(row.id, self._typed)
-        except StoreError as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
-        if row == self.sessions.row:
-            self._show_preview(row, previewed)
-
-    def _show_preview(self, row: SessionRow | None, previewed: Previewed) -> None:
-        text = Text()
-        if row is not None:
-            part = self.sessions.get_component_rich_style
-            look = PreviewLook(part("session-list--figures", partial=True), part("session-list--match", partial=True))
-            text = preview_text(row, previewed, look, note=self._noted(row))
-        self.query_one("#preview-text", Static).update(text)
-        self.query_one("#preview").scroll_home(animate=False)
-
-    def _noted(self, row: SessionRow) -> str:
-        if row.id == self._present:
-            return "● open in this chat"
-        return "open in another co-tui" if self._finder.is_open_elsewhere(row.id) else ""
+    def _preview_look(self) -> PreviewLook:
+        part = self.sessions.get_component_rich_style
+        return PreviewLook(part("session-list--figures", partial=True), part("session-list--match", partial=True))
 
     # Keys
 
@@ -226,24 +173,34 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         """Keys for what cannot be done now are not shown."""
         if not self.is_mounted:
             return True
-        row = self.sessions.row
-        if action in WITH_A_SESSION and row is None:
-            return False
-        if row is not None and action in ("pin", "unpin"):
-            return row.pinned == (action == "unpin") and not self._in_trash
-        if action in ("resume", "fork", "rename", "trash"):
-            return not self._in_trash
-        if action in ("restore", "sessions"):
-            return self._in_trash
-        if action in ("clear", "sort"):
-            return bool(self._typed)
-        return not self._typed if action == "back" else True
+        in_trash = self._query.in_trash
+        match action:
+            case "resume":
+                return self.sessions.row is not None and not in_trash
+            case "change":
+                return self.sessions.row is not None and self._can_change(self.sessions.row, str(parameters[0]))
+            case "turn_to":
+                return in_trash != parameters[0]
+            case "clear" | "sort":
+                return bool(self._typed)
+            case "back":
+                return not self._typed
+            case _:
+                return True
+
+    def _can_change(self, row: SessionRow, change: str) -> bool:
+        in_trash = self._query.in_trash
+        if change in ("pin", "unpin"):
+            return row.pinned == (change == "unpin") and not in_trash
+        if change == "restore":
+            return in_trash
+        return not (in_trash and change in OUTSIDE_TRASH)
 
     def _after_typing(self, do: Callable[[], object]) -> None:
-        """These keys overtake letters that came with them: what was typed before counts first."""
+        """Priority keys overtake letters typed before them: apply those letters first."""
 
         def do_now() -> None:
-            if self._typed != self._listed_for:
+            if self._typed != self._query.typed:
                 self._filter()
             do()
 
@@ -256,30 +213,24 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self._after_typing(lambda: self.sessions.move(direction * max(1, self.sessions.size.height - 2)))
 
     def action_home(self) -> None:
-        self._after_typing(lambda: self.sessions.move(-self._listed.of))
+        self._after_typing(lambda: self.sessions.move(-self._query.listed.of))
 
     def action_end(self) -> None:
         self._after_typing(self._to_end)
 
     def _to_end(self) -> None:
-        """The oldest of all, loaded or not."""
-        if self._listed.missing and not self._last:
-            self._last = FIRST_PAGE
+        """Highlight the oldest session, loaded or not."""
+        if self._query.reach_end():
             self._list()
-        self.sessions.move(self._listed.of)
+        self.sessions.move(self._query.listed.of)
 
     def action_sort(self) -> None:
-        self._by_relevance = not self._by_relevance
+        self._query.by_relevance = not self._query.by_relevance
         self._search()
 
-    def action_trash(self) -> None:
-        self._turn_to(in_trash=True)
-
-    def action_sessions(self) -> None:
-        self._turn_to(in_trash=False)
-
-    def _turn_to(self, *, in_trash: bool) -> None:
-        self._in_trash, self._limit, self._last, self._found = in_trash, FIRST_PAGE, 0, None
+    def action_turn_to(self, in_trash: bool) -> None:
+        """Show the trash, or the sessions."""
+        self._query.restart(in_trash=in_trash)
         self._list()
         self._search()
         self.refresh_bindings()
@@ -288,8 +239,8 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self.filter.value = ""
 
     def action_back(self) -> None:
-        if self._in_trash:
-            self._turn_to(in_trash=False)
+        if self._query.in_trash:
+            self.action_turn_to(False)
         else:
             self._close(None)
 
@@ -298,66 +249,59 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
 
     @on(SessionList.Chosen)
     async def _clicked(self) -> None:
-        await self.run_action("restore" if self._in_trash else "resume")
+        await self.run_action("change('restore')" if self._query.in_trash else "resume")
 
     def action_resume(self) -> None:
-        self._after_typing(lambda: self._with_row(lambda row: self._close(ChosenSession(row.id))))
+        self._with_row(lambda row: self._close(ChosenSession(row.id)))
 
     def _with_row(self, do: Callable[[SessionRow], object]) -> None:
-        if (row := self.sessions.row) is not None:
-            do(row)
+        """Call it with the highlighted session, if any."""
 
-    def _change(self, work: Callable[[SessionRow], Awaitable[None]]) -> None:
-        """Do something with the highlighted session, beside the screen."""
-        self._after_typing(lambda: self._with_row(lambda row: self._do(partial(work, row))))
+        def do_now() -> None:
+            if (row := self.sessions.row) is not None:
+                do(row)
+
+        self._after_typing(do_now)
 
     def _close(self, chosen: ChosenSession | None) -> None:
-        if not self._closed_already:
-            self._closed_already = True
+        if not self._is_closed:
+            self._is_closed = True
             self.dismiss(chosen)
 
-    # What is done with the highlighted session
+    # Changing the highlighted session
 
-    def action_fork(self) -> None:
-        self._change(self._fork)
+    def action_change(self, change: str) -> None:
+        def start(row: SessionRow) -> None:
+            work = partial(self._change, change, row)
+            run_in_background(self, "Changing the session", work, group="changes", failed=self._list)
 
-    async def _fork(self, row: SessionRow) -> None:
-        if (chosen := await self._actions.choose_fork(row)) is not None:
-            self._close(chosen)
+        self._with_row(start)
 
-    def action_rename(self) -> None:
-        self._change(self._actions.rename)
-
-    def action_pin(self) -> None:
-        self._change(lambda row: self._editor.keep_first(row.id, not row.pinned))
-
-    def action_unpin(self) -> None:
-        self.action_pin()
-
-    def action_restore(self) -> None:
-        self._change(lambda row: self._editor.restore(row.id))
-
-    def action_delete(self) -> None:
-        self._change(self._actions.delete)
-
-    def action_export(self) -> None:
-        self._change(self._export)
-
-    async def _export(self, row: SessionRow) -> None:
-        if said := await self._actions.export(row):
-            self.notify(said, timeout=10, markup=False)
-
-    def _do(self, work: Callable[[], Awaitable[None]]) -> None:
-        run_in_background(self, "Changing the session", partial(self._done, work), group="changes", failed=self._list)
-
-    async def _done(self, work: Callable[[], Awaitable[None]]) -> None:
-        """What goes wrong is a sentence, and the list is as it is now."""
+    async def _change(self, change: str, row: SessionRow) -> None:
+        """Change a session and list again; failures are shown as a sentence."""
         try:
-            await work()
+            await self._changed(change, row)
         except (StoreError, OSError) as error:
             self.notify(str(error), severity="error", markup=False)
-        if not self._closed_already:
+        if not self._is_closed:
             self._list()
+
+    async def _changed(self, change: str, row: SessionRow) -> None:
+        match change:
+            case "fork":
+                if (chosen := await self._actions.choose_fork(row)) is not None:
+                    self._close(chosen)
+            case "rename":
+                await self._actions.rename(row)
+            case "pin" | "unpin":
+                await self._editor.keep_first(row.id, not row.pinned)
+            case "restore":
+                await self._editor.restore(row.id)
+            case "delete":
+                await self._actions.delete(row)
+            case "export":
+                if sentence := await self._actions.export(row):
+                    self.notify(sentence, timeout=10, markup=False)
 
     async def _ask(self, screen: Screen[T]) -> T | None:
         return await asyncio.shield(self.app.push_screen(screen, wait_for_dismiss=True))

@@ -1,4 +1,4 @@
-"""What the settings screen shows of each setting. Knows no screen."""
+"""The rows of the settings screen, one per setting. Knows no screen."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -15,16 +15,16 @@ class SettingRow(NamedTuple):
     name: str
     group: SettingGroup
     value: str
-    """As people write it."""
+    """As written in the settings file."""
     default: str
     source: str
     sentence: str
     allowed: str
-    """In words, already inert."""
+    """A description of the allowed values, already inert."""
     choices: Sequence[str]
-    """The words it can be; empty where a text is written."""
+    """The allowed values; empty for free text."""
     unused: str
-    """Why nothing reads it as things stand."""
+    """Why it has no effect at present."""
 
     @property
     def is_switch(self) -> bool:
@@ -32,7 +32,7 @@ class SettingRow(NamedTuple):
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody chose it."""
+        """Whether it was set, rather than a default or the policy's."""
         return self.source != "default" and not self.source.startswith("policy ")
 
     def matches(self, words: str) -> bool:
@@ -40,7 +40,7 @@ class SettingRow(NamedTuple):
 
 
 def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> list[SettingRow]:
-    """Every setting, in the order in which people look for them."""
+    """Every setting, in display order."""
     defaults = Settings()
 
     def row(name: str) -> SettingRow:
@@ -52,16 +52,16 @@ def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> lis
             group=group,
             value=value_text(origin.value),
             default=value_text(getattr(defaults, name)),
-            source=_told_source(origin.source, paths),
+            source=_source_text(origin.source, paths),
             sentence=sentence,
             allowed=inert(f"one of {', '.join(choices)}") if name == "policy" else rule.allowed,
             choices=tuple(choices),
             unused=unused.get(name, ""),
         )
 
-    # What governs the context begins with the policy, whoever may set it.
+    # The context group starts with the policy, although its settings differ in who may set them.
     return sorted((row(name) for name in rules()), key=lambda row: row.group == "context" and needs_trust(row.name))
 
 
-def _told_source(source: str, paths: Paths) -> str:
+def _source_text(source: str, paths: Paths) -> str:
     return source.replace(str(paths.config_file), paths.config_file.name)

@@ -1,4 +1,4 @@
-"""The settings: groups on the left, values on the right, changed in place and in force at once."""
+"""The settings screen: groups on the left, values on the right; a change takes effect at once."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final, Protocol
@@ -17,35 +17,34 @@ from textual.widgets.option_list import Option
 from co_tui.inert import inert, one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
-from co_tui.ui.settings.opening_list import OpeningList
-from co_tui.ui.settings.setting_fields import ChoiceList, FilterField, ValueField
+from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, OpeningList, ValueField
 from co_tui.ui.settings.setting_rows import SettingRow
 from co_tui.ui.widgets.key_line import HELP, KeyLine
 from co_tui.ui.widgets.steady_list import SteadyList
 
 EMPTY: Final = "(empty)"
 SOURCE_COLUMNS: Final = 76
-"""From this width of the list on there is room to tell where a value comes from."""
+"""From this width on the list shows where a value comes from."""
 LIST_ROWS: Final = 3
-"""Always left to the list, however much there is to tell of a setting."""
+"""Minimum rows of the list, however long the description of a setting is."""
 AROUND_ROWS: Final = 3
-"""Title, keys, and the line above what is told."""
+"""Title, keys, and the line above the description."""
 
 LONG_VALUE: Final = 30
 CHOICE_CHARS: Final = 60
 MANY_CHOICES: Final = 8
 IN_THE_FILE: Final = ("mcp_servers", "hooks", "permissions")
-"""Too much for one line."""
+"""Tables, which one line cannot hold."""
 
 
 class SettingEditor(Protocol):
-    """Changes settings. What it refuses raises `SettingsError`; else it says from when on a change holds."""
+    """Changes settings; returns a sentence that says when a change takes effect. Raises `SettingsError`."""
 
     def rows(self) -> Sequence[SettingRow]: ...
 
     async def change(self, key: str, value: str) -> str: ...
 
-    async def take_back(self, key: str) -> str: ...
+    async def reset(self, key: str) -> str: ...
 
     def preview(self, theme: str) -> None: ...
 
@@ -56,9 +55,9 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Before the list sees the key: what is typed right behind it is for the filter.
+        # Before the list sees the key: letters typed right after it are for the filter.
         Binding("slash", "filter", "Filter", priority=True, key_display="/"),
-        Binding("backspace", "take_back", "Default", key_display="⌫", tooltip="Take back to the default"),
+        Binding("backspace", "reset", "Default", key_display="⌫", tooltip="Take back to the default"),
         Binding("escape", "back", "Back", priority=True, key_display="esc"),
         Binding("left", "groups(-1)", "Groups", key_display="← →"),
         Binding("right", "groups(1)", "Values", show=False),
@@ -71,13 +70,13 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     text = query_one("#text", Input)
 
     def __init__(self, editor: SettingEditor, words: str = "") -> None:
-        """`words` are filtered by from the beginning."""
+        """`words` is the initial filter."""
         super().__init__()
         self._editor, self._words = editor, words
         self._rows: Sequence[SettingRow] = ()
         self._group = GROUPS[0]
         self._edited = ""
-        """The setting that is being changed."""
+        """The setting being changed."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="title", markup=False)
@@ -105,19 +104,19 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         self.call_after_refresh(self._fill)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a value is being changed, keys are for that."""
+        """While a value is being changed, its keys take precedence."""
         if action == "filter" and self.filter.has_focus:
             return False
-        return not self._edited or action not in ("filter", "take_back", "groups")
+        return not self._edited or action not in ("filter", "reset", "groups")
 
-    # What is shown
+    # Showing
 
     def _load(self) -> None:
         self._rows = self._editor.rows()
         self._fill()
 
     def _fill(self) -> None:
-        """Show what matches, or the group; what was highlighted stays so."""
+        """Show the matches, or the group; keeps the highlighted setting."""
         before, words = self._highlighted(), self.filter.value.strip()
         shown = [row for row in self._rows if (row.matches(words) if words else row.group == self._group)]
         self.values.clear_options()
@@ -128,7 +127,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
             names = [row.name for row in shown]
             self.values.highlighted = names.index(before.name) if before and before.name in names else 0
         self._show_title(f"{len(shown)} with “{one_line(words, 30)}”" if words else self._group)
-        self._tell()
+        self._show_about()
 
     def _show_title(self, what: str) -> None:
         groups = "" if self.filter.value.strip() else f"  ← {GROUPS.index(self._group) + 1} of {len(GROUPS)} →"
@@ -153,7 +152,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         return next((row for row in self._rows if chosen is not None and row.name == chosen.id), None)
 
     @on(OptionList.OptionHighlighted, "#rows")
-    def _tell(self) -> None:
+    def _show_about(self) -> None:
         row = self._highlighted()
         about = self.query_one("#about", Static)
         about.display = row is not None
@@ -175,7 +174,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
 
     def _show_group(self, group: SettingGroup) -> None:
         if group == self._group:
-            return  # the first one, which nobody chose
+            return  # the initial highlight
         self._group = group
         self.filter.value = ""
         self.remove_class("-filtering")
@@ -186,12 +185,12 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         self.values.focus()
 
     def action_groups(self, step: int) -> None:
-        """To the groups and back; where there is no room for them, from one to the next."""
+        """Move to the groups and back; on a narrow screen, from one group to the next."""
         if self.has_class("-narrow"):
-            place = (GROUPS.index(self._group) + step) % len(GROUPS)
+            index = (GROUPS.index(self._group) + step) % len(GROUPS)
             with self.prevent(OptionList.OptionHighlighted):
-                self.groups.highlighted = place
-            self._show_group(GROUPS[place])
+                self.groups.highlighted = index
+            self._show_group(GROUPS[index])
         else:
             self.set_focus(self.groups if step < 0 else self.values)
 
@@ -208,7 +207,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     def _filter_done(self) -> None:
         self.values.focus()
 
-    # What is changed
+    # Changing
 
     @on(OptionList.OptionSelected, "#rows")
     async def _edit(self) -> None:
@@ -227,7 +226,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
 
     def _begin_edit(self, row: SettingRow) -> None:
         self._edited = row.name
-        self._tell()
+        self._show_about()
         self.refresh_bindings()
 
     def _choose(self, row: SettingRow) -> None:
@@ -235,8 +234,8 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         present = "" if row.value == EMPTY else row.value
         self.choices.border_title = row.name
         self.choices.clear_options()
-        told = {choice: Text(one_line(choice, CHOICE_CHARS) or EMPTY) for choice in row.choices}
-        self.choices.add_options([Option(words, id=f"={choice}") for choice, words in told.items()])
+        labels = {choice: Text(one_line(choice, CHOICE_CHARS) or EMPTY) for choice in row.choices}
+        self.choices.add_options([Option(label, id=f"={choice}") for choice, label in labels.items()])
         self.add_class("-choosing")
         self.set_focus(self.choices)
         if present in row.choices:
@@ -251,7 +250,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         self._say(f"It must be {row.allowed}.")
 
     @on(OptionList.OptionHighlighted, "#choices")
-    def _look(self, event: OptionList.OptionHighlighted) -> None:
+    def _preview(self, event: OptionList.OptionHighlighted) -> None:
         if self._edited == "theme":
             self._editor.preview(_choice(event))
 
@@ -269,37 +268,37 @@ class SettingsScreen(SteadyScreen, Screen[None]):
             await self._change(self._edited, value)
 
     async def _change(self, name: str, value: str) -> None:
-        """What is refused stays, to be mended."""
+        """A refused value stays in the field for correction."""
         try:
-            said = await self._editor.change(name, value)
+            sentence = await self._editor.change(name, value)
         except SettingsError as error:
             self._say(str(error), bad=True)
             return
         self._end_edit()
         self._load()
-        self._say(said)
+        self._say(sentence)
 
-    async def action_take_back(self) -> None:
+    async def action_reset(self) -> None:
         row = self._highlighted()
         if row is None:
             return
         try:
-            said = await self._editor.take_back(row.name)
+            sentence = await self._editor.reset(row.name)
         except SettingsError as error:
             self._say(str(error), bad=True)
             return
         self._load()
-        self._say(said)
+        self._say(sentence)
 
     def _end_edit(self) -> None:
         self._edited = ""
         self.remove_class("-choosing", "-writing")
         self.values.focus()
-        self._tell()
+        self._show_about()
         self.refresh_bindings()
 
     def action_back(self) -> None:
-        """Out of what was opened last."""
+        """Leave the editor, the filter or the screen, whichever was opened last."""
         if self._edited:
             if self._edited == "theme":
                 self._editor.preview("")
@@ -314,7 +313,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
 
 
 def _written(row: SettingRow) -> str:
-    """Its value as one begins to change it."""
+    """Its value as the field first shows it."""
     return "" if row.value in (EMPTY, "none") else row.value
 
 
@@ -323,15 +322,15 @@ def _choice(event: OptionList.OptionMessage) -> str:
 
 
 def _about(row: SettingRow, *, whole: bool) -> Content:
-    """`whole` tells the value, too, which the list has no room for."""
+    """The description of a setting; `whole` includes a value that the list has no room for."""
     unused = f"{row.unused[0].upper()}{inert(row.unused[1:])}." if row.unused else ""
     origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
     listed = f"one of {len(row.choices)} words, which enter lists"
-    told = (
+    parts = (
         (one_line(row.value, 300) if whole else "", "bold"),
         (row.sentence, ""),
         (unused, "bold"),
         ("This is the default." if row.source == "default" else origin, "$muted"),
         (f"Allowed: {listed if len(row.choices) > MANY_CHOICES else row.allowed}.", "$muted"),
     )
-    return Content("\n").join(Content.styled(words, style) for words, style in told if words)
+    return Content("\n").join(Content.styled(text, style) for text, style in parts if text)

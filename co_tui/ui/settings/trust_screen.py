@@ -1,4 +1,4 @@
-"""What a folder's own settings want, in words and as they are written."""
+"""What a folder's own settings ask for, as a sentence and as the files themselves."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
 MOST_PHRASES = 4
 VALUE_CHARS = 40
-"""The question has to fit a small screen; the file can be viewed."""
+"""The question must fit a small screen; the file can be viewed."""
 _PHRASES = {
     "model": "choose the model ({})",
     "summarization_model": "choose who summarises ({})",
@@ -34,10 +34,10 @@ _PHRASES = {
 
 
 def wish_text(wish: TrustRequest) -> str:
-    """What the folder wants, in words."""
+    """A sentence that lists what the folder asks for."""
     named = sorted(wish.requested.items(), key=lambda wanted: wanted[0] not in _PHRASES)
     phrases = [
-        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_told(key, value, wish), VALUE_CHARS))
+        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_value_text(key, value, wish), VALUE_CHARS))
         for key, value in named[:MOST_PHRASES]
     ]
     if more := len(named) - len(phrases):
@@ -46,7 +46,7 @@ def wish_text(wish: TrustRequest) -> str:
     return f"It wants to {listed}. Until you trust this folder, none of it counts."
 
 
-def _told(key: str, value: object, wish: TrustRequest) -> str:
+def _value_text(key: str, value: object, wish: TrustRequest) -> str:
     if key == AGENTS:
         return ", ".join(wish.agents)
     if isinstance(value, str):
@@ -57,18 +57,20 @@ def _told(key: str, value: object, wish: TrustRequest) -> str:
         return ", ".join(command for commands in value.values() for command in _commands(commands))
     if key != "mcp_servers" or not isinstance(value, Mapping):
         return quoted(value)
-    places = {name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)}
-    return ", ".join(f"{name}: {place}" for name, place in places.items())
+    addresses = {
+        name: each.get("command") or each.get("url") for name, each in value.items() if isinstance(each, Mapping)
+    }
+    return ", ".join(f"{name}: {address}" for name, address in addresses.items())
 
 
 def _commands(value: object) -> list[str]:
-    """The commands of a hook, or permission rules, as they are written, also where that is wrong."""
+    """The commands of a hook, or permission rules, as written, even if malformed."""
     several = value if isinstance(value, list | tuple) else [value]
     return [each if isinstance(each, str) else quoted(each) for each in several]
 
 
 class FileScreen(Dialog[None]):
-    """The files, as they are."""
+    """Shows the folder's settings and agent files."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 

@@ -1,4 +1,4 @@
-"""What a session asks is answered at the keyboard, and asked again by who comes back."""
+"""A session's questions: answered at the keyboard, and asked again after resuming."""
 
 import asyncio
 from functools import partial
@@ -19,7 +19,7 @@ from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.chat import open_questions
 from co_tui.ui.control.dialog_questions import DialogQuestions
-from co_tui.ui.dialogs.short_questions import AskScreen
+from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 from tests.support.waiting import HANGING_S
@@ -229,7 +229,7 @@ def test_choices_are_never_broken_and_cut_with_a_sign(width: int, packed: bool, 
             Choice("y", "Allow once"),
             Choice("s", "Allow {} now", RULES),
             Choice("n", "Deny"),
-            Choice("r", "Reason", beside=True),
+            Choice("r", "Reason", same_row=True),
         )
     )
     shown = [row.plain for row in choices.rows(width, packed=packed)]
@@ -251,7 +251,7 @@ def test_what_the_border_cannot_hold_is_said_below(width: int, title: str, left:
     assert (shown.plain, left_over) == (title, left)
 
 
-async def test_a_question_waits_for_whoever_writes_and_no_longer(
+async def test_a_question_waits_while_the_user_types_and_no_longer(
     home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_questions, "QUIET_S", HANGING_S)

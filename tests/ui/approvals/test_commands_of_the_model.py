@@ -1,4 +1,4 @@
-"""The model's commands on the screen: what they say while they run, the list of those beside, and what is allowed."""
+"""The model's commands on the screen: their output, the list of background commands, and what is allowed."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ async def test_what_a_command_says_is_seen_while_it_runs_and_is_inert(
         assert has_line(app, "three") and "… ␛" not in screen_text(app)
 
 
-async def test_what_a_delegates_command_says_stands_beside_its_delegation(
+async def test_output_of_a_delegates_command_is_shown_in_its_delegation(
     home: Path, provider: Provider, folder: Path
 ) -> None:
     said = "printf 'one\\n\\033[2Jtwo\\n'; until test -e go; do sleep 0.01; done; echo three"
@@ -65,7 +65,7 @@ async def test_where_a_command_runs_is_seen_however_long_it_is(home: Path, provi
 
 
 def has_line(app: Any, words: str) -> bool:
-    """Whether a line of the screen, or of a box on it, begins with these words and has no others beside them."""
+    """Whether a line of the screen, or of a box on it, consists of exactly these words."""
     return re.search(rf"^[\s│┃▌▏]*{re.escape(words)}(\s\s|\s*$)", screen_text(app), re.MULTILINE) is not None
 
 

@@ -7,7 +7,7 @@ import pytest
 from textual.content import Content
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
+from co_tui.ui.approvals.modes import SandboxCheck
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.ui.chat.test_working import asked, call

@@ -13,12 +13,12 @@ from textual.widgets import Input
 from co_tui.session.approvals.questions import Approval, ApprovalQuestion, ModelAnswer, ModelQuestion
 from co_tui.settings.rules import PRESENT_PLAN
 from co_tui.ui.app import CoTui
-from co_tui.ui.approvals.approval_wording import approval_panel, told_rules
+from co_tui.ui.approvals.approval_wording import approval_panel, rules_text
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.approvals.sandbox_check import SandboxCheck
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
-from co_tui.ui.dialogs.short_questions import AskScreen
+from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import click_on, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.waiting import PATIENCE_S
@@ -100,7 +100,7 @@ def test_what_is_new_is_named_unless_all_of_it_is(what: str, new: tuple[str, ...
 
 def test_rules_as_answers_name_them() -> None:
     rules = ("Bash(pytest:*)", "Edit(src/**)", "mcp__docs__find", "Bash")
-    assert told_rules(rules) == "pytest:*, edits in src/**, mcp__docs__find, Bash"
+    assert rules_text(rules) == "pytest:*, edits in src/**, mcp__docs__find, Bash"
 
 
 async def test_each_answer_allows_what_it_shows(home: Path, provider: Provider) -> None:

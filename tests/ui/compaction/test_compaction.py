@@ -1,4 +1,4 @@
-"""Compacting, cancelling, undoing and looking inside: by keyboard, in the app."""
+"""Compact, cancel, undo and open a compaction: by keyboard, in the app."""
 
 import asyncio
 import threading
@@ -18,8 +18,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen
-from co_tui.ui.dialogs.edit_text import EditScreen
-from co_tui.ui.dialogs.short_questions import ConfirmScreen
+from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen, EditScreen
 from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.provider import Provider, Reply
@@ -147,7 +146,7 @@ async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
         assert done is not None and done.trigger == "manual" and done.pre_messages == 2, "after the turn"
 
 
-async def test_an_opened_compaction_tells_everything(home: Path, provider: Provider) -> None:
+async def test_an_opened_compaction_shows_everything(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
         await type_text(pilot, "/pin last\n")
         await until(pilot, lambda: app.controller.state.pins)
@@ -250,7 +249,7 @@ async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> No
         await until(pilot, lambda: len(app.controller.state.pins) == 2)
 
 
-async def test_a_fork_goes_on_as_a_copy(home: Path, provider: Provider) -> None:
+async def test_a_fork_continues_as_a_copy(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=2) as (app, pilot):
         first, history = app.controller.session_id, [entry.message for entry in app.controller.state.history]
         await type_text(pilot, "/fork\n")
@@ -295,7 +294,7 @@ async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, pr
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("n",), ("r", "escape")])
-async def test_a_summary_that_is_not_wanted_is_cancelled_and_not_failed(
+async def test_a_declined_summary_is_cancelled_and_not_failed(
     home: Path, provider: Provider, keys: tuple[str, ...]
 ) -> None:
     async with talked(home, provider, compaction_review="on") as (app, pilot):

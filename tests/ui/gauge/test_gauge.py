@@ -19,7 +19,7 @@ from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.stored_values import SessionRow
-from co_tui.ui.control.stored_session import StoredSession
+from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.gauge.gauge_bar import bar_cells, cells_by_part
 from co_tui.ui.gauge.gauge_reading import GaugeReading, reading_of
 from co_tui.ui.gauge.sparkline import sparkline
@@ -148,8 +148,8 @@ async def test_one_figure_of_what_a_session_cost(home: Path) -> None:
     assert figures["cost"] == pytest.approx(row.known_cost, abs=1e-6)
     assert figures["summary_cost"] == pytest.approx(state.summary_cost, abs=1e-6)
     await session.close()
-    glimpse = StoredSession(environment.store, session.id).glimpse()
-    shown = [reading_of(each, environment.settings) for each in (glimpse, state)]
+    preview = StoredTranscript(environment.store, session.id).preview_state()
+    shown = [reading_of(each, environment.settings) for each in (preview, state)]
     assert [(each.cost, each.summary_cost, each.fills, each.outlook) for each in shown[:1]] == [
         (pytest.approx(shown[1].cost), pytest.approx(shown[1].summary_cost), shown[1].fills, shown[1].outlook)
     ], "before the engine has read the log, too"

@@ -1,4 +1,4 @@
-"""The context lens in the app: what the next request holds, by keyboard."""
+"""The context lens in the app: what the next request contains, by keyboard."""
 
 import threading
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What is remembered beyond a session, on the screen: read, searched, changed, taken back."""
+"""Memory across sessions, on the screen: read, searched, changed, undone."""
 
 import json
 import threading
@@ -9,7 +9,7 @@ from co_tui.session.checkout import repository_branch_of
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.ui.chat.chat_screen import ChatScreen
-from co_tui.ui.dialogs.short_questions import AskScreen
+from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.launch import Launch
 from co_tui.ui.memory.board_screen import BoardScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen
@@ -67,7 +67,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await until(pilot, lambda: "There is no session 's1'" in transcript_text(app))
 
 
-async def test_a_run_of_the_subconscious_shows_how_far_it_is_is_stopped_and_taken_back(
+async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_undone(
     home: Path, provider: Provider
 ) -> None:
     provider.window = 32_000

@@ -12,9 +12,7 @@ from tests.support.installed import without_the_embedded_model
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
 
 
-async def test_it_is_offered_once_and_fetched_beside_the_conversation(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_is_offered_once_and_fetched_in_the_background(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_the_embedded_model(monkeypatch)
     outcomes: list[str] = ["held", "failed"]
 

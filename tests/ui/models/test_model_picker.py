@@ -15,7 +15,7 @@ from co_tui.agent.models import nearby_servers
 from co_tui.agent.models.catalogue import served, short_name
 from co_tui.agent.models.nearby_servers import UsualServer, models_at
 from co_tui.ui.app import CoTui
-from co_tui.ui.models.recent_models import RecentModels
+from co_tui.ui.models.model_list import RecentModels
 from tests.support import model_servers as servers
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
@@ -89,7 +89,7 @@ async def test_without_a_key_a_server_on_this_machine_is_a_few_keys_away(
         ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
     ],
 )
-async def test_each_program_is_shown_with_the_windows_it_tells(
+async def test_each_program_is_shown_with_the_windows_it_reports(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, program: str, list_, native, seen: list[str]
 ) -> None:
     provider.models, provider.native = Reply(raw=(json.dumps(list_).encode(),)), native

@@ -1,8 +1,8 @@
-"""Who answers: chosen in the app, and kept until something else is chosen."""
+"""The model: chosen in the app, and kept until another is chosen."""
 
 from pathlib import Path
 
-from co_tui.ui.models.recent_models import RecentModels
+from co_tui.ui.models.model_list import RecentModels
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 

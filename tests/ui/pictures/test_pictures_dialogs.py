@@ -18,7 +18,7 @@ from co_tui.store.sqlite import log
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.approvals_screen import AddRuleScreen, PermissionsScreen
 from co_tui.ui.approvals.background_commands import BackgroundCommandsScreen
-from co_tui.ui.dialogs.edit_text import EditScreen
+from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.memory.board_screen import BoardScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen
@@ -108,7 +108,7 @@ LONG = "\n".join(f"{n:>4}  tests/test_login.py::test_{n} PASSED" for n in range(
 
 def board(*entries: BoardEntry) -> Screen[Any]:
     read = Board(entries, BoardChange(entries[-1:]))
-    return BoardScreen(SimpleNamespace(place="~/shop · main"), read)  # type: ignore[arg-type] # nothing is changed
+    return BoardScreen(SimpleNamespace(origin="~/shop · main"), read)  # type: ignore[arg-type] # nothing is changed
 
 
 def queue(*waiting: WaitingPrompt) -> Screen[Any]:

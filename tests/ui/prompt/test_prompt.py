@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.dialogs.edit_text import EditScreen
+from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.prompt.pasted import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.terminal.driver import QuietParser

@@ -1,4 +1,4 @@
-"""A session of another program in the app: shown, gone on with by whoever usually answers."""
+"""A session of another program in the app: shown, and continued with the default model."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ ROWS = [
 ]
 
 
-async def test_an_imported_session_is_shown_and_gone_on_with(home: Path, provider: Provider, tmp_path: Path) -> None:
+async def test_an_imported_session_is_shown_and_continued(home: Path, provider: Provider, tmp_path: Path) -> None:
     (imported,) = load(write_lines(tmp_path / "talk.jsonl", ROWS))
     with store_in(home) as store:
         store.writing().import_log(imported.log).result()

@@ -1,4 +1,4 @@
-"""A private window: all works in it, and nothing of it is left."""
+"""A private window: everything works in it, and nothing is kept."""
 
 from pathlib import Path
 
@@ -32,5 +32,5 @@ async def test_a_private_window_compacts_undoes_exports_and_leaves_nothing(home:
         assert MARKER in (home.parent / "talk.md").read_text()
         app.chat.prompt.insert(f"half a prompt about {MARKER}")
         await pilot.pause(1.2)  # a draft would be saved by now
-    assert not app.controller.way_back
+    assert not app.controller.resume_hint
     assert not traces(home)

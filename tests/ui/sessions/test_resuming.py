@@ -1,4 +1,4 @@
-"""Going on with a stored session: where it worked, with whom, and who else has it open."""
+"""Resuming a stored session: its folder, its model, and what if it is open elsewhere."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def say(home: Path, name: str, prompt: str, *, cwd: str, model: str = SCRIPTED, 
         store.writing().append(name, [start, *said, usage, CompactionComplete(success=False, cost=0.03)]).result()
 
 
-async def test_a_session_of_another_folder_goes_on_there_or_here(
+async def test_a_session_of_another_folder_continues_there_or_here(
     home: Path, provider: Provider, tmp_path: Path
 ) -> None:
     shop, market, gone = tmp_path / "shop", tmp_path / "market", tmp_path / "gone"
@@ -130,7 +130,7 @@ async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: "The model sees 3 messages; 3 were said" in transcript_text(app))
 
 
-async def test_a_session_whose_model_is_gone_goes_on_with_the_usual_one(home: Path, provider: Provider) -> None:
+async def test_a_session_whose_model_is_gone_continues_with_the_default_one(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider, session_id="s-1")
     say(home, "s-1", "who?", cwd=str(launch.cwd), model="anthropic:claude-long-gone")
     async with running(launch) as (app, pilot):
@@ -164,7 +164,7 @@ async def test_the_gauge_is_right_from_its_first_frame(
     assert len(told) == 1 and painted[0].percent == "50 %" and painted[0].summary_cost == 0.03
 
 
-async def test_a_session_chosen_in_the_app_goes_on_under_its_own_policy(home: Path, provider: Provider) -> None:
+async def test_a_session_chosen_in_the_app_keeps_its_own_policy(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     say(home, "s-1", "off with it", cwd=str(launch.cwd), policy="off")
     async with running(launch) as (app, pilot):
@@ -174,7 +174,7 @@ async def test_a_session_chosen_in_the_app_goes_on_under_its_own_policy(home: Pa
         app.run_command("new", "")
         await until(pilot, lambda: not app.controller.session_id)
         await app.action_quit()  # nothing was said in the new one
-        assert app.controller.way_back == "co-tui --resume s-1   goes on with “off with it”"
+        assert app.controller.resume_hint == "co-tui --resume s-1   goes on with “off with it”"
 
 
 async def test_the_policy_of_the_environment_is_stronger_and_the_change_is_logged(

@@ -14,8 +14,8 @@ from co_tui.store.stored_values import SessionRow
 from co_tui.ui.launch import Launch
 from co_tui.ui.sessions.session_actions import deletion_question
 from co_tui.ui.sessions.session_finder import SessionFinder
-from co_tui.ui.sessions.session_lines import day_name
 from co_tui.ui.sessions.session_list_widget import SessionList
+from co_tui.ui.sessions.session_listing import day_name
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed, store_in, stored_events
@@ -31,7 +31,7 @@ def store(launch: Launch, *sessions: tuple[str, str, str]) -> None:
     kept.close()
 
 
-async def test_filter_preview_resume_and_go_on(home: Path, provider: Provider) -> None:
+async def test_filter_preview_resume_and_continue(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     store(launch, ("s-1", "fix flaky login", ""), ("s-2", "payment webhooks", ""), ("s-3", "far away", "/elsewhere"))
     async with running(launch) as (app, pilot):
@@ -289,7 +289,7 @@ async def test_what_is_typed_with_enter_in_one_burst_chooses_what_it_says(home: 
         await until(pilot, lambda: app.controller.session is not None and app.controller.session.id == "s-1")
 
 
-def test_deleting_tells_of_a_pin_and_of_the_way_back() -> None:
+def test_deleting_mentions_a_pin_and_how_to_undo_it() -> None:
     row = SessionRow._make("" for _ in SessionRow._fields)._replace(title="Plans", messages=1)
     assert deletion_question(row).startswith("Put “Plans” into the trash? ctrl+t")
     assert "“Plans” is pinned" in deletion_question(row._replace(pinned=True))

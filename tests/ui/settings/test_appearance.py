@@ -1,4 +1,4 @@
-"""Colours: the terminal's own as soon as it says them, any theme, none at all; and nothing that moves."""
+"""Colours: the terminal's own as soon as it reports them, any theme, none at all; and reduced motion."""
 
 import io
 import os

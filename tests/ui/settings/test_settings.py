@@ -1,4 +1,4 @@
-"""The settings screen: every value with its origin, changed in place and in force at once."""
+"""The settings screen: every value with its origin; a change takes effect at once."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_every_setting_has_its_row(home: Path) -> None:
     assert next(row.name for row in rows if row.group == "context") == "policy"
 
 
-async def test_settings_are_found_changed_in_place_and_taken_back(home: Path, provider: Provider) -> None:
+async def test_settings_are_found_changed_in_place_and_reset(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     async with running(launch, size=(100, 30)) as (app, pilot):
         await type_text(pilot, "/settings\n")

@@ -1,4 +1,4 @@
-"""A folder that wants more than it may: one question beside the conversation, remembered."""
+"""A folder whose settings need trust: asked once without blocking the chat, and remembered."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, fo
     ("hook", "told"),
     [("5", "(5)"), ('"make notes"', "(make notes)"), ('["a b", "c"]', "(a b, c)"), ("[{a=1}]", "({'a':")],
 )
-def test_a_hook_is_told_as_it_is_written(home: Path, folder: Path, hook: str, told: str) -> None:
+def test_a_hook_is_shown_as_it_is_written(home: Path, folder: Path, hook: str, told: str) -> None:
     (folder / ".co-tui.toml").write_text(f"[hooks]\npreCompact = {hook}\n")
     wish = launched(home).loaded.withheld
     assert wish is not None and f"run commands {told}" in wish_text(wish)
@@ -77,7 +77,7 @@ async def test_not_now_is_remembered_until_the_file_wants_something_else(home: P
         await until(pilot, lambda: app.chat.query(QuestionPanel))
 
 
-async def test_whoever_begins_to_type_finds_every_letter_in_the_prompt(home: Path, folder: Path) -> None:
+async def test_every_letter_typed_while_asked_is_in_the_prompt(home: Path, folder: Path) -> None:
     async with running(launched(home), ready=False) as (app, pilot):
         await until(pilot, lambda: app.chat.query(QuestionPanel))
         await type_text(pilot, "tvt hello")

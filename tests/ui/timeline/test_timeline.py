@@ -33,7 +33,7 @@ from co_tui.events import (
 from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.events.wording import TROUBLES
 from co_tui.exchange.exporters.happenings import happening
-from co_tui.ui.control.stored_session import StoredSession
+from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
 from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
 from co_tui.ui.timeline.timeline_widget import MAX_DRAWN, PAGE, Timeline
@@ -199,7 +199,7 @@ def test_an_entry_far_back_brings_its_part_of_the_chat(home: Path) -> None:
     store = store_in(home)
     said = [event_of("user-prompt", n) if n % 2 else event_of("text", n) for n in range(1, 1_001)]
     store.writing().append("long", [SessionStart(model="m"), *said]).result()
-    stored = StoredSession(store, "long")
+    stored = StoredTranscript(store, "long")
     loaded = len(stored.newest().blocks)
     blocks = [*stored.back_to(500), *stored.newest().blocks]
     place = index_of_event(blocks, 500)

@@ -1,4 +1,4 @@
-"""Short questions: yes or no, and a line of text."""
+"""Simple dialogs: yes or no, a line of text, and a longer text to edit."""
 
 from typing import ClassVar
 
@@ -6,16 +6,17 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TextArea
 
-from co_tui.inert import one_line
+from co_tui.inert import inert, one_line
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
 
 class ConfirmScreen(Dialog[bool]):
-    """A question that is answered with y or n."""
+    """A question answered with y or n."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "say(True)", "Yes"),
@@ -36,7 +37,7 @@ class ConfirmScreen(Dialog[bool]):
 
 
 class AskScreen(Dialog[str]):
-    """Asks for a line of text; Esc gives none."""
+    """Asks for a line of text; Esc answers None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
@@ -55,3 +56,28 @@ class AskScreen(Dialog[str]):
     @on(Input.Submitted)
     def _given(self, event: Input.Submitted) -> None:
         self.answer(event.value)
+
+
+class EditScreen(Dialog[str | None]):
+    """A longer text to read and change; answers with the edited text, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s,f10", "accept", "Accept", priority=True),
+        Binding("escape", "close", "Back", priority=True),
+    ]
+
+    def __init__(self, title: str, text: str, *, refusal: str = "back") -> None:
+        super().__init__(tall=True)
+        self._title, self._text, self._refusal = title, text, refusal
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = self._title
+            yield SteadyTextArea(inert(self._text), soft_wrap=True, show_line_numbers=False)
+            yield KeyHints(("ctrl+s", "accept"), ("esc", self._refusal))
+
+    def on_mount(self) -> None:
+        self.query_one(TextArea).focus()
+
+    def action_accept(self) -> None:
+        self.answer(self.query_one(TextArea).text)

@@ -1,13 +1,17 @@
-"""A stored session as the screen first shows it: its end at once, the rest as one scrolls."""
+"""A stored session on the screen: its end at once, older pages as the reader scrolls up."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
 
 from co_tui.events import Event, Message
 from co_tui.events.stored_messages import prompt_of
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
+from co_tui.store.store_errors import StoreError
+from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
@@ -17,11 +21,11 @@ if TYPE_CHECKING:
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 600
-LOOK_AGAIN_S = 0.5
-"""How often a session that another process writes is looked at."""
+POLL_S = 0.5
+"""How often to poll a session that another process writes."""
 
 
-class StoredSession:
+class StoredTranscript:
     """Reads a session's log backwards, page by page."""
 
     def __init__(self, store: "Store", session_id: str, shortcut_for: ShortcutFor = shortcut_for) -> None:
@@ -34,14 +38,14 @@ class StoredSession:
             self._newest = self._page(reading)
         self._first_seq = self._newest[0].seq or 1 if self._newest else 1
 
-    def glimpse(self) -> SessionState:
-        """What the session's row and its last events tell, without reading the whole log.
+    def preview_state(self) -> SessionState:
+        """The state from the session's row and its last events, without reading the whole log.
 
-        History and transcript are left empty: the engine will replay them.
+        History and transcript are empty: the engine replays them later.
         """
         row, recent = self._row, replay(self._newest)
         by_row = SessionState(cost=row.cost - row.summary_cost, summary_cost=row.summary_cost)
-        counted = recent if self._first_seq <= 1 else by_row  # a row does not tell all
+        counted = recent if self._first_seq <= 1 else by_row  # a row has fewer figures
         return SessionState(
             session_id=row.id,
             seq=row.last_seq,
@@ -62,14 +66,14 @@ class StoredSession:
             started=True,
         )
 
-    async def to_come(self, is_wanted: Callable[[], bool]) -> AsyncIterator[Event]:
-        """What another process says in this session from now on, as long as that is wanted."""
+    async def new_events(self, keep_reading: Callable[[], bool]) -> AsyncIterator[Event]:
+        """Yield the events another process appends to this session, for as long as `keep_reading()`."""
         seq = max(self._row.last_seq, self._newest[-1].seq or 0 if self._newest else 0)
-        while is_wanted():
+        while keep_reading():
             for event in await asyncio.to_thread(self._after, seq):
                 seq = event.seq or seq
                 yield event
-            await asyncio.sleep(LOOK_AGAIN_S)
+            await asyncio.sleep(POLL_S)
 
     def _after(self, seq: int) -> list[Event]:
         with self._store.reading() as reading:
@@ -82,7 +86,7 @@ class StoredSession:
         return builder
 
     def older(self) -> list[Block]:
-        """The blocks of the page before what is loaded; empty at the beginning."""
+        """The blocks of the page before the loaded ones; empty at the beginning."""
         if self._first_seq <= 1:
             return []
         with self._store.reading() as reading:
@@ -91,7 +95,7 @@ class StoredSession:
         return BlockBuilder(self._way_to).add_all(events)
 
     def back_to(self, seq: int) -> list[Block]:
-        """The blocks of all pages that are not loaded, back to the one that holds an event."""
+        """The blocks of all pages not loaded yet, back to the one with this event."""
         events: list[Event] = []
         first = self._first_seq
         with self._store.reading() as reading:
@@ -103,7 +107,7 @@ class StoredSession:
         return BlockBuilder(self._way_to).add_all(events) if events else []
 
     def _page(self, reading: "Reading", before: int | None = None) -> list[Event]:
-        """Events back to the beginning of a turn, so that no call is parted from its result."""
+        """Events back to the start of a turn: a call and its result stay on one page."""
         events = reading.last_events(self._row.id, PAGE_EVENTS, before)
         while events and (events[0].seq or 1) > 1 and len(events) < LARGEST_PAGE_EVENTS and not _opens_turn(events[0]):
             more = reading.last_events(self._row.id, PAGE_EVENTS // 4, events[0].seq)
@@ -113,3 +117,43 @@ class StoredSession:
 
 def _opens_turn(event: Event) -> bool:
     return isinstance(event.fact, Message) and prompt_of(event.fact.message) is not None
+
+
+class OlderMessages:
+    """Brings older messages of the shown session into the chat."""
+
+    def __init__(self, host: App[Any], chat: ChatScreen) -> None:
+        self._host, self._chat = host, chat
+        self.stored: StoredTranscript | None = None
+        self._reading = asyncio.Lock()
+        """Held while older events are read in a thread: each page is loaded once."""
+
+    def load(self) -> None:
+        """Load one more page, when the reader scrolls near the first loaded block."""
+        stored = self.stored
+        if stored is None or self._reading.locked():
+            return
+        try:
+            blocks = stored.older()
+        except StoreError as error:
+            self._cannot_load(error)
+            return
+        if blocks:
+            self._chat.show_older(blocks)
+
+    async def load_back_to(self, seq: int) -> None:
+        """Load everything from an event on, in a thread; a load under way finishes first."""
+        async with self._reading:
+            if (stored := self.stored) is None:
+                return
+            try:
+                blocks = await asyncio.to_thread(stored.back_to, seq)
+            except StoreError as error:
+                self._cannot_load(error)
+                return
+            if blocks and stored is self.stored:
+                self._chat.show_older(blocks)
+
+    def _cannot_load(self, error: StoreError) -> None:
+        self.stored = None
+        self._host.notify(str(error), severity="error", markup=False)

@@ -1,4 +1,4 @@
-"""What the app does beside the work: old sessions are cleaned up, and that is told."""
+"""Upkeep while the app is idle: old sessions are cleaned up, and the chat says so."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,17 +7,17 @@ import pytest
 
 from co_tui.events import Event, SessionPinned
 from co_tui.store.timestamps import written
-from co_tui.ui.control import idle_care
+from co_tui.ui.control import engine_start
 from tests.store.test_contract import said
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, transcript_text, until
 from tests.support.stores import keep_since_then, listed, store_in
 
 
-async def test_old_sessions_go_into_the_trash_beside_the_work(
+async def test_old_sessions_go_into_the_trash_in_the_background(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idle_care, "FIRST_AFTER_S", 0.0)
+    monkeypatch.setattr(engine_start, "FIRST_UPKEEP_S", 0.0)
     long_ago = written(datetime.now(UTC) - timedelta(days=20))
     with store_in(home) as store:
         for name, *more in (("old",), ("pinned", SessionPinned()), ("shown",)):

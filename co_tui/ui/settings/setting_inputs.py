@@ -1,4 +1,4 @@
-"""A list whose Enter opens a field: what is typed in one burst with Enter is for that field."""
+"""The lists and fields of the settings screen; each names what Enter does in it."""
 
 from collections.abc import Awaitable, Callable
 from typing import ClassVar
@@ -7,11 +7,12 @@ from textual.binding import Binding, BindingType
 from textual.events import Key
 
 from co_tui.ui.textual_internals import forward_event, run_binding
+from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.steady_list import SteadyList
 
 
 class OpeningList(SteadyList):
-    """Keys act at once, so that those behind Enter find out that the focus is elsewhere by now."""
+    """A list whose Enter opens a field. Keys typed in one burst after Enter go to that field."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Change", key_display="enter")]
 
@@ -29,3 +30,18 @@ class OpeningList(SteadyList):
 
     async def action_select(self) -> None:  # type: ignore[override] # run by its name, and awaited
         await self._open()
+
+
+class FilterField(Field):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "To the list", key_display="enter"),
+        Binding("down", "submit", show=False),
+    ]
+
+
+class ValueField(Field):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Keep", key_display="enter")]
+
+
+class ChoiceList(SteadyList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]

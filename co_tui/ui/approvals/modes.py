@@ -1,12 +1,14 @@
-"""The modes in words: their names on the prompt's border, and a line about each."""
+"""The permission modes: their wording, and whether this machine can sandbox, which mode auto needs."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final
 
 from textual.content import Content
 
 from co_tui.events.wording import mode_name as mode_name
-from co_tui.settings.rules import ASK, AUTO, EDITS, MODES, PLAN
+from co_tui.settings.rules import ASK, AUTO, EDITS, MODES, PLAN, SANDBOX
+from co_tui.ui.background import start_awaited
 
 SENTENCES: Final[Mapping[str, str]] = {
     ASK: "changes and commands are asked about",
@@ -24,7 +26,7 @@ def mode_label(mode: str) -> Content:
 
 
 def mode_line(mode: str) -> str:
-    """What is said when a mode begins."""
+    """The sentence shown when a mode begins."""
     return f"{mode}: {SENTENCES.get(mode, '')}"
 
 
@@ -34,3 +36,29 @@ def mode_list(present: str) -> str:
     return "\n".join(
         f"{'●' if mode == present else '○'} {mode_name(mode):<{longest}}  {SENTENCES[mode]}" for mode in MODES
     )
+
+
+class SandboxCheck:
+    """Tries to start a sandbox once, in the background, and keeps the result."""
+
+    def __init__(self) -> None:
+        self._checking: asyncio.Task[str] | None = None
+
+    def begin(self) -> None:
+        """Start the check, unless it was started before."""
+        self._started()
+
+    async def trouble(self) -> str:
+        """Why no sandbox works here, in a few words; empty if one does."""
+        return await asyncio.shield(self._started())
+
+    def _started(self) -> "asyncio.Task[str]":
+        if self._checking is None:
+            self._checking = start_awaited(_failure())
+        return self._checking
+
+
+async def _failure() -> str:
+    from co_tui.agent.permissions.sandbox import sandbox_failure
+
+    return await sandbox_failure(SANDBOX)
