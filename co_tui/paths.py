@@ -165,7 +165,7 @@ def read_small_bytes(file: Path | str, limit_bytes: int, *, inside: Path | None 
     """
     _require_ordinary(os.stat(file), file)
     # Between the look and the opening it may have been exchanged, so the open file is looked at again.
-    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _BINARY)
+    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         status = os.fstat(handle)
         _require_ordinary(status, file)
@@ -201,7 +201,6 @@ def _opened_path(handle: int, file: Path | str) -> str:
         return os.path.realpath(file)
 
 
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows
 _SMALL = 4096
 """At least so much is read at once: some files of the system have no size."""
 

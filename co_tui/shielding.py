@@ -21,4 +21,4 @@ def shield_process() -> None:
 
             ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     except (ImportError, OSError, ValueError, AttributeError):
-        pass  # a platform without these calls has nothing else to offer, and co-tui works without them
+        pass  # co-tui works without it

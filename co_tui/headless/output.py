@@ -84,8 +84,6 @@ def spoken(text: str) -> str:
 
 def _takes_more(stream: TextIO) -> bool:
     """Whether a line can be written without waiting: who asked us to stop is not kept by a reader that sleeps."""
-    if os.name != "posix":
-        return True
     return bool(select.select([], [stream.fileno()], [], 0)[1])
 
 

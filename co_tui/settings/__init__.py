@@ -1,4 +1,7 @@
-"""Settings: what can be set, where each value came from, and setting it."""
+"""Settings: what can be set, where each value came from, and how to change it.
+
+May import `trust`, `paths`, `record` and the other modules below; imports nothing heavy, since the first paint needs it.
+"""
 
 from co_tui.settings.agent_files import AgentFile, AgentFiles
 from co_tui.settings.all_settings import Settings, SettingsError, about, check, rules, unknown_key

@@ -1,5 +1,5 @@
-"""What is kept: the event log and what is listed and searched, behind one port.
+"""What is kept: the event log, and the lists and searches over it, behind one port.
 
-`port` says what can be asked and written; `sqlite` and `in_memory` are its implementations. Asking and what it
-imports loads in milliseconds: the first paint needs it.
+`port` is the interface; `sqlite` and `in_memory` implement it. May import `events` and what is below; never `context`
+or `agent`. Reading loads in milliseconds, since the first paint needs it.
 """

@@ -1,6 +1,5 @@
 """Reading sessions and events with plain sqlite3; cheap enough for the first paint."""
 
-import os
 import sqlite3
 import threading
 import warnings
@@ -206,7 +205,7 @@ class Reader:
             sessions=self._rows("SELECT count(*) FROM sessions", ())[0][0],
             events=self._rows("SELECT count(*) FROM events", ())[0][0],
             verdict=verdict,
-            open_to_others=os.name == "posix" and bool(self._path.stat().st_mode & 0o077),
+            open_to_others=bool(self._path.stat().st_mode & 0o077),
         )
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:

@@ -5,4 +5,4 @@ import os
 
 def is_job() -> bool:
     """A shell with job control gives each job a process group of its own, beside that of the session's leader."""
-    return hasattr(os, "getsid") and os.getpgrp() != os.getsid(0)
+    return os.getpgrp() != os.getsid(0)
