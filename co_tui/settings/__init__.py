@@ -1,6 +1,6 @@
 """Settings: what can be set, where each value came from, and how to change it.
 
-May import `trust`, `paths`, `record` and the other modules below; imports nothing heavy, since the first paint needs it.
+May import `trust`, `paths`, `record` and the modules below; nothing heavy, since the first paint needs it.
 """
 
 from co_tui.settings.agent_files import AgentFile, AgentFiles
