@@ -1,4 +1,5 @@
 import gc
+import importlib
 import os
 import shutil
 import signal
@@ -27,6 +28,7 @@ os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
 
 
+_TESTS = Path(__file__).parent
 _IN_MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 2_000_000_000
 
@@ -39,6 +41,17 @@ def pytest_configure() -> None:
 
 # Looking for garbage among all that the libraries hold took a sixth of the time of the tests.
 gc.set_threshold(20_000, 10, 20)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Each worker begins with other modules, so that their assertions are rewritten once and not by all of them."""
+    given = getattr(session.config, "workerinput", None)
+    if given is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    number, count = int(given["workerid"].removeprefix("gw")), given["workercount"]
+    modules = sorted(_TESTS.rglob("test_*.py"))
+    for file in modules[number::count]:
+        importlib.import_module(".".join(file.relative_to(_TESTS.parent).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

@@ -11,7 +11,7 @@ README = (ROOT / "README.md").read_text()
 
 
 def test_the_two_commands_come_first() -> None:
-    block = "pip install uv && uv run co-tui          # start\npip install uv && uv run pytest          # test\n"
+    block = "pip install uv && uv run co-tui          # start\npip install uv && .ci/locked pytest      # test\n"
     assert 0 < README.index(block) < 1_000
 
 
@@ -28,6 +28,14 @@ def test_every_command_that_is_named_exists() -> None:
     blocks = "".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
     called = set(re.findall(r"^co-tui ([a-z]+)", blocks, re.MULTILINE))
     assert {"run", "serve", "doctor"} <= called <= set(commands)
+
+
+def test_every_path_that_the_architecture_names_exists() -> None:
+    parts = README[README.index("## Architecture") :]
+    named = set(re.findall(r"`([\w.-]*/[\w./-]*|[\w-]+\.(?:py|toml))`", parts))
+    named |= set(re.findall(r"(?:tests|\.ci)/[\w./-]*\w", parts))
+    assert len(named) > 80
+    assert [path for path in sorted(named) if not any((root / path).exists() for root in (ROOT, ROOT / "co_tui"))] == []
 
 
 def test_pictures_are_ours_and_need_nothing_else() -> None:

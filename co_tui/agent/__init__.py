@@ -1,4 +1,4 @@
-"""Models, how to reach them, what their failures mean, and which tool calls they may make.
+"""Models: how they are reached, which tools and permissions they get, and what their errors mean.
 
-May import `events`, `settings` and the root modules below them.
+May import `events` and what is below; never `context`, `store`, `session` or a screen.
 """

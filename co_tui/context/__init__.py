@@ -1,1 +1,4 @@
-"""What the model sees: pure steps over messages, run before every request."""
+"""What the model sees: pure functions over messages, run before every request.
+
+May import `events` and what is below; never `agent`, `store`, `session` or a screen.
+"""

@@ -1,4 +1,7 @@
-"""What happened: facts, the events that carry them, and their JSON form."""
+"""What happened: facts, the events that carry them, and their JSON form.
+
+May import `settings` and what is below; imports nothing heavy, since the first paint needs it.
+"""
 
 from co_tui.events.event import Event as Event
 from co_tui.events.event import decode as decode

@@ -1,1 +1,4 @@
-"""In and out: conversations in other programs' formats."""
+"""Import and export: conversations in other programs' formats.
+
+May import `context`, `agent`, `store`, `events` and what is below; never `session` or a screen.
+"""

@@ -1,1 +1,4 @@
-"""The commands that need no screen: data to standard output, messages for people to standard error."""
+"""The commands without a screen: data to standard output, messages to standard error.
+
+May import `lab`, `session` and everything below; never `ui` or Textual.
+"""

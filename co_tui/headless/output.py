@@ -84,8 +84,6 @@ def message_line(text: str) -> str:
 
 def _takes_more(stream: TextIO) -> bool:
     """Whether a line can be written without waiting: a stop request must not wait for a blocked reader."""
-    if os.name != "posix":
-        return True
     return bool(select.select([], [stream.fileno()], [], 0)[1])
 
 

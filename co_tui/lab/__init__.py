@@ -1,1 +1,4 @@
-"""What if: recorded conversations replayed under policies, as if they were happening."""
+"""Recorded conversations replayed under policies, on the session's own engine.
+
+May import `session` and everything below; never `ui` or `headless`.
+"""

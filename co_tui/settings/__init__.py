@@ -1,4 +1,7 @@
-"""Settings: which exist, where each value came from, and how to change one. Imports nothing heavy."""
+"""Settings: what can be set, where each value came from, and how to change it.
+
+May import `trust`, `paths`, `record` and the modules below; nothing heavy, since the first paint needs it.
+"""
 
 from co_tui.settings.agent_files import AgentFile, AgentFiles
 from co_tui.settings.all_settings import Settings, SettingsError, about, check, rules, unknown_key

@@ -1,5 +1,5 @@
-"""What is kept: the event log and what is listed and searched, behind one port.
+"""What is kept: the event log, and the lists and searches over it, behind one port.
 
-`port` defines reading and writing; `sqlite` implements it, on disk and in memory. `notes` holds texts in files.
-Reading and what it imports loads in milliseconds: the first paint needs it.
+`port` is the interface; `sqlite` and `in_memory` implement it. May import `events` and what is below; never `context`
+or `agent`. Reading loads in milliseconds, since the first paint needs it.
 """

@@ -1,6 +1,6 @@
 """A lock on a file that the operating system releases when its process ends, however it ends."""
 
-import os
+import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,21 +8,11 @@ from typing import IO
 
 from co_tui.paths import ensure_file
 
-if os.name == "nt":  # pragma: no cover
-    import msvcrt
 
-    def lock(handle: IO[str], *, wait: bool, shared: bool = False) -> None:
-        # No shared locks here. The lock is beyond the text, which other processes read to find the owner.
-        handle.seek(1 << 20)
-        # Types are checked for the system they are checked on, where this module has nothing.
-        msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-
-else:
-    import fcntl
-
-    def lock(handle: IO[str], *, wait: bool, shared: bool = False) -> None:
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
+def lock(handle: IO[str], *, wait: bool, shared: bool = False) -> None:
+    """Lock the open file; without `wait`, raises OSError when another process has it."""
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
 
 
 @contextmanager

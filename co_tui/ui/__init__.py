@@ -1,1 +1,4 @@
-"""What is seen: the full-screen app. The only part that imports Textual."""
+"""The full-screen app, the only package that imports Textual.
+
+May import `session` and everything below but SQLite; never `headless`. Before the first paint it imports nothing heavy.
+"""

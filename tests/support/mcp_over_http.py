@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import uvicorn
-from mcp.server.mcpserver import MCPServer
-
 Headers = dict[str, str]
 
 
 @contextlib.contextmanager
 def mcp_over_http() -> Iterator[tuple[str, list[Headers]]]:
     """Its address, and the headers of every request that came."""
+    import uvicorn  # both load for a second, and few tests need them
+    from mcp.server.mcpserver import MCPServer
+
     seen: list[Headers] = []
     server = MCPServer("over-http")
 

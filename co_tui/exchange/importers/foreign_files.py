@@ -48,7 +48,7 @@ def read_document(path: Path) -> Document:
 def opened(path: Path) -> IO[bytes]:
     """An ordinary file of a size that can be read. Raises `ImportRefused`."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
         raise ImportRefused(f"{path} cannot be read: {error.strerror or error}.") from None
     stream = os.fdopen(handle, "rb") if stat.S_ISREG((status := os.fstat(handle)).st_mode) else None

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -55,7 +54,7 @@ class ServedApp(AppService):
             stderr=asyncio.subprocess.PIPE,
             env={**self._build_environment(width, height), **self._app.environ},
             # Ctrl+C in the server's terminal is for the server, which lets every app close its session.
-            start_new_session=os.name == "posix",
+            start_new_session=True,
         )
         self._stdin = process.stdin
         self._errors = asyncio.create_task(self._read_errors(process.stderr))

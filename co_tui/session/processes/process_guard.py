@@ -45,8 +45,6 @@ class ProcessGuard:
         self._process: subprocess.Popen[bytes] | None = None
 
     def note(self, group: int) -> None:
-        if os.name != "posix":
-            return
         self.forget_ended()
         self._groups.add(group)
         self._send(f"+ {group}\n")

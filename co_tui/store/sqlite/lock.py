@@ -98,7 +98,7 @@ def _is_held(path: Path) -> bool:
     try:
         with open(path, "r+", encoding="utf-8") as handle:
             owner = handle.read().strip()
-            if os.name == "posix" and owner.isdecimal():
+            if owner.isdecimal():
                 os.kill(int(owner), 0)
             # Shared: a process that takes the session now can see that this is only a probe.
             return not _is_free(handle, shared=True)

@@ -1,6 +1,5 @@
 """Reading sessions and events with plain sqlite3; cheap enough for the first paint."""
 
-import os
 import sqlite3
 import threading
 import warnings
@@ -217,7 +216,7 @@ class Reader:
             sessions=self._rows("SELECT count(*) FROM sessions", ())[0][0],
             events=self._rows("SELECT count(*) FROM events", ())[0][0],
             verdict=verdict,
-            open_to_others=os.name == "posix" and status is not None and bool(status.st_mode & 0o077),
+            open_to_others=status is not None and bool(status.st_mode & 0o077),
         )
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:

@@ -125,8 +125,8 @@ async def write_export(launch: Launch, session_id: str, form: str, file: Path) -
     """Write a session in a thread. Raises `StoreError` if it cannot be read or the file cannot be written."""
 
     def write() -> None:
-        from co_tui.exchange.exporters import exported
         from co_tui.agent.redact import keys_in
+        from co_tui.exchange.exporters import exported
 
         with launch.store.reading() as reading:
             text = "".join(exported(reading.events(session_id), form, keys_in(launch.environ)))

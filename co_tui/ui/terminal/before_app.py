@@ -86,7 +86,7 @@ def is_dark_colour(colour: str) -> bool | None:
 
 def _attributes() -> list[Any] | None:
     """The terminal's attributes; None without a terminal."""
-    if os.name != "posix" or not sys.stdin.isatty():
+    if not sys.stdin.isatty():
         return None
     import termios
 

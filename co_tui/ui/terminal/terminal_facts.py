@@ -50,7 +50,7 @@ class KnownTerminals:
 
 def is_job() -> bool:
     """Whether we run under job control: a shell then gives each job its own process group."""
-    return hasattr(os, "getsid") and os.getpgrp() != os.getsid(0)
+    return os.getpgrp() != os.getsid(0)
 
 
 MIN_COLUMNS, MIN_ROWS = 20, 5

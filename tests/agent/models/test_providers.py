@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai._utils import async_maybe_transform
-from openai.resources.chat.completions import completions
-from openai.resources.responses import responses as openai_responses
 from pydantic_ai import Agent
 from pydantic_ai.messages import PartEndEvent
 from pydantic_ai.models import Model
@@ -97,8 +94,11 @@ async def test_what_was_said_is_not_looked_through_before_it_goes_to_openai(
     name: str, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would block the app for a third of a second per thousand messages."""
+    from openai.resources.chat.completions import completions
+    from openai.resources.responses import responses
+
     looked_through = []
-    for resource in (completions, openai_responses):
+    for resource in (completions, responses):
         monkeypatch.setattr(resource, "async_maybe_transform", _recorded(looked_through))
     monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
@@ -113,6 +113,8 @@ async def test_what_was_said_is_not_looked_through_before_it_goes_to_openai(
 
 
 def _recorded(bodies: list[Any]) -> Any:
+    from openai._utils import async_maybe_transform
+
     async def transform(body: Any, kind: Any) -> Any:
         bodies.append(body)
         return await async_maybe_transform(body, kind)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -34,13 +35,13 @@ def judge(folder: Path) -> Judge:
     return Judge(folder=folder, home=folder.parent / "home", environ=environ)
 
 
-def is_free(folder: Path, line: str) -> bool:
-    return judge(folder).verdict("run_command", {"command": line}, "ask", ()).action == "run"
+def free_of(folder: Path, lines: Iterable[str]) -> list[str]:
+    judging = judge(folder)
+    return [line for line in lines if judging.verdict("run_command", {"command": line}, "ask", ()).action == "run"]
 
 
-def run(folder: Path, line: str) -> str:
+def run(folder: Path, line: str, environ: Mapping[str, str]) -> str:
     """As a free command is run."""
-    environ = guarded_environment(judge(folder).environ, folder)
     try:
         done = subprocess.run(
             ["sh", "-c", line], cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=5
@@ -62,9 +63,10 @@ def test_nothing_runs_and_nothing_from_outside_is_shown(name: str, tmp_path: Pat
     marker.unlink(missing_ok=True)
     lines = (*GIT_LINES, "ls -R", UNGUARDED[name]) if name in HOSTILE_REPOSITORIES else (*FILE_LINES, *GIT_LINES[:4])
     # Most of these are asked about; only what is free is run.
-    free = [line for line in lines if is_free(folder, line)]
+    free = free_of(folder, lines)
     assert not marker.exists(), "judging alone ran something"
-    shown = {line: run(folder, line) for line in free}
+    environ = guarded_environment(judge(folder).environ, folder)
+    shown = {line: run(folder, line, environ) for line in free}
     assert not marker.exists()
     assert [line for line, output in shown.items() if SECRET in output] == []
 
@@ -74,7 +76,7 @@ def test_harmless_repositories_are_looked_at_without_a_question(name: str, tmp_p
     folder = tmp_path / "folder"
     HARMLESS[name](folder)
     lines = [line for line in GIT_LINES if not line.startswith("cd ")]
-    assert [line for line in lines if not is_free(folder, line)] == []
+    assert free_of(folder, lines) == lines
 
 
 def test_the_folders_are_hostile_to_git_alone(tmp_path: Path) -> None:

@@ -1,16 +1,16 @@
 """What servers may send when they are asked something, and where keys go."""
 
 import ast
-import gzip
 import os
 import resource
 import socket
 import threading
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from openai.resources.chat.completions import completions
 from pydantic_ai import Agent
 
 import co_tui
@@ -72,24 +72,34 @@ async def test_counting_does_not_follow_to_another_host_either(provider: Provide
     assert other.tokenized == []
 
 
-LARGE = b'{"data": "' + b"x" * 10_000_000
-BOMB = Reply(raw=(gzip.compress(b"[" + b" " * 200_000_000, 1),), headers={"Content-Encoding": "gzip"})
-ODD_ANSWERS = {
-    "more than fits": (Reply(raw=(LARGE,)), "larger than 2 MB"),
-    "a bomb": (BOMB, "larger than 2 MB"),
-    "not packed as it says": (Reply(raw=(b"{}",), headers={"Content-Encoding": "gzip"}), "decompressing"),
-    "one byte at a time": (Reply(raw=(b"{", *([0.2, b" "] * 100))), "took longer than"),
-    "nested": (Reply(raw=(b"[" * 100_000,)), "nested too deeply"),
-    "no JSON": (Reply(raw=(b"<html>",)), "no JSON"),
-    "no text": (Reply(raw=(b"\xff\xfe",)), "no JSON"),
-    "five thousand digits": (Reply(raw=(b"9" * 5_000,)), "no JSON"),
-    "an error": (Reply(status=500, raw=(b"{}",)), "HTTP 500"),
+def large() -> Reply:
+    return Reply(raw=(b'{"data": "' + b"x" * 10_000_000,))
+
+
+def bomb() -> Reply:
+    """200 MB when unpacked, made without holding them: the test looks at the most memory ever used."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    packed = [packer.compress(b"["), *(packer.compress(b" " * 1_000_000) for _ in range(200)), packer.flush()]
+    return Reply(raw=(b"".join(packed),), headers={"Content-Encoding": "gzip"})
+
+
+ODD_ANSWERS: dict[str, tuple[Callable[[], Reply], str]] = {
+    "more than fits": (large, "larger than 2 MB"),
+    "a bomb": (bomb, "larger than 2 MB"),
+    "not packed as it says": (lambda: Reply(raw=(b"{}",), headers={"Content-Encoding": "gzip"}), "decompressing"),
+    "one byte at a time": (lambda: Reply(raw=(b"{", *([0.2, b" "] * 100))), "took longer than"),
+    "nested": (lambda: Reply(raw=(b"[" * 100_000,)), "nested too deeply"),
+    "no JSON": (lambda: Reply(raw=(b"<html>",)), "no JSON"),
+    "no text": (lambda: Reply(raw=(b"\xff\xfe",)), "no JSON"),
+    "five thousand digits": (lambda: Reply(raw=(b"9" * 5_000,)), "no JSON"),
+    "an error": (lambda: Reply(status=500, raw=(b"{}",)), "HTTP 500"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ODD_ANSWERS)
 async def test_an_answer_is_bounded_in_size_depth_and_time(name: str, provider: Provider) -> None:
-    provider.models, why = ODD_ANSWERS[name]
+    reply, why = ODD_ANSWERS[name]
+    provider.models = reply()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(NoAnswer, match=why):
         await ask(f"{provider.url}/models", timeout_s=1.0 if "time" in name else PATIENCE_S)
@@ -194,6 +204,8 @@ async def test_messages_are_not_looked_through_before_they_are_sent(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The library would do it on the loop, at a quarter of a millisecond each."""
+    from openai.resources.chat.completions import completions
+
     looked_through = []
     transform = completions.async_maybe_transform
 
