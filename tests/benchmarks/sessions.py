@@ -83,7 +83,7 @@ def _made(path: Path, sessions: int) -> float | None:
     with _filled_at_the_end(connection):
         say = _Speaker()
         for number in range(sessions):
-            log.import_log(connection, _session(number, sessions, say))
+            log.import_log(connection, _session(number, sessions, say), keeps_age=False)
             if number % 100 == 0 and sys.stderr.isatty():
                 print(f"\r  {number:,} of {sessions:,} sessions made", end="", file=sys.stderr)
     connection.close()

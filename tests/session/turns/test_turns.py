@@ -53,7 +53,7 @@ async def test_thoughts_that_are_not_shown_are_announced_and_not_told(home: Path
     streamed = facts(events, StreamDelta)
     assert [(delta.kind, delta.text) for delta in streamed] == [("thinking", ""), ("text", "So it is.")]
     activity = Activity()
-    activity.hear(streamed[0], 0.0)
+    activity.apply(streamed[0], 0.0)
     assert "thinking" in activity.line(30.0, "scripted"), "it is there, although nothing comes"
 
 

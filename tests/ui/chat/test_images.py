@@ -219,7 +219,7 @@ async def test_what_the_decoder_stumbles_over_keeps_no_other_image_from_being_dr
 
     broken, sound = block_with_images(1), block_with_images(1)
     loader = ImageLoader(lambda block: None)
-    assert loader.want([sound, broken])
+    assert loader.request([sound, broken])
     with monkeypatch.context() as patch:
         patch.setattr(Image, "open", stumble)
         await broken.images[0].unpack()
@@ -227,10 +227,10 @@ async def test_what_the_decoder_stumbles_over_keeps_no_other_image_from_being_dr
     assert broken.images[0].error and sound.images[0].picture is not None
     with monkeypatch.context() as patch:
         patch.setattr(BlockImage, "unpack", stumble)
-        assert loader.want([lost := block_with_images(1), other := block_with_images(1)])
+        assert loader.request([lost := block_with_images(1), other := block_with_images(1)])
         with pytest.raises(struct.error):
             await loader.load()
-    assert loader.want([lost, other]), "whatever ended it, it is begun again"
+    assert loader.request([lost, other]), "whatever ended it, it is begun again"
     await loader.load()
     assert lost.images[0].picture is not None and other.images[0].picture is not None
 
@@ -239,10 +239,10 @@ async def test_images_in_view_are_unpacked_once_however_many_there_are() -> None
     drawn_again: list[Block] = []
     loader = ImageLoader(drawn_again.append)
     blocks = [block_with_images(1) for _ in range(2 * MAX_KEPT)]
-    assert loader.want(blocks)
+    assert loader.request(blocks)
     await loader.load()
-    assert len(drawn_again) == len(blocks) and not loader.want(blocks)
-    loader.want([last := block_with_images(1)])
+    assert len(drawn_again) == len(blocks) and not loader.request(blocks)
+    loader.request([last := block_with_images(1)])
     await loader.load()
     kept = [block for block in [*blocks, last] if block.images[0].picture is not None]
     assert len(kept) == MAX_KEPT and last in kept, "what is no longer in view makes room"

@@ -106,7 +106,7 @@ async def test_a_long_text_with_wide_letters_can_be_read_while_it_is_measured(mo
     lines = [f"{number} {'日本語 abc ' * 30}" for number in range(MEASURED_AT_ONCE_CHARS // 200)]
     text = Pager("\n".join(lines))
     async with PagerApp(text).run_test(size=(80, 24)) as pilot:
-        assert text.render_line(0).text.startswith("0 日本語 abc")
+        await until(pilot, lambda: text.render_line(0).text.startswith("0 日本語 abc"))
         text.focus()
         await pilot.pause()
         await pilot.press("pagedown")

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.commands.conversation_commands import FINISHED, GO_ON
+from co_tui.ui.commands.conversation_commands import FINISHED, CONTINUE_PROMPT
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
@@ -137,7 +137,7 @@ async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provid
         assert "F11 goes on." in " ".join(screen_text(app).split()), "the key in force"
         await pilot.press("f11")
         await until(pilot, lambda: "all done" in screen_text(app) and app.controller.idle)
-        assert provider.requests[-1]["messages"][-1]["content"] == GO_ON
+        assert provider.requests[-1]["messages"][-1]["content"] == CONTINUE_PROMPT
         await pilot.press("f11")
         await until(pilot, lambda: FINISHED in " ".join(transcript_text(app).split()))
         assert len(provider.requests) == 3, "nothing was sent"

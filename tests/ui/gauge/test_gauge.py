@@ -113,7 +113,7 @@ def filled(system: int, tools: int, conversation: int) -> UsageInfo:
     ],
 )
 def test_the_bar_shows_what_fills_it_and_where_the_policy_acts(tokens: tuple[int, int, int], bar: str) -> None:
-    assert "".join(cell.sign for cell in bar_cells(filled(*tokens), (0.8, 0.97), 10)) == bar
+    assert "".join(cell.symbol for cell in bar_cells(filled(*tokens), (0.8, 0.97), 10)) == bar
 
 
 @given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**7), st.integers(4, 60))

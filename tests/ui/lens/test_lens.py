@@ -11,7 +11,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from co_tui.events import CompactionComplete
-from co_tui.session.lens.snapshot import lens_of
+from co_tui.session.lens.snapshot import read_lens
 from co_tui.ui.app import CoTui
 from co_tui.ui.chat.title_line import TitleLine
 from co_tui.ui.gauge.gauge_widget import Gauge
@@ -110,7 +110,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await until(pilot, lambda: app.screen is app.chat)
 
         may_look = threading.Event()
-        monkeypatch.setattr(lens_screen, "look", lambda *of: may_look.wait(PATIENCE_S) and lens_of(*of))
+        monkeypatch.setattr(lens_screen, "read_lens", lambda *of: may_look.wait(PATIENCE_S) and read_lens(*of))
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LensScreen))
         seen, gauge = screen_text(app), app.chat.query_one(Gauge).reading
@@ -143,7 +143,7 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
         assert lines.chosen == 14, "who looks at the end stays there"
         looks, may_look = [], threading.Event()
         monkeypatch.setattr(
-            lens_screen, "look", lambda *of: looks.append(of) or (may_look.wait(PATIENCE_S) and lens_of(*of))
+            lens_screen, "read_lens", lambda *of: looks.append(of) or (may_look.wait(PATIENCE_S) and read_lens(*of))
         )
         await session.submit("while it is slow")
         await until(pilot, lambda: looks)

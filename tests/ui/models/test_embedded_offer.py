@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.ui.chat.title_line import EMBEDDED_WORDS, MISSING_WORDS
+from co_tui.ui.chat.title_line import EMBEDDED_NOTICES, MISSING_NOTICES
 from co_tui.ui.chat.welcome import welcome
 from tests.support.installed import without_the_embedded_model
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
@@ -46,7 +46,7 @@ async def test_it_is_offered_once_and_fetched_in_the_background(home: Path, monk
 
 
 def test_the_first_screen_fits_the_smallest_terminal() -> None:
-    shortest = [words[-1].format("F6") for words in (EMBEDDED_WORDS, MISSING_WORDS)]
+    shortest = [words[-1].format("F6") for words in (EMBEDDED_NOTICES, MISSING_NOTICES)]
     assert all(len(words) <= 58 and "F6" in words for words in shortest)
 
 

@@ -84,7 +84,7 @@ def test_a_search_nobody_waits_for_ends_and_many_matches_are_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "sought"),
+    ("before", "pending_search"),
     [
         ("see @re", "re"),
         ("@", ""),
