@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.commands.conversation_commands import FINISHED, CONTINUE_PROMPT
+from co_tui.ui.commands.conversation_commands import CONTINUE_PROMPT, FINISHED
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
