@@ -19,7 +19,7 @@ from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLi
 
 if TYPE_CHECKING:
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
-    from co_tui.store.sqlite.in_memory import SharedConnection
+    from co_tui.store.sqlite.shared_connection import SharedConnection
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import ImportOutcome
 
 if TYPE_CHECKING:
-    from co_tui.store.sqlite.in_memory import SharedConnection
+    from co_tui.store.sqlite.shared_connection import SharedConnection
 
 T = TypeVar("T")
 MAX_BATCH = 256
