@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast, get_args, get_origin
 
 from co_tui.events.facts import BY_TYPE, Fact, Unknown
 from co_tui.events.facts.base import NOTHING, Json, Ref
-from co_tui.events.storable import storable
+from co_tui.events.storable import dump, storable
 from co_tui.record import Record
 
 
@@ -58,16 +58,6 @@ def encode(event: Event) -> dict[str, Any]:
 
 def event_json(event: Event) -> str:
     return dump(encode(event))
-
-
-def dump(value: object) -> str:
-    """JSON on one line, not escaped to ASCII unless it contains lone surrogates."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
-    return text
 
 
 def decode(record: Json) -> Event:

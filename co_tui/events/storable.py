@@ -80,3 +80,13 @@ def whole_number(value: object, most: int = MOST_TOKENS) -> int | None:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return int(value) if 0 <= value <= most else None
+
+
+def dump(value: object) -> str:
+    """JSON on one line, not escaped to ASCII unless it contains lone surrogates."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from co_tui.events.facts.base import Json
+from co_tui.events.storable import dump
 from co_tui.inert import one_line
 
 T = TypeVar("T")
@@ -93,8 +94,6 @@ def text_of(content: Any) -> str:
         return joined_texts(content, media_type_of, _item_text)
     if media_type := media_type_of(content):
         return file_label([media_type])
-    from co_tui.events.event import dump
-
     return dump(content)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from co_tui.events.event import dump
+from co_tui.events.storable import dump
 from co_tui.headless.stopping import stop_requested
 from co_tui.inert import inert, inert_json, one_line
 from co_tui.paths import Paths, path_text

@@ -17,7 +17,8 @@ from co_tui.events import (
     SessionTrashed,
     UsageInfo,
 )
-from co_tui.events.event import dump, payload_of
+from co_tui.events.event import payload_of
+from co_tui.events.storable import dump
 from co_tui.events.stored_messages import prompt_of, title_of
 
 

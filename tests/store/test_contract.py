@@ -18,8 +18,8 @@ from co_tui.events import (
     Unknown,
     UsageInfo,
 )
-from co_tui.events.event import dump
 from co_tui.events.partial_reply import DraftPiece
+from co_tui.events.storable import dump
 from co_tui.paths import locate
 from co_tui.store.port import Reading, Store
 from co_tui.store.prompt_drafts import new_session_draft

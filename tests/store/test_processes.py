@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from co_tui.events import Event, Message, SessionStart
-from co_tui.events.event import dump
+from co_tui.events.storable import dump
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.writer import Writer
 from tests.support.long_run import drawn

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import BinaryContent
 
-from co_tui.events.event import dump
-from co_tui.events.storable import MOST_TOKENS, whole_number
+from co_tui.events.storable import MOST_TOKENS, dump, whole_number
 from co_tui.exchange.image_blocks import address_of, image_of, images_in
 from co_tui.exchange.importers.foreign_files import Record
 

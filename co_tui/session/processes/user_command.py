@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelRequest
 
 from co_tui.agent.redact import without_secrets
 from co_tui.events import CommandOutput, Message
-from co_tui.events.event import dump
+from co_tui.events.storable import dump
 from co_tui.session.environment import Environment
 from co_tui.session.processes.child_process import LINGER_S, BoundedOutput, ChildProcess
 from co_tui.session.processes.process_guard import ProcessGuard

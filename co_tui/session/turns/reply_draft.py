@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from co_tui.events.event import dump
 from co_tui.events.partial_reply import DraftPiece, joined, reply_so_far
+from co_tui.events.storable import dump
 from co_tui.store.port import LogWriting
 
 SAVE_EVERY_S = 0.2

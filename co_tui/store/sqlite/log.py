@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
-from co_tui.events.event import dump, payload_of, stored
-from co_tui.events.storable import storable_text
+from co_tui.events.event import payload_of, stored
+from co_tui.events.storable import dump, storable_text
 from co_tui.store.first_event import check_first_event
 from co_tui.store.recovered_reply import recovered
 from co_tui.store.search.searchable_text import searchable
