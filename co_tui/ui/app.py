@@ -329,7 +329,6 @@ class CoTui(AppInternals, App[None]):
 
     def crash(self, error: Exception | None) -> None:
         """End with a sentence: Textual's traceback would print local variables, API keys among them."""
-        error = self._exception
         failure = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._leaving.kept_sentence}"
         lines = [failure, self.controller.current_resume_hint, "CO_TUI_DEBUG=1 shows where it happened."]
         if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:

@@ -176,7 +176,7 @@ async def test_an_event_that_cannot_be_shown_does_not_hide_the_rest_and_is_said_
     async with running(launch_for(home, provider), failing=True) as (app, pilot):
         await ask(app, pilot, "first")
         with monkeypatch.context() as patched:
-            patched.setattr(ChatScreen, "hear", fails)
+            patched.setattr(ChatScreen, "apply_event", fails)
             app.send("second")
             await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
             await until(pilot, lambda: app.failures)

@@ -18,7 +18,7 @@ from tests.support.screen import ask, launch_for, running, screen_text, until
 
 
 def test_paging_in_a_list_without_any_room_ends_nothing() -> None:
-    SteadyList("one", "two")._move_page(1)
+    SteadyList("one", "two").action_page_down()
 
 
 class Failing(Animation):

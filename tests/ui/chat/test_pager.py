@@ -125,7 +125,7 @@ async def test_a_long_text_with_wide_letters_can_be_read_while_it_is_measured(mo
 class PagerApp(App[None]):
     def __init__(self, pager: Pager) -> None:
         super().__init__()
-        self._pager = long_text
+        self._pager = pager
 
     def compose(self) -> ComposeResult:
         yield self._pager

@@ -80,7 +80,7 @@ def test_the_late_rest_of_a_paste_is_never_typed(clock: Clock) -> None:
 
 
 def test_a_paste_is_bounded_and_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paste_reader, "MOST_CHARS", 10_000)
+    monkeypatch.setattr(paste_reader, "MAX_CHARS", 10_000)
     messages = fed(QuietParser(), PASTE_BEGINS, *["x" * 4_000] * 5, PASTE_ENDS, "y")
     assert shown(messages) == f"<{'x' * 10_000}>y"
     assert [each.dropped_chars for each in messages if isinstance(each, PasteArriving)][-1] == 10_000
