@@ -94,8 +94,8 @@ def _parsed(line: str) -> _Rule | None:
     if pattern is None or ignores is None:
         return None
     by_name = "/" not in line.strip().removesuffix("/")
-    if pattern == _DIR_MARK:  # `*/` and `**/`
-        pattern = f"[^/]+{_DIR_MARK}"
+    if pattern == _DIR_MARK:  # `*/`, `**/` and `**/*/`: any folder
+        pattern, by_name = f"[^/]+{_DIR_MARK}", True
     elif pattern.endswith("/"):  # `a/**` matches what is in `a`, not `a`
         pattern += "."
     return _Rule(pattern.removeprefix("^").removeprefix("(?:.+/)?" if by_name else ""), ignores, by_name)

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from co_tui import ignore_rules
@@ -35,6 +35,7 @@ def walked(folder: Path) -> set[str]:
 
 
 @given(texts, texts, texts)
+@example("", "", "?\n!**/*/")
 def test_what_is_ignored_is_what_git_ignores(of_root: str, of_d: str, excluded: str) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:
         folder = Path(place)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -120,12 +121,16 @@ class McpServers:
             task.add_done_callback(self._ending.discard)
 
 
+_LOADING: Final = threading.Lock()
+"""Several servers may start at once, each in a thread; the environment is changed by one of them at a time."""
+
+
 def load_connection() -> "type[Connection]":
     """Import the MCP libraries, which takes a second: call it in a thread.
 
     They read settings from the environment when they are imported, and would log to the terminal.
     """
-    with _library_settings():
+    with _LOADING, _library_settings():
         from co_tui.agent.mcp.connection import Connection
     for library in ("mcp", "fastmcp"):
         logger = logging.getLogger(library)
