@@ -35,10 +35,15 @@ def restore_signals() -> None:
 
 
 def ignore_signals() -> None:
-    """Ignore signals once the work is done: a late one must not print a traceback."""
+    """Ignore signals once the work is done: a late one must not print a traceback.
+
+    An interrupt inside evaluated text, such as the body of a named tuple, makes Python end itself by SIGINT even
+    after we caught it. Evaluating any other text takes that back, and the exit code stays ours.
+    """
     for number in _SIGNALS:
         if signal.getsignal(number) is _on_signal:
             signal.signal(number, signal.SIG_IGN)
+    exec("")
 
 
 @contextmanager

@@ -9,8 +9,10 @@ import socket
 import sqlite3
 import struct
 import subprocess
+import sys
 import termios
 import threading
+from pathlib import Path
 from typing import IO, Any
 
 import pytest
@@ -51,6 +53,18 @@ def test_while_it_reads_the_prompt(served: Command) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 130
     assert "Interrupted." in ended(process)
+
+
+def test_an_interrupt_inside_evaluated_text_still_ends_with_our_code(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(
+        "import sys\nfrom co_tui import __main__, cli\n"
+        "cli.run = lambda arguments: exec('raise KeyboardInterrupt')\nsys.exit(__main__.main())\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    process = subprocess.run(
+        [sys.executable, "-m", "interrupted"], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert (process.returncode, process.stderr) == (130, "co-tui: Interrupted.\n")
 
 
 def _waits_for_input(pid: int) -> bool:
