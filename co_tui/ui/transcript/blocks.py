@@ -25,7 +25,7 @@ from co_tui.events import (
     agent_of,
 )
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
-from co_tui.events.stored_messages import attached_name, command_in, pieces
+from co_tui.events.stored_messages import Role, attached_name, command_in, pieces
 from co_tui.inert import inert, one_line
 from co_tui.session.tool_wording import (
     INTERRUPTED,
@@ -135,10 +135,8 @@ class BlockBuilder:
                 return self._delegations.says(output)
             case UsageInfo(agent=agent) as usage if agent:
                 return self._delegations.measured(usage)
-            case CompactionStart(agent=agent) as begun if agent:
-                return self._delegations.compacting(begun)
-            case CompactionComplete(agent=agent) as done if agent:
-                return self._delegations.compacted(done)
+            case (CompactionStart(agent=agent) | CompactionComplete(agent=agent)) as compaction if agent:
+                return self._delegations.compacts(compaction)
             case SessionError(agent=agent) as error if agent:
                 return self._delegations.failed(error)
             case (ApprovalRequested(agent=agent) | ApprovalDecided(agent=agent)) as approval if agent:
@@ -225,18 +223,6 @@ class BlockBuilder:
         last: Block | None = None
         for role, text, part in pieces(message):
             match role:
-                case "user":
-                    images = images_in(part)
-                    last = self.user(text_without_images(part) if images else text, time, seq=seq)
-                    last.images = tuple(map(BlockImage, images))
-                case "assistant" if (made := image_of(part.get("content"))) is not None:
-                    last = self.made(made, time, seq)
-                case "assistant":
-                    last = self.part("reply", text, time, seq) if text.strip() else last
-                case "thinking":
-                    last = self.part("thinking", text, time, seq) if text.strip() else last
-                case "tool_call":
-                    last = self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
                 case "tool_result":
                     self._returned(part, text, seq)
                 case "attached":
@@ -244,10 +230,27 @@ class BlockBuilder:
                 case "command":
                     output = _unfenced(text.partition("\n\n")[2])
                     self.command(command_in(message), output, text.partition("\n")[0], seq)
-                case "system":
-                    pass
+                case _:
+                    last = self._spoken(role, text, part, time, seq) or last
         if interrupted and last is not None:
             last.interrupted = True
+
+    def _spoken(self, role: Role, text: str, part: Json, time: str, seq: int) -> Block | None:
+        """The block of something that the user or the model said; None if there is nothing to show."""
+        match role:
+            case "user":
+                images = images_in(part)
+                block = self.user(text_without_images(part) if images else text, time, seq=seq)
+                block.images = tuple(map(BlockImage, images))
+                return block
+            case "assistant" if (made := image_of(part.get("content"))) is not None:
+                return self.made(made, time, seq)
+            case "assistant" | "thinking" if text.strip():
+                return self.part("reply" if role == "assistant" else "thinking", text, time, seq)
+            case "tool_call":
+                return self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
+            case _:
+                return None
 
     def _returned(self, part: Json, text: str, seq: int) -> None:
         """A logged result: usually shown already, except for its images and its event."""

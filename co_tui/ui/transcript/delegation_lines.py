@@ -110,10 +110,10 @@ class DelegationLines:
         followed.reading = GaugeReading(usage=fact)
         return followed.show()
 
-    def compacting(self, fact: CompactionStart) -> Block | None:
-        return self._shows(fact.agent, "compacting")
-
-    def compacted(self, fact: CompactionComplete) -> Block | None:
+    def compacts(self, fact: CompactionStart | CompactionComplete) -> Block | None:
+        """Its context is being compacted, or was."""
+        if isinstance(fact, CompactionStart):
+            return self._shows(fact.agent, "compacting")
         followed = self._followed.get(fact.agent)
         return followed.add(f"· {inert(fact.outcome_sentence())}") if followed is not None else None
 
