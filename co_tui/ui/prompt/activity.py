@@ -103,8 +103,8 @@ class Activity:
                 self._apply_delegate(fact)
             case Message(message=message) if prompt_of(message) is not None:
                 self.begin(now)
-            case CommandOutput(command=command):
-                self._tools.setdefault(OWN_COMMAND, RunningTool(OWN_COMMAND, one_line(command, GIST_CHARS), now))
+            case CommandOutput() | ToolActivity() | ApprovalDecided() | BoardProgress():
+                self._apply_tool(fact, now)
             case StreamReset():
                 self._heard_at = now
                 self._begin_reply()
@@ -116,18 +116,6 @@ class Activity:
                 self._heard_at, self._first_at = now, self._first_at if self._first_at is not None else now
                 self._chars += len(text)
                 self._kind, self._hidden_thoughts = kind, kind == "thinking" and not self._chars
-            case ToolActivity(stage="started", tool_call_id=call, tool_name=name, text=text):
-                self._tools[call] = RunningTool(one_line(name, 40), one_line(call_summary(name, text), GIST_CHARS), now)
-            case ToolActivity(tool_call_id=call):
-                self._tools.pop(call, None)
-                self._heard_at = now
-            case BoardProgress(over=True):
-                self._tools.pop(BOARD, None)
-            case BoardProgress(text=text):
-                since = self._tools[BOARD].since if BOARD in self._tools else now
-                self._tools[BOARD] = RunningTool("learning for later sessions", one_line(text, 2 * GIST_CHARS), since)
-            case ApprovalDecided():
-                self._heard_at = now
             case SessionError(retry_in_s=float() as delay):
                 self._retry_at = now + delay
             case CompactionStart(blocks=True) | CompactionWait(over=False):
@@ -136,6 +124,23 @@ class Activity:
                 self._compacting, self._heard_at = False, now
             case _:
                 pass
+
+    def _apply_tool(self, fact: CommandOutput | ToolActivity | ApprovalDecided | BoardProgress, now: float) -> None:
+        match fact:
+            case CommandOutput(command=command):
+                self._tools.setdefault(OWN_COMMAND, RunningTool(OWN_COMMAND, one_line(command, GIST_CHARS), now))
+            case ToolActivity(stage="started", tool_call_id=call, tool_name=name, text=text):
+                self._tools[call] = RunningTool(one_line(name, 40), one_line(call_summary(name, text), GIST_CHARS), now)
+            case ToolActivity(tool_call_id=call):
+                self._tools.pop(call, None)
+                self._heard_at = now
+            case ApprovalDecided():
+                self._heard_at = now
+            case BoardProgress(over=True):
+                self._tools.pop(BOARD, None)
+            case BoardProgress(text=text):
+                since = self._tools[BOARD].since if BOARD in self._tools else now
+                self._tools[BOARD] = RunningTool("learning for later sessions", one_line(text, 2 * GIST_CHARS), since)
 
     def _count(self, fact: Message | UsageInfo) -> None:
         """Replace the estimate by the provider's count."""
