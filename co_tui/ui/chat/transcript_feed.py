@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from co_tui.events import (
+    Announced,
     CommandOutput,
     Event,
     Message,
     MessageNotSaved,
     PlanChanged,
-    PromptReturned,
-    QueueChanged,
     SessionError,
     StreamDelta,
     StreamReset,
@@ -96,26 +95,8 @@ class Feed:
         if agent_of(event.fact):
             return  # delegates are shown by whole messages, not by deltas
         match event.fact:
-            case StreamDelta(kind="thinking", text=""):
-                pass  # hidden thinking
-            case StreamDelta() as delta:
-                self._stream(delta, clock(event.timestamp))
-            case StreamReset():
-                self._drop_stream()
-            case MessageNotSaved():
-                self._mark_unsaved()
-            case ToolActivity(stage="started"):
-                pass
-            case ToolActivity(tool_call_id=call_id, text=text, stage=stage):
-                if (block := self._builder.result(call_id, text, stage)) is not None:
-                    self._transcript.changed(block)
-            case ToolOutput(tool_call_id=call_id, text=text):
-                if (block := self._builder.output(call_id, text)) is not None:
-                    self._transcript.changed(block)
-            case CommandOutput() as output:
-                self._show_command_output(output)
-            case QueueChanged() | PromptReturned():
-                pass
+            case Announced() as announced:
+                self._show_announced(announced, clock(event.timestamp))
             case Message() as message:
                 if message.message.get("kind") == "response" or prompt_of(message.message) is not None:
                     self._retry = None
@@ -126,6 +107,28 @@ class Feed:
                 self._show_retry(error)
             case _:
                 self._add_new(event)
+
+    def _show_announced(self, fact: Announced, time: str) -> None:
+        """Show what streams or runs; the logged message replaces it in the end."""
+        match fact:
+            case StreamDelta(kind="thinking", text=""):
+                pass  # hidden thinking
+            case StreamDelta():
+                self._stream(fact, time)
+            case StreamReset():
+                self._drop_stream()
+            case MessageNotSaved():
+                self._mark_unsaved()
+            case ToolActivity(tool_call_id=call_id, text=text, stage=stage) if stage != "started":
+                self._show_changed(self._builder.result(call_id, text, stage))
+            case ToolOutput(tool_call_id=call_id, text=text):
+                self._show_changed(self._builder.output(call_id, text))
+            case CommandOutput():
+                self._show_command_output(fact)
+
+    def _show_changed(self, block: Block | None) -> None:
+        if block is not None:
+            self._transcript.changed(block)
 
     def _mark_unsaved(self) -> None:
         """Mark the last block as not saved."""
