@@ -1,24 +1,18 @@
-"""The command line's options and commands."""
+"""Parses the command line; mistakes are answered with a sentence and the nearest name."""
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from co_tui import __version__
+from co_tui.cli_commands import COMMANDS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
 from co_tui.headless.output import WRONG_USAGE, put, say
-from co_tui.inert import one_line, shell_text
+from co_tui.inert import one_line
 from co_tui.nearest import nearest
 
-FORMATS = ("markdown", "jsonl", "html")
-"""Export formats."""
-PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "llm", "pi")
-"""Programs whose sessions `import --from` finds in their default folders."""
 COMMAND_COLUMNS = 16
 """Width of the column of command names, indentation included."""
-MOST = 1_000_000_000
-"""The largest number an option takes."""
 
 
 class _Help(argparse.HelpFormatter):
@@ -118,194 +112,19 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
-    _model_options(parser)
-    _resume_options(parser)
+    _add(parser, (*MODEL_OPTIONS, *RESUME_OPTIONS))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-
-    prompt = commands.add_parser("run", help="answer one prompt without the screen")
-    prompt.add_argument("-p", "--prompt", type=shell_text, help="the prompt; without it, standard input")
-    session = prompt.add_mutually_exclusive_group()
-    session.add_argument("--session", "--resume", type=shell_text, metavar="ID", help="continue that session")
-    session.add_argument(
-        "--continue", dest="resume_latest", action="store_true", help="go on with this folder's latest session"
-    )
-    _model_options(prompt)
-    _private_option(prompt)
-    approvals = prompt.add_mutually_exclusive_group()
-    approvals.add_argument("--yes", action="store_true", help="approve what tools ask for")
-    approvals.add_argument("--read-only", action="store_true", help="refuse whatever would change something")
-    _json_option(prompt)
-
-    listing = commands.add_parser("sessions", help="list sessions, newest first")
-    listing.add_argument("--search", type=shell_text, default="", metavar="TEXT", help="only those with these words")
-    listing.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most so many; 50 without it")
-    _housekeeping_options(listing)
-    _json_option(listing)
-
-    show = commands.add_parser("show", help="print a session")
-    show.add_argument("id", type=shell_text, metavar="ID")
-    view = show.add_mutually_exclusive_group()
-    view.add_argument("--transcript", action="store_true", help="everything ever said (the default)")
-    view.add_argument("--history", action="store_true", help="what the model would see now")
-    _json_option(show)
-
-    context = commands.add_parser("context", help="tokens of a session by kind, and the limit")
-    context.add_argument("id", type=shell_text, metavar="ID")
-    _json_option(context)
-
-    lens = commands.add_parser("lens", help="the next request of a session as it would be sent, message by message")
-    lens.add_argument("id", type=shell_text, metavar="ID")
-    lens.add_argument(
-        "--policy", type=shell_text, default=argparse.SUPPRESS, metavar="P", help="as if this one governed the context"
-    )
-    _json_option(lens)
-
-    compact = commands.add_parser("compact", help="make a session's context smaller")
-    compact.add_argument("id", type=shell_text, metavar="ID")
-    compact.add_argument(
-        "--focus", type=shell_text, default="", metavar="TEXT", help="what the summary should pay attention to"
-    )
-    _model_options(compact)
-    _json_option(compact)
-
-    learning = commands.add_parser(
-        "subconscious", help="note what a session taught, for later ones in this repository and branch"
-    )
-    learning.add_argument("id", type=shell_text, metavar="ID")
-    _model_options(learning)
-
-    config = commands.add_parser("config", help="show settings and where they come from, or set one")
-    config.add_argument("key", type=shell_text, nargs="?", metavar="KEY")
-    config.add_argument("value", type=shell_text, nargs="?", metavar="VALUE")
-
-    lab = commands.add_parser("lab", help="replay recorded conversations under policies, as if they were happening")
-    lab.add_argument("id", type=shell_text, nargs="?", metavar="ID", help="a stored session")
-    lab.add_argument("--input", type=Path, metavar="FILE.jsonl", help="recordings in the chat format, one a line")
-    lab.add_argument(
-        "--policy", type=shell_text, action="append", dest="policies", metavar="P", help="may be given several times"
-    )
-    lab.add_argument("--window", type=_positive, metavar="N", help="the window in tokens")
-    lab.add_argument(
-        "--as", type=shell_text, dest="as_model", metavar="MODEL", help="whose window and token ratio to assume"
-    )
-    lab.add_argument(
-        "--model",
-        type=shell_text,
-        dest="summariser",
-        metavar="M",
-        help="who summarises; without it, the offline summariser",
-    )
-    lab.add_argument("--dump", type=Path, metavar="DIR", help="write every request there")
-    _json_option(lab)
-
-    trust = commands.add_parser("trust", help="let a folder's own settings choose who answers and what runs")
-    trust.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR")
-    how = trust.add_mutually_exclusive_group()
-    how.add_argument("--revoke", action="store_true", help="no longer")
-    how.add_argument("--list", dest="listed", action="store_true", help="show the trusted folders")
-
-    export = commands.add_parser("export", help="write a session as Markdown, JSONL or HTML")
-    export.add_argument("id", type=shell_text, metavar="ID")
-    export.add_argument("--format", dest="form", choices=FORMATS, help="without it, what FILE's name says, or markdown")
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="without it, standard output")
-
-    importing = commands.add_parser("import", help="take over sessions of other programs")
-    importing.add_argument("files", type=Path, nargs="*", metavar="FILE", help="a file, or a folder of them")
-    importing.add_argument(
-        "--from", dest="program", choices=PROGRAMS, help="all sessions of that program, from where it keeps them"
-    )
-    importing.add_argument(
-        "--permissions", action="store_true", help="with --from claude-code: your permission rules, not the sessions"
-    )
-    _json_option(importing)
-
-    serve = commands.add_parser("serve", help="the app in a browser's tab, for this machine only")
-    serve.add_argument("--port", type=_port, default=8000, metavar="N", help="8000 without it; 0 takes a free one")
-    serve.add_argument(
-        "--host", type=shell_text, default="127.0.0.1", metavar="NAME", help="another address to serve on"
-    )
-    serve.add_argument(
-        "--allow-remote",
-        action="store_true",
-        help="let other machines in: whoever has the address can then do here what you can, over an open line",
-    )
-    _model_options(serve)
-    _resume_options(serve)
-
-    commands.add_parser("doctor", help="check the installation")
-    for choice in commands._choices_actions:
-        commands.choices[choice.dest].description = f"{str(choice.help)[:1].upper()}{str(choice.help)[1:]}."
+    for row in COMMANDS:
+        described = f"{row.help[:1].upper()}{row.help[1:]}."
+        _add(commands.add_parser(row.name, help=row.help, description=described), row.options)
     return parser, commands.choices
 
 
-def _model_options(parser: argparse.ArgumentParser) -> None:
-    # A sub-command's default must not undo what was given before it.
-    parser.add_argument(
-        "--model",
-        type=shell_text,
-        default=argparse.SUPPRESS,
-        metavar="M",
-        help="who answers: PROVIDER:NAME, gguf:PATH of a file of weights, or embedded",
-    )
-    parser.add_argument(
-        "--policy",
-        type=shell_text,
-        default=argparse.SUPPRESS,
-        metavar="P",
-        help="what governs the context: balanced, the default, off, or another that /policy lists",
-    )
-    parser.add_argument(
-        "--mode",
-        type=shell_text,
-        default=argparse.SUPPRESS,
-        metavar="M",
-        help="what runs without a question: ask, edits, plan or auto",
-    )
-
-
-def _resume_options(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--continue", dest="resume_latest", action="store_true", help="open this folder's latest session"
-    )
-    which.add_argument(
-        "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open that session, or choose one"
-    )
-    _private_option(parser)
-
-
-def _private_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--private", action="store_true", default=argparse.SUPPRESS, help="a new session of which nothing is kept"
-    )
-
-
-def _housekeeping_options(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--trash", action="store_true", help="those in the trash")
-    for option, words in (
-        ("restore", "take a session out of the trash"),
-        ("delete", "put a session into the trash, from where it can be restored for 30 days"),
-        ("pin", "let a session stand first, and never be cleaned up"),
-        ("unpin", "no longer, let it stand by its time again"),
-    ):
-        what.add_argument(f"--{option}", type=shell_text, metavar="ID", help=words)
-    what.add_argument("--prune", action="store_true", help="clean up what was not used for retention_days")
-    parser.add_argument("--dry-run", action="store_true", help="with --prune: only tell what that would be")
-
-
-def _json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
-
-
-def _positive(text: str) -> int:
-    # Python and SQLite refuse integers with too many digits.
-    if not text.isdecimal() or len(text) > len(str(MOST)) or not 1 <= int(text) <= MOST:
-        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a whole number from 1 to {MOST:,}")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a port, from 0 to 65535")
-    return int(text)
+def _add(parser: argparse.ArgumentParser, options: Iterable[Option | OneOf]) -> None:
+    for each in options:
+        if isinstance(each, OneOf):
+            group = parser.add_mutually_exclusive_group()
+            for option in each.options:
+                group.add_argument(*option.names, **option.given)
+        else:
+            parser.add_argument(*each.names, **each.given)

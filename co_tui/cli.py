@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from co_tui.commands import run_command
+from co_tui.commands import CommandCall, run_command
 from co_tui.headless.output import (
     DONE,
     FAILED,
@@ -107,7 +107,7 @@ def _run(arguments: Sequence[str]) -> int:
             return WRONG_USAGE
     private = getattr(options, "private", False)
     with _store(paths, private=private) as store:
-        return run_command(options, CommandContext(paths, loaded, store, private), environ, cwd)
+        return run_command(CommandCall(options, CommandContext(paths, loaded, store, private), environ, cwd))
 
 
 def _store(paths: Paths, *, private: bool) -> "Store":

@@ -1,11 +1,11 @@
-"""Run each CLI command; its code is imported only when it runs."""
+"""The function of each CLI command; what it needs is imported only when it runs."""
 
 import gc
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.stopping import restore_signals
@@ -40,61 +40,39 @@ TERMINAL_VARIABLES = (
 """Variables that describe the terminal a server was started in; they are wrong for the pages it serves."""
 
 
-def run_command(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+class CommandCall(NamedTuple):
+    """A command and what it may need."""
+
+    options: "Options"
+    context: CommandContext
+    environ: Mapping[str, str]
+    cwd: Path
+
+
+CliFunction: TypeAlias = Callable[[CommandCall], int]
+"""Returns the exit code."""
+FUNCTIONS: Final[dict[str | None, CliFunction]] = {}
+"""By command; None opens the app. `cli_commands.py` has their options."""
+
+
+def command(name: str | None) -> Callable[[CliFunction], CliFunction]:
+    """Register the decorated function for a command."""
+
+    def register(function: CliFunction) -> CliFunction:
+        FUNCTIONS[name] = function
+        return function
+
+    return register
+
+
+def run_command(call: CommandCall) -> int:
     """Run the command and return the exit code."""
-    match options.command:
-        case None:
-            return _open_app(options, context, environ, cwd)
-        case "run":
-            return _run_prompt(options, context, environ, cwd)
-        case "sessions":
-            from co_tui.headless.sessions_command import sessions_command
-
-            return sessions_command(context, options)
-        case "show":
-            from co_tui.headless.show_command import show
-
-            return show(context, options.id, history=options.history, as_json=options.json)
-        case "context":
-            from co_tui.headless.context_command import show_context
-
-            row = _stored_row(options.id, context)
-            return show_context(_under_policy_of(row, options, context, environ, cwd), row.id, as_json=options.json)
-        case "lens":
-            return _run_lens(options, context, environ, cwd)
-        case "compact":
-            return _run_compact(options, context, environ, cwd)
-        case "subconscious":
-            _silence_libraries(environ)
-            from co_tui.headless.subconscious_command import subconscious
-
-            return subconscious(context, options.id, environ=environ, cwd=cwd)
-        case "lab":
-            return _run_lab(options, context, environ, cwd)
-        case "import":
-            return _run_import(options, context, environ)
-        case "config":
-            from co_tui.headless.config_command import config
-
-            return config(context, options.key, options.value)
-        case "doctor":
-            from co_tui.headless.doctor import doctor
-
-            return doctor(context, environ, cwd)
-        case "trust":
-            from co_tui.headless.trust_command import trust
-
-            return trust(context, options.folder, revoke=options.revoke, listed=options.listed)
-        case "export":
-            from co_tui.headless.export_command import export
-
-            return export(context, options.id, form=options.form, file=options.output, environ=environ)
-        case "serve":
-            return _serve(options, environ)
-    raise AssertionError(f"unhandled command {options.command}")
+    return FUNCTIONS[call.options.command](call)
 
 
-def _open_app(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+@command(None)
+def _open_app(call: CommandCall) -> int:
+    options, context, environ, cwd = call
     has_page = environ.get("TEXTUAL_DRIVER") == SERVED_DRIVER
     if not has_page and (not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb"):
         say("The app needs a terminal that can move its cursor. `co-tui run -p …` answers a prompt without one.")
@@ -103,7 +81,7 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
     if options.resume or options.resume_latest:
         row = _stored_session(options.resume, context, cwd)
         session_id = row.id
-        context = _under_policy_of(row, options, context, environ, cwd)
+        context = _under_policy_of(row, call)
     from co_tui.ui.launch import Launch
     from co_tui.ui.start import start
 
@@ -124,7 +102,9 @@ def _open_app(options: "Options", context: CommandContext, environ: Mapping[str,
     )
 
 
-def _serve(options: "Options", environ: Mapping[str, str]) -> int:
+@command("serve")
+def _serve(call: CommandCall) -> int:
+    options, environ = call.options, call.environ
     from co_tui.headless.serve_command import Address, serve
 
     chosen = {f"--{key}": getattr(options, key, "") for key in ("model", "policy", "mode")}
@@ -139,7 +119,9 @@ def _serve(options: "Options", environ: Mapping[str, str]) -> int:
     return serve(Address(options.host, options.port), arguments, given, allow_remote=options.allow_remote)
 
 
-def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+@command("run")
+def _run(call: CommandCall) -> int:
+    options, context, _, cwd = call
     prompt = options.prompt
     if prompt is None:
         if sys.stdin.isatty():
@@ -161,7 +143,7 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
         say(" ".join((*named.troubles, NOT_MEANT)))
         return WRONG_USAGE
     row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
-    opening = _session_opening(row, options, context, environ, cwd)
+    opening = _session_opening(row, call)
     from co_tui.headless.run_command import run
 
     code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
@@ -174,20 +156,79 @@ def _run_prompt(options: "Options", context: CommandContext, environ: Mapping[st
     return code
 
 
-def _run_compact(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
-    opening = _session_opening(_stored_session(options.id, context, cwd), options, context, environ, cwd)
+@command("sessions")
+def _sessions(call: CommandCall) -> int:
+    from co_tui.headless.sessions_command import sessions_command
+
+    return sessions_command(call.context, call.options)
+
+
+@command("show")
+def _show(call: CommandCall) -> int:
+    from co_tui.headless.show_command import show
+
+    return show(call.context, call.options.id, history=call.options.history, as_json=call.options.json)
+
+
+@command("context")
+def _context(call: CommandCall) -> int:
+    from co_tui.headless.context_command import show_context
+
+    row = _stored_row(call.options.id, call.context)
+    return show_context(_under_policy_of(row, call), row.id, as_json=call.options.json)
+
+
+@command("compact")
+def _compact(call: CommandCall) -> int:
+    opening = _session_opening(_stored_session(call.options.id, call.context, call.cwd), call)
     from co_tui.headless.compact_command import compact
 
-    return compact(opening, focus=options.focus, json=options.json)
+    return compact(opening, focus=call.options.focus, json=call.options.json)
 
 
-def _session_opening(
-    row: "SessionRow | None", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
-) -> "SessionOpening":
+@command("subconscious")
+def _subconscious(call: CommandCall) -> int:
+    _silence_libraries(call.environ)
+    from co_tui.headless.subconscious_command import subconscious
+
+    return subconscious(call.context, call.options.id, environ=call.environ, cwd=call.cwd)
+
+
+@command("config")
+def _config(call: CommandCall) -> int:
+    from co_tui.headless.config_command import config
+
+    return config(call.context, call.options.key, call.options.value)
+
+
+@command("doctor")
+def _doctor(call: CommandCall) -> int:
+    from co_tui.headless.doctor import doctor
+
+    return doctor(call.context, call.environ, call.cwd)
+
+
+@command("trust")
+def _trust(call: CommandCall) -> int:
+    from co_tui.headless.trust_command import trust
+
+    return trust(call.context, call.options.folder, revoke=call.options.revoke, listed=call.options.listed)
+
+
+@command("export")
+def _export(call: CommandCall) -> int:
+    from co_tui.headless.export_command import export
+
+    options = call.options
+    return export(call.context, options.id, form=options.form, file=options.output, environ=call.environ)
+
+
+def _session_opening(row: "SessionRow | None", call: CommandCall) -> "SessionOpening":
     """How to open a command's session. Imports the engine."""
+    _, context, environ, cwd = call
     if row is not None:
         _report_other_folder(row, cwd)
-        context = _under_policy_of(row, options, context, environ, cwd)
+        context = _under_policy_of(row, call)
     _silence_libraries(environ)
     from co_tui.headless.open_session import SessionOpening
 
@@ -211,7 +252,9 @@ def _silence_libraries(environ: Mapping[str, str]) -> None:
     )
 
 
-def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
+@command("lab")
+def _lab(call: CommandCall) -> int:
+    options, context, environ, cwd = call
     if (options.input is None) == (options.id is None):
         say("Give the recordings with --input FILE.jsonl, or the ID of a stored session.")
         return WRONG_USAGE
@@ -242,16 +285,19 @@ def _run_lab(options: "Options", context: CommandContext, environ: Mapping[str, 
     )
 
 
-def _run_lens(options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
-    row = _stored_row(options.id, context)
-    context = _under_policy_of(row, options, context, environ, cwd)
-    _silence_libraries(environ)
+@command("lens")
+def _lens(call: CommandCall) -> int:
+    row = _stored_row(call.options.id, call.context)
+    context = _under_policy_of(row, call)
+    _silence_libraries(call.environ)
     from co_tui.headless.lens_command import show_lens
 
-    return show_lens(context, row.id, as_json=options.json)
+    return show_lens(context, row.id, as_json=call.options.json)
 
 
-def _run_import(options: "Options", context: CommandContext, environ: Mapping[str, str]) -> int:
+@command("import")
+def _import(call: CommandCall) -> int:
+    options, context, environ, _ = call
     if not options.files and not options.program:
         say("Name the files to import, or the program with --from.")
         return WRONG_USAGE
@@ -292,10 +338,9 @@ def _report_other_folder(row: "SessionRow", cwd: Path) -> None:
         say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it goes on here, in {path_text(cwd)}.")
 
 
-def _under_policy_of(
-    row: "SessionRow", options: "Options", context: CommandContext, environ: Mapping[str, str], cwd: Path
-) -> CommandContext:
+def _under_policy_of(row: "SessionRow", call: CommandCall) -> CommandContext:
     """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone."""
+    options, context, environ, cwd = call
     given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
     own = {"policy": row.policy}
     loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given, resumed=own)

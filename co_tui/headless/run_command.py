@@ -9,6 +9,7 @@ from co_tui.events import (
     ApprovalRequested,
     CompactionComplete,
     Event,
+    Fact,
     Json,
     Message,
     PlanChanged,
@@ -98,42 +99,41 @@ class ProsePrinter:
 
     def _pieces(self, event: Event) -> Iterator[PrintedPiece]:
         match event.fact:
-            case StreamDelta(agent=agent) if agent:
-                pass  # what a delegate says is for the agent that asked it
-            case StreamDelta(kind="text", text=text):
+            case StreamDelta(agent="", kind="text", text=text):  # a delegate's text is for the agent that asked it
                 self._line_open = not text.endswith("\n")
                 yield PrintedPiece(inert(text))
             case ToolActivity(stage="started", tool_call_id=call_id, text=text, agent=agent):
                 self._calls[agent, call_id] = text
-            case ToolActivity(tool_name="write_plan", stage="finished"):
-                pass  # the plan itself is told
-            case ToolActivity() as ended:
-                yield from self._end_line()
-                yield note(self._told(ended))
-            case ApprovalRequested(tool=tool, arguments=arguments) as asked if tool == PRESENT_PLAN:
-                yield from self._end_line()
-                yield PrintedPiece(inert(_plan(arguments)))
-            case ApprovalRequested() as asked:
+            case ApprovalRequested(tool=tool) as asked if tool != PRESENT_PLAN:
                 self._asked[asked.agent, asked.call_id] = asked
-            case ApprovalDecided(approved=False) as decided:
-                yield from self._end_line()
-                yield note(self._denied(decided))
-            case PlanChanged(steps=steps):
-                yield from self._end_line()
-                yield note(f"plan {one_line(plan_progress(steps), GIST_CHARS)}")
-            case SessionError(kind="repeated_call", what=what, agent=""):
-                yield from self._end_line()
-                yield note(f"{what} {CONTINUES}")
-            case SessionError(what=what, outcome=outcome, agent=agent):
-                yield from self._end_line()
-                yield note(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
-            case CompactionComplete() as done:
-                yield from self._end_line()
-                yield note(done.outcome_sentence())
             case StreamReset() | Message() | SessionInterrupted():
                 yield from self._end_line()
+            case fact:
+                if (piece := self._own_line(fact)) is not None:
+                    yield from self._end_line()
+                    yield piece
+
+    def _own_line(self, fact: Fact) -> PrintedPiece | None:
+        """What is printed about a fact on a line of its own."""
+        match fact:
+            case ToolActivity(tool_name="write_plan", stage="finished"):
+                return None  # the plan itself is printed
+            case ToolActivity():
+                return note(self._told(fact))
+            case ApprovalRequested(arguments=arguments):
+                return PrintedPiece(inert(_plan(arguments)))
+            case ApprovalDecided(approved=False):
+                return note(self._denied(fact))
+            case PlanChanged(steps=steps):
+                return note(f"plan {one_line(plan_progress(steps), GIST_CHARS)}")
+            case SessionError(kind="repeated_call", what=what, agent=""):
+                return note(f"{what} {CONTINUES}")
+            case SessionError(what=what, outcome=outcome, agent=agent):
+                return note(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
+            case CompactionComplete():
+                return note(fact.outcome_sentence())
             case _:
-                pass
+                return None
 
     def _denied(self, decided: ApprovalDecided) -> str:
         """What was not allowed, and what would allow it."""

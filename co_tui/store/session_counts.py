@@ -60,16 +60,12 @@ class SessionCounters:
                 self.title = fact.title
                 self._add_extra_cost(fact.cost)
             case Message():
-                self.messages += 1
-                self.turns = max(self.turns, fact.turn)
-                if not self.title and (prompt := prompt_of(fact.message)) is not None:
-                    self.title = title_of(prompt)
-            case UsageInfo(agent=agent) if agent:  # a delegation's context is not the session's
-                self.cost += fact.cost or 0.0
+                self._count_message(fact)
             case UsageInfo():
-                self.tokens, self.token_limit = fact.current_tokens, fact.token_limit
                 self.cost += fact.cost or 0.0
-                self.usage = dump(payload_of(event))
+                if not fact.agent:  # a delegation's context is not the session's
+                    self.tokens, self.token_limit = fact.current_tokens, fact.token_limit
+                    self.usage = dump(payload_of(event))
             case CompactionComplete():
                 self.compactions += fact.success
                 self._add_extra_cost(fact.cost)
@@ -81,6 +77,12 @@ class SessionCounters:
                 self.policy = fact.to
             case _:
                 pass
+
+    def _count_message(self, fact: Message) -> None:
+        self.messages += 1
+        self.turns = max(self.turns, fact.turn)
+        if not self.title and (prompt := prompt_of(fact.message)) is not None:
+            self.title = title_of(prompt)
 
     def _add_extra_cost(self, cost: float | None) -> None:
         self.cost += cost or 0.0

@@ -74,35 +74,12 @@ def _read(reader: Reader, words: Sequence[str]) -> Reading | None:
     if given is None:
         return None
     options, operands = given
-    whole = any(each in ("*", *options) for each in reader.finds_files)
     if reader.most is not None and len(operands) > reader.most:
         return None
-    match reader.operands:
-        case "none":
-            return Reading() if not operands else None
-        case "text" | "anything":
-            return Reading()
-        case "listing":
-            return Reading() if not operands or {"-l", "--list"} & set(options) else None
-        case "paths":
-            return Reading(tuple(operands), whole)
-        case "files":
-            # Folders would be compared file by file, through links.
-            return Reading(tuple(operands), files_only=True) if len(operands) == 2 else None
-        case "expression":
-            has_expression = any(option in ("-e", "--regexp", "--files", "--type-list") for option in options)
-            return Reading(tuple(operands if has_expression else operands[1:]), whole)
-        case "revisions":
-            return Reading(tuple(each for each in operands if each != "--"), whole)
-        case "find":
-            return _found(words)
-        case "sed":
-            return _printed(operands)
-        case "test":
-            known = [each for each in operands if each not in TEST_OPERATORS]
-            return None if any(each.startswith("-") for each in known) else Reading(tuple(known))
-        case check:
-            return Reading(whole_folders=whole) if _FIXED_OPERANDS[check](operands) else None
+    whole = any(each in ("*", *options) for each in reader.finds_files)
+    if (is_allowed := _FIXED_OPERANDS.get(reader.operands)) is not None:
+        return Reading(whole_folders=whole) if is_allowed(operands) else None
+    return _READ_OPERANDS[reader.operands](options, operands, whole)
 
 
 def _options(reader: Reader, words: Sequence[str]) -> tuple[list[str], list[str]] | None:
@@ -120,24 +97,26 @@ def _options(reader: Reader, words: Sequence[str]) -> tuple[list[str], list[str]
         if not word.startswith("-") or word == "-":
             operands.append(word)
             continue
-        if word.startswith("--"):
-            name, equals, value = word.partition("=")
-            if equals and name in reader.valued:
-                if not re.fullmatch(reader.valued[name], value):
-                    return None
-            elif f"{name}=" in reader.long or (not equals and name in reader.long):
-                if name in ("--format", "--pretty") and not re.fullmatch(FORMAT, value):
-                    return None
-                if not equals and name in reader.valued and not _takes(reader.valued[name], rest):
-                    return None
-            elif equals or name not in reader.valued or not _takes(reader.valued[name], rest):
-                return None
-            options.append(name)
-        elif (found := _short(reader, word, rest)) is None:
+        found = _long(reader, word, rest) if word.startswith("--") else _short(reader, word, rest)
+        if found is None:
             return None
-        else:
-            options += found
+        options += found
     return options, operands
+
+
+def _long(reader: Reader, word: str, rest: list[str]) -> list[str] | None:
+    """The option in a word like `--name` or `--name=value`; takes its value from `rest` if needed."""
+    name, equals, value = word.partition("=")
+    pattern = reader.valued.get(name)
+    if equals and pattern is not None:
+        good = re.fullmatch(pattern, value) is not None
+    elif f"{name}=" in reader.long or (not equals and name in reader.long):
+        if name in ("--format", "--pretty") and not re.fullmatch(FORMAT, value):
+            return None
+        good = pattern is None or _takes(pattern, rest)
+    else:
+        good = pattern is not None and _takes(pattern, rest)
+    return [name] if good else None
 
 
 def _short(reader: Reader, word: str, rest: list[str]) -> list[str] | None:
@@ -203,6 +182,38 @@ def _printed(operands: Sequence[str]) -> Reading | None:
     if not operands or _SED_PRINTS.fullmatch(operands[0].replace(" ", "")) is None:
         return None
     return Reading(tuple(operands[1:]))
+
+
+def _listed(options: Sequence[str], operands: Sequence[str]) -> Reading | None:
+    return Reading() if not operands or {"-l", "--list"} & set(options) else None
+
+
+def _searched(options: Sequence[str], operands: Sequence[str], whole: bool) -> Reading:
+    """What is searched; the first operand is the expression, unless an option gives it."""
+    has_expression = any(option in ("-e", "--regexp", "--files", "--type-list") for option in options)
+    return Reading(tuple(operands if has_expression else operands[1:]), whole)
+
+
+def _tested(operands: Sequence[str]) -> Reading | None:
+    known = [each for each in operands if each not in TEST_OPERATORS]
+    return None if any(each.startswith("-") for each in known) else Reading(tuple(known))
+
+
+_READ_OPERANDS: Final[Mapping[str, Callable[[Sequence[str], Sequence[str], bool], Reading | None]]] = {
+    "none": lambda _, operands, __: None if operands else Reading(),
+    "text": lambda *_: Reading(),
+    "anything": lambda *_: Reading(),
+    "listing": lambda options, operands, _: _listed(options, operands),
+    "paths": lambda _, operands, whole: Reading(tuple(operands), whole),
+    # Folders would be compared file by file, through links.
+    "files": lambda _, operands, __: Reading(tuple(operands), files_only=True) if len(operands) == 2 else None,
+    "expression": _searched,
+    "revisions": lambda _, operands, whole: Reading(tuple(each for each in operands if each != "--"), whole),
+    "find": lambda _, words, __: _found(words),
+    "sed": lambda _, operands, __: _printed(operands),
+    "test": lambda _, operands, __: _tested(operands),
+}
+"""Kind of operands → what is read, from options, operands, and whether the command finds files by itself."""
 
 
 def stays_inside(path: str, folder: Path, root: Path, *, file_only: bool = False) -> bool:

@@ -1,9 +1,8 @@
 """Classify a failed request: a sentence for the user, and whether to retry."""
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
 
 import httpx2
 from pydantic_ai import exceptions as errors
@@ -31,8 +30,7 @@ _ADVICE = {
 """Advice for failures that a retry does not solve."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(NamedTuple):
     """One failed attempt, ready to be shown and logged; contains no keys."""
 
     kind: str
@@ -44,8 +42,7 @@ class Failure:
     """The provider's own message, shortened."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestTarget:
+class RequestTarget(NamedTuple):
     """What a request was sent to, for sentences about it."""
 
     model: str
@@ -53,73 +50,114 @@ class RequestTarget:
     secrets: tuple[str, ...] = ()
 
 
+class _Rule(NamedTuple):
+    """What an error means; the first rule that fits counts."""
+
+    errors: type[Exception] | tuple[type[Exception], ...]
+    kind: str
+    sentence: str
+    """A template: `at` is the address, `key` the key's variable, `hint` what to check."""
+    retryable: bool = False
+    when: Callable[[Any, str], bool] = lambda error, detail: True
+    """Of the error and the provider's own message."""
+
+
+_UNREADABLE = "{name} sent a reply that cannot be read: {detail}"
+_BROKEN = "The connection to {name}{at} broke: {detail}"
+_OWN_FAILURES = (errors.ModelOverloadedError, errors.ModelUnavailableError, errors.ModelServerError)
+_RULES: Final = (
+    _Rule(ReplyCutOff, "cut_off", "{name}{at} broke off in the middle of its reply: {detail}", True),
+    _Rule(ReplyTooLong, "too_long", "The reply of {name} was stopped: {detail} What came is kept."),
+    _Rule(ReplyUnreadable, "malformed", _UNREADABLE, True),
+    _Rule(
+        errors.ModelContextWindowExceededError,
+        "context_limit",
+        "The conversation no longer fits the window of {name}: {detail}",
+    ),
+    _Rule(errors.ModelAuthenticationError, "authentication", "{name} refused the key{key}: {detail}"),
+    _Rule(errors.ModelNotFoundError, "not_found", "The provider does not know the model {name}{at}: {detail}"),
+    _Rule(errors.ModelQuotaExceededError, "quota", "The account behind {name} is out of credit: {detail}"),
+    _Rule(errors.ModelRateLimitError, "rate_limit", "{name} asks to slow down: {detail}", True),
+    _Rule(
+        (errors.ModelTimeoutError, errors.ModelRequestTimeout, TimeoutError),
+        "timeout",
+        "{name}{at} did not answer in time.",
+        True,
+    ),
+    _Rule(
+        errors.ModelConnectionError,
+        "unreachable",
+        "{name} cannot be reached{at}: {detail} {hint}",
+        True,
+        when=lambda error, _: error.phase == "connect",
+    ),
+    _Rule(errors.ModelConnectionError, "connection", _BROKEN, True),
+    _Rule(_OWN_FAILURES, "server", "{name} failed on its side: {detail}", True),
+    _Rule(errors.ModelRequestRejectedError, "rejected", "{name} rejected the request: {detail}"),
+    _Rule(
+        errors.UnexpectedModelBehavior,
+        "length",
+        "{name} reached its output limit before it wrote an answer.",
+        when=lambda _, detail: "token limit" in detail,
+    ),
+    _Rule(
+        errors.UnexpectedModelBehavior,
+        "malformed",
+        "{name} sent an empty reply, or one that is no stream of events.",
+        True,
+        when=lambda _, detail: "without content" in detail or "output retries" in detail,
+    ),
+    _Rule((errors.UnexpectedModelBehavior, json.JSONDecodeError), "malformed", _UNREADABLE, True),
+    _Rule(
+        errors.ModelHTTPError,
+        "http",
+        "{name} answered with {status}{detail}",
+        True,
+        when=lambda error, _: error.status_code >= 500,
+    ),
+    _Rule(errors.ModelHTTPError, "http", "{name} answered with {status}{detail}"),
+    _Rule(
+        errors.ModelAPIError,
+        "redirect",
+        "{name}{at} redirects to another place, where nothing is sent: {hint}",
+        when=lambda error, _: 300 <= getattr(error.__cause__, "status_code", 0) < 400,
+    ),
+    _Rule(errors.ModelAPIError, "malformed", _UNREADABLE, True, when=lambda _, detail: "as JSON" in detail),
+    _Rule(errors.ModelAPIError, "provider", "{name} failed: {detail}", True),
+    _Rule((OSError, httpx2.HTTPError, httpx2.StreamError), "connection", _BROKEN, True),
+    _Rule(UnicodeEncodeError, "unsendable", "What goes to {name} holds characters that cannot be sent{key}."),
+    _Rule(Exception, "unexpected", "The turn failed unexpectedly: {error}: {detail}"),
+)
+
+
 def read_failure(error: Exception, asked: RequestTarget) -> Failure:
     """Classify an error of a model run."""
-    kind, sentence, retryable = _classify(error, asked)
-    if advice := _ADVICE.get(kind, ""):
+    detail = _detail(error, asked.secrets)
+    rule = next(each for each in _RULES if isinstance(error, each.errors) and each.when(error, detail))
+    sentence = _sentence(rule.sentence, error, detail, asked)
+    if advice := _ADVICE.get(rule.kind, ""):
         sentence = f"{sentence}{'' if sentence.endswith(('.', '!', '?', '…')) else '.'} {advice}"
     return Failure(
-        kind=kind,
+        kind=rule.kind,
         sentence=redact(sentence, asked.secrets),
-        retryable=retryable,
+        retryable=rule.retryable,
         status=getattr(error, "status_code", None),
         retry_after_s=getattr(error, "retry_after", None),
-        detail=_detail(error, asked.secrets),
+        detail=detail,
     )
 
 
-def _classify(error: Exception, asked: RequestTarget) -> tuple[str, str, bool]:
-    name, where = asked.model, f" at {asked.address}" if asked.address else ""
-    detail = _detail(error, asked.secrets)
-    match error:
-        case ReplyCutOff():
-            return "cut_off", f"{name}{where} broke off in the middle of its reply: {detail}", True
-        case ReplyTooLong():
-            return "too_long", f"The reply of {name} was stopped: {detail} What came is kept.", False
-        case ReplyUnreadable():
-            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
-        case errors.ModelContextWindowExceededError():
-            return "context_limit", f"The conversation no longer fits the window of {name}: {detail}", False
-        case errors.ModelAuthenticationError():
-            return "authentication", f"{name} refused the key{_variable(name)}: {detail}", False
-        case errors.ModelNotFoundError():
-            return "not_found", f"The provider does not know the model {name}{where}: {detail}", False
-        case errors.ModelQuotaExceededError():
-            return "quota", f"The account behind {name} is out of credit: {detail}", False
-        case errors.ModelRateLimitError():
-            return "rate_limit", f"{name} asks to slow down: {detail}", True
-        case errors.ModelTimeoutError() | errors.ModelRequestTimeout() | TimeoutError():
-            return "timeout", f"{name}{where} did not answer in time.", True
-        case errors.ModelConnectionError():
-            if error.phase == "connect":
-                return "unreachable", f"{name} cannot be reached{where}: {detail} {_hint(name)}".rstrip(), True
-            return "connection", f"The connection to {name}{where} broke: {detail}", True
-        case errors.ModelOverloadedError() | errors.ModelUnavailableError() | errors.ModelServerError():
-            return "server", f"{name} failed on its side: {detail}", True
-        case errors.ModelRequestRejectedError():
-            return "rejected", f"{name} rejected the request: {detail}", False
-        case errors.UnexpectedModelBehavior() if "token limit" in detail:
-            return "length", f"{name} reached its output limit before it wrote an answer.", False
-        case errors.UnexpectedModelBehavior() if "without content" in detail or "output retries" in detail:
-            return "malformed", f"{name} sent an empty reply, or one that is no stream of events.", True
-        case errors.UnexpectedModelBehavior() | json.JSONDecodeError():
-            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
-        case errors.ModelHTTPError():
-            status = f"HTTP {error.status_code}"
-            reply = detail if detail.startswith(status) else f"{status}: {detail}"
-            return "http", f"{name} answered with {reply}", error.status_code >= 500
-        case errors.ModelAPIError() if 300 <= getattr(error.__cause__, "status_code", 0) < 400:
-            return "redirect", f"{name}{where} redirects to another place, where nothing is sent: {_hint(name)}", False
-        case errors.ModelAPIError() if "as JSON" in detail:
-            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
-        case errors.ModelAPIError():
-            return "provider", f"{name} failed: {detail}", True
-        case OSError() | httpx2.HTTPError() | httpx2.StreamError():
-            return "connection", f"The connection to {name}{where} broke: {detail}", True
-        case UnicodeEncodeError():
-            return "unsendable", f"What goes to {name} holds characters that cannot be sent{_variable(name)}.", False
-        case _:
-            return "unexpected", f"The turn failed unexpectedly: {type(error).__name__}: {detail}", False
+def _sentence(template: str, error: Exception, detail: str, asked: RequestTarget) -> str:
+    status = f"HTTP {getattr(error, 'status_code', None)}"
+    return template.format(
+        name=asked.model,
+        at=f" at {asked.address}" if asked.address else "",
+        detail=detail,
+        key=_variable(asked.model),
+        hint=_hint(asked.model),
+        status="" if detail.startswith(status) else f"{status}: ",
+        error=type(error).__name__,
+    ).rstrip()
 
 
 def _detail(error: Exception, secrets: Iterable[str]) -> str:

@@ -5,9 +5,8 @@ The provider's last reported count is the anchor; only what came after it is est
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -189,8 +188,7 @@ def estimate_tools(tools: Sequence[ToolDefinition]) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(NamedTuple):
     """The context window of a model, and whether it is known or assumed."""
 
     tokens: int
@@ -206,8 +204,7 @@ def estimated_window(window_tokens: int, ratio: float) -> int:
     return int(window_tokens / ratio) if ratio > SIMILAR_RATIO else window_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scaffold:
+class Scaffold(NamedTuple):
     """What is sent with every request in addition to the conversation."""
 
     instructions: str = ""
@@ -239,8 +236,7 @@ class Scaffold:
         return estimate_tools(self.tools) if self.tools else self.tools_estimate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(NamedTuple):
     """The one measurement of the context, shared by gauge, commands and stages."""
 
     system_tokens: int

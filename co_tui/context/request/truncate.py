@@ -66,37 +66,36 @@ def truncate(
     the current turn are clipped, then its oldest steps removed.
     """
     sizes = [tokens(message) for message in messages]
-    total = sum(sizes)
-    if total <= room_tokens:
+    if sum(sizes) <= room_tokens:
         return Truncated(list(messages), 0, True)
-    kept = kept_by_rule(messages, pinned)
-    prompt = latest_prompt(messages)
-    border = prompt if prompt is not None else len(messages)
-    gone: set[int] = set()
-
-    def leave_out(indexes: Sequence[int]) -> None:
-        nonlocal total
-        for index in indexes:
-            if index not in kept and index not in gone:
-                gone.add(index)
-                total -= sizes[index]
-
-    for start, stop in steps(messages, 0, border):
-        if total <= room_tokens:
-            break
-        leave_out(range(start, stop))
-    starts = [start for start in turn_starts(messages) if start < border]
-    for start, stop in zip(starts, [*starts[1:], border], strict=False):
-        if total <= room_tokens:
-            break
-        leave_out(range(start, stop))
-    if total > room_tokens:
-        leave_out([index for index in range(border) if not isinstance(messages[index], ModelResponse)])
+    gone = _older_left_out(messages, sizes, room_tokens, kept_by_rule(messages, pinned))
     left = repair([message for index, message in enumerate(messages) if index not in gone])
     fixed = {id(messages[index]) for index in pinned}
     memos = {} if memos is None else memos
     done = _current_turn(left, room_tokens, tokens, len(messages), memos, fixed)
     return done._replace(held=omitted_from(messages, done.messages, done.held.clipped_chars, memos))
+
+
+def _older_left_out(
+    messages: Sequence[ModelMessage], sizes: Sequence[float], room_tokens: int, kept: Collection[int]
+) -> set[int]:
+    """Indexes of messages before the latest prompt that are left out: first replies, then whole turns, then all."""
+    prompt = latest_prompt(messages)
+    border = prompt if prompt is not None else len(messages)
+    starts = [start for start in turn_starts(messages) if start < border]
+    turns = zip(starts, [*starts[1:], border], strict=False)
+    parts = [range(start, stop) for start, stop in (*steps(messages, 0, border), *turns)]
+    others = [index for index in range(border) if not isinstance(messages[index], ModelResponse)]
+    gone: set[int] = set()
+    total = sum(sizes)
+    for part in (*parts, others):
+        if total <= room_tokens:
+            break
+        for index in part:
+            if index not in kept and index not in gone:
+                gone.add(index)
+                total -= sizes[index]
+    return gone
 
 
 def _current_turn(

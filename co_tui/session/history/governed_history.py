@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -107,7 +106,7 @@ class GovernedHistory:
         self._measuring = asyncio.Lock()
         # Continue counting from what the log knows about this model.
         known = governor.meter.restore(self.state.learnt.get(asked.model, {}))
-        self.scaffold = replace(known, instructions=instructions)
+        self.scaffold = known._replace(instructions=instructions)
         """The instructions and tools of the last request, if known."""
 
     @property

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from pydantic_ai.exceptions import ModelRetry, RunCancelled
@@ -106,7 +106,7 @@ class Attempts:
             if overflow is not None:
                 if await self._recovered(recovery, failure, overflow):
                     continue
-                failure = replace(failure, sentence=f"{failure.sentence} {self._size_of_prompt()}")
+                failure = failure._replace(sentence=f"{failure.sentence} {self._size_of_prompt()}")
             if not failure.retryable or attempt > self.max_retries or self._is_answered():
                 raise GivenUp(failure, attempt)
             await self._wait_to_retry(failure, attempt)

@@ -1,7 +1,6 @@
 """Classify a failed request: by the library, and by us where it does not recognise a full window."""
 
 import json
-from dataclasses import replace
 
 from co_tui.agent.wire import overflow
 from co_tui.agent.wire.overflow import Overflow
@@ -21,7 +20,7 @@ def classify(error: Exception, asked: RequestTarget) -> tuple[Failure, Overflow 
         return failure, found or Overflow()
     if found is None:
         return failure, None
-    return replace(failure, kind="context_limit", retryable=False), found
+    return failure._replace(kind="context_limit", retryable=False), found
 
 
 def _overflow(status: int | None, error: Exception) -> Overflow | None:

@@ -75,24 +75,19 @@ def candidates(
     if not words:
         return
     index, query = _query(words)
-    values: dict[str, Any] = {"query": query, "first": 0, "last": before - 1 if before is not None else ALL_SEQS}
-    if session_id:
-        first, last = connection.execute(
-            "SELECT min(id), max(id) FROM message_texts WHERE session_id = ?", (session_id,)
-        ).fetchone()
-        values |= {"first": first or 0, "last": min(values["last"], last or 0)}
-    trashed = {row[0] for row in connection.execute("SELECT id FROM sessions WHERE trashed <> ''")}
-
-    def wanted(of_session: str) -> bool:
-        is_listed = of_session == session_id if session_id else (of_session in trashed) == in_trash
-        return is_listed and of_session not in skip_sessions
-
+    values = {"query": query, **_range(connection, before, session_id)}
     patterns = words.long if query else words.words
     likes = {f"like{n}": f"%{_escaped(word[:MAX_COMPARED_CHARS])}%" for n, word in enumerate(patterns)}
     place, source = "i.rowid", f"{index} i CROSS JOIN message_texts m ON m.id = i.rowid WHERE {index} MATCH :query AND"
     if not query:
         place, source = "m.id", "message_texts m WHERE"
         values["first"] = max(values["first"], _newest(connection, values["last"]) - MAX_SCANNED_TEXTS)
+    trashed = {row[0] for row in connection.execute("SELECT id FROM sessions WHERE trashed <> ''")}
+
+    def wanted(of_session: str) -> bool:
+        is_listed = of_session == session_id if session_id else (of_session in trashed) == in_trash
+        return is_listed and of_session not in skip_sessions
+
     with session_filter(wanted) as number:
         found = connection.execute(
             f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {source}"
@@ -102,6 +97,17 @@ def candidates(
             {**values, **likes, "number": number},
         )
         yield from map(Candidate._make, found)
+
+
+def _range(connection: sqlite3.Connection, before: int | None, session_id: str) -> dict[str, Any]:
+    """The first and last place to search: all, those before a place, or those of a session."""
+    upto = before - 1 if before is not None else ALL_SEQS
+    if not session_id:
+        return {"first": 0, "last": upto}
+    first, last = connection.execute(
+        "SELECT min(id), max(id) FROM message_texts WHERE session_id = ?", (session_id,)
+    ).fetchone()
+    return {"first": first or 0, "last": min(upto, last or 0)}
 
 
 def _newest(connection: sqlite3.Connection, upto: int) -> int:

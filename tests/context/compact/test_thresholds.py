@@ -1,7 +1,5 @@
 """Compaction starts exactly at a policy's threshold, and never replaces results that the model has not seen."""
 
-from dataclasses import replace
-
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
@@ -19,7 +17,7 @@ def decided(policy: str, history: list[ModelMessage], tokens: int) -> Plan | Non
     """The policy's decision about a history that takes this many tokens of the window."""
     governor = Governor(policy_of(LOADED[policy]), Window(tokens=WINDOW_TOKENS, known=True))
     measured = governor.measure(history, Scaffold())
-    reading = replace(measured.reading, system_tokens=0, tool_definition_tokens=0, conversation_tokens=tokens)
+    reading = measured.reading._replace(system_tokens=0, tool_definition_tokens=0, conversation_tokens=tokens)
     return governor.decide(measured._replace(reading=reading))
 
 
