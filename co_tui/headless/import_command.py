@@ -8,9 +8,9 @@ from typing import Any
 
 from co_tui.events import Message
 from co_tui.exchange.importers import ImportedSession, ImportRefused, load
-from co_tui.exchange.importers.co_tui_log import NAME as CO_TUI
 from co_tui.exchange.importers.default_folders import files_in, files_of
-from co_tui.exchange.importers.opencode import is_storage
+from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
+from co_tui.exchange.importers.programs.opencode import is_storage
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text

@@ -6,7 +6,10 @@ Each program has a module with `recognises` and `load`; they share `builder`, `f
 from pathlib import Path
 from typing import Any
 
-from co_tui.exchange.importers import (
+from co_tui.exchange.importers.database import Database
+from co_tui.exchange.importers.foreign_files import Document, Record, is_database, read_document, unknown
+from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
+from co_tui.exchange.importers.programs import (
     claude_code,
     co_tui_log,
     codex,
@@ -17,9 +20,6 @@ from co_tui.exchange.importers import (
     opencode_database,
     pi,
 )
-from co_tui.exchange.importers.database import Database
-from co_tui.exchange.importers.foreign_files import Document, Record, is_database, read_document, unknown
-from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 
 __all__ = ["ImportRefused", "ImportedSession", "load"]
 

@@ -8,7 +8,7 @@ from co_tui.events.storable import storable
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_files import Record
 from co_tui.exchange.importers.imported import ImportedSession
-from co_tui.exchange.importers.opencode import StoredMessage, from_rows
+from co_tui.exchange.importers.programs.opencode import StoredMessage, from_rows
 
 
 def recognises(database: Database) -> bool:

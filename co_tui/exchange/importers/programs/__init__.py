@@ -1,0 +1,1 @@
+"""One module a program, with how to recognise and load what it wrote."""
