@@ -107,6 +107,11 @@ def test_the_engine_loads_nothing_of_mcp_before_a_server_is_started() -> None:
     assert loaded_by("co_tui.session.session").isdisjoint({"mcp", "mcp_types", "fastmcp"})
 
 
+def test_importers_are_loaded_when_a_file_is_read() -> None:
+    programs = "co_tui.exchange.importers.programs."
+    assert not [name for name in modules_loaded_by("co_tui.exchange.importers") if name.startswith(programs)]
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Imports for type checking count, too."""
     graph = grimp.build_graph("co_tui", cache_dir=None)

@@ -1,7 +1,10 @@
 """Importers, on files that a test writes: what is kept, what is paired, and what damage does."""
 
 import json
+import pkgutil
 import sqlite3
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ThinkingPart, Tool
 
 from co_tui.events import CompactionComplete, SessionStart, UsageInfo
 from co_tui.events.stored_messages import text_of
-from co_tui.exchange.importers import ImportedSession, ImportRefused, load
+from co_tui.exchange.importers import ImportedSession, ImportRefused, importers, load, programs
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from tests.support.environments import facts
@@ -374,3 +377,50 @@ def test_loading_twice_gives_the_same(tmp_path: Path) -> None:
     first, second = one(file), one(file)
     assert first.log == second.log and first.messages == second.messages
     assert all(isinstance(message, ModelRequest | ModelResponse) for message in first.messages)
+
+
+# A new importer
+
+DIARY = """
+from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.exchange.importers.programs import openai_chat
+
+
+def recognises(document):
+    return any("diary" in record for record in document.records)
+
+
+def load(document):
+    said = [{"role": "user", "content": record["diary"]} for record in document.records]
+    return openai_chat.load(document._replace(records=[{"messages": said}]))
+
+
+IMPORTER = DocumentImporter("Diary", recognises, load)
+"""
+
+
+@pytest.fixture
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A file in the folder of importers."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "diary.py").write_text(DIARY)
+    monkeypatch.setattr(programs, "__path__", [*programs.__path__, str(tmp_path / "more")])
+    importers.cache_clear()
+    yield
+    importers.cache_clear()
+    sys.modules.pop(f"{programs.__name__}.diary", None)
+
+
+@pytest.mark.usefixtures("added")
+def test_an_importer_is_one_file(tmp_path: Path) -> None:
+    assert loaded(tmp_path, [{"diary": "Dear diary"}]).title == "Dear diary"
+    (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(ImportRefused, match="It reads Claude Code, Codex CLI, Diary, Gemini CLI"):
+        load(tmp_path / "other.jsonl")
+
+
+def test_every_module_of_a_program_declares_its_importer() -> None:
+    names = {module.name for module in pkgutil.iter_modules(programs.__path__)}
+    modules = {name: __import__(f"{programs.__name__}.{name}", fromlist=["IMPORTER"]) for name in names}
+    assert {name for name, module in modules.items() if not hasattr(module, "IMPORTER")} == set()
+    assert {id(module.IMPORTER) for module in modules.values()} == {id(each) for each in importers()}

@@ -12,6 +12,8 @@ import pytest
 
 from co_tui import __version__
 from co_tui.agent.wire.request_failures import RequestTarget
+from co_tui.cli_commands import COMMANDS
+from co_tui.commands import FUNCTIONS
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from tests.support.command import Command
 from tests.support.here import Here
@@ -269,3 +271,7 @@ def test_run_attaches_the_files_that_its_prompt_names(served_here: Here, provide
     assert served_here("run", stdin="a pipe may name @notes.md and @gone.md").code == 0
     assert provider.requests[-1]["messages"][-1]["content"].endswith("@gone.md"), "what is piped in is data"
     assert len(provider.requests) == 2
+
+
+def test_every_command_of_the_table_has_its_function() -> None:
+    assert set(FUNCTIONS) == {None, *(row.name for row in COMMANDS)}

@@ -1,41 +1,32 @@
 """Sessions that other programs wrote. `load` recognises the program by the content.
 
-Each program has a module with `recognises` and `load`; they share `builder`, `foreign_files` and `foreign_values`.
+Each module in `programs` declares an `IMPORTER`; they share `builder`, `foreign_files` and `foreign_values`.
 """
 
+import pkgutil
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
+from co_tui.exchange.importers import programs
 from co_tui.exchange.importers.database import Database
-from co_tui.exchange.importers.foreign_files import Document, Record, is_database, read_document, unknown
+from co_tui.exchange.importers.foreign_files import Document, Record, is_database, read_document
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
-from co_tui.exchange.importers.programs import (
-    claude_code,
-    co_tui_log,
-    codex,
-    gemini_cli,
-    llm_logs,
-    openai_chat,
-    opencode,
-    opencode_database,
-    pi,
-)
+from co_tui.exchange.importers.importer import LOOSE, MARKED, DatabaseImporter, DocumentImporter, Importer
 
 __all__ = ["ImportRefused", "ImportedSession", "load"]
 
-_DOCUMENTS = (co_tui_log, claude_code, gemini_cli, opencode, pi, codex, openai_chat)
-_DATABASES = (llm_logs, opencode_database)
-_NAMES = {
-    co_tui_log: "co-tui",
-    claude_code: "Claude Code",
-    gemini_cli: "Gemini CLI",
-    opencode: "opencode",
-    pi: "pi",
-    codex: "Codex CLI",
-    openai_chat: "OpenAI's chat format",
-    llm_logs: "llm",
-    opencode_database: "opencode",
-}
+_FORMATS = "OpenAI-style JSONL and co-tui's own exports"
+"""Formats that no single program writes, for people."""
+
+
+@cache
+def importers() -> tuple[Importer, ...]:
+    """The importers of all modules in `programs`, strictest first; they are imported when the first file is read."""
+    names = [each.name for each in pkgutil.iter_modules(programs.__path__)]
+    found: list[Importer] = [import_module(f"{programs.__name__}.{name}").IMPORTER for name in names]
+    return tuple(sorted(found, key=lambda each: each.looseness))
 
 
 def load(path: Path | str) -> list[ImportedSession]:
@@ -48,39 +39,51 @@ def load(path: Path | str) -> list[ImportedSession]:
     except OSError as error:
         raise ImportRefused(f"{path} cannot be read: {error.strerror or error}.") from None
     except RecursionError:
-        raise unknown(path, "it is nested too deeply") from None
+        raise _unknown(path, "it is nested too deeply") from None
 
 
 def _folder(path: Path) -> list[ImportedSession]:
-    if opencode.is_storage(path):
-        return opencode.load_storage(path)
-    raise ImportRefused(f"{path} is a folder: name the files in it, or let `co-tui import` look through it.")
+    from co_tui.exchange.importers.programs import opencode
+
+    if not opencode.is_storage(path):
+        raise ImportRefused(f"{path} is a folder: name the files in it, or let `co-tui import` look through it.")
+    if not (sessions := opencode.load_storage(path)):
+        raise _unknown(path, "it is a folder of opencode without a session")
+    return sessions
 
 
 def _from_database(path: Path) -> list[ImportedSession]:
+    known = [each for each in importers() if isinstance(each, DatabaseImporter)]
     with Database(path) as database:
-        for importer in _DATABASES:
+        for importer in known:
             if importer.recognises(database):
-                return _not_empty(list(importer.load(database)), path, importer)
-    raise unknown(path, "it is a database, but neither of llm nor of opencode")
+                return _not_empty(importer.load(database), path, importer)
+    raise _unknown(path, f"it is a database, but neither of {' nor of '.join(each.label for each in known)}")
 
 
 def _from_document(document: Document) -> list[ImportedSession]:
     if not document.records:
         why = f"none of its {document.skipped:,} lines holds a JSON object" if document.skipped else "it is empty"
-        raise unknown(document.path, why)
+        raise _unknown(document.path, why)
     if other := _other_program(document.records):
-        raise unknown(document.path, f"it looks like a session of {other}")
-    for importer in _DOCUMENTS:
-        if importer.recognises(document):
+        raise _unknown(document.path, f"it looks like a session of {other}")
+    for importer in importers():
+        if isinstance(importer, DocumentImporter) and importer.recognises(document):
             return _not_empty(importer.load(document), document.path, importer)
-    raise unknown(document.path, "it is JSON, but not of a form that is known")
+    raise _unknown(document.path, "it is JSON, but not of a form that is known")
 
 
-def _not_empty(sessions: list[ImportedSession], path: Path, importer: Any) -> list[ImportedSession]:
-    if not sessions:
-        raise ImportRefused(f"{path} is a session of {_NAMES[importer]} in which nothing was said.")
-    return sessions
+def _not_empty(sessions: Iterable[ImportedSession], path: Path, importer: Importer) -> list[ImportedSession]:
+    if not (found := list(sessions)):
+        raise ImportRefused(f"{path} is a session of {importer.label} in which nothing was said.")
+    return found
+
+
+def _unknown(path: Path, why: str) -> ImportRefused:
+    """The refusal of what is in none of the known formats."""
+    labels = {each.label for each in importers() if each.looseness in (MARKED, LOOSE)}
+    known = ", ".join((*sorted(labels, key=str.casefold), _FORMATS))
+    return ImportRefused(f"{path} is no session that co-tui can import: {why}. It reads {known}.")
 
 
 def _other_program(records: list[Record]) -> str:

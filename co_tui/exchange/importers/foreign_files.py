@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from co_tui.events.storable import storable
-from co_tui.exchange.importers.imported import SUPPORTED, ImportRefused
+from co_tui.exchange.importers.imported import ImportRefused
 
 MAX_FILE_BYTES: Final = 1_000_000_000
 MAX_LINE_BYTES: Final = 64_000_000
@@ -74,13 +74,6 @@ def read_value(path: Path) -> Any:
     except ImportRefused:
         return None
     return _value(text) if len(text) <= MAX_LINE_BYTES else None
-
-
-def unknown(path: Path, why: str = "") -> ImportRefused:
-    """The refusal of what is none of the known formats."""
-    return ImportRefused(
-        f"{path} is no session that co-tui can import{f': {why}' if why else ''}. It reads {SUPPORTED}."
-    )
 
 
 def _whole(stream: IO[bytes], size: int) -> list[Record] | None:

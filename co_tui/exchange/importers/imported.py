@@ -10,9 +10,6 @@ from co_tui.record import Record
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-SUPPORTED = "Claude Code, Codex CLI, Gemini CLI, opencode, llm, pi, OpenAI-style JSONL and co-tui's own exports"
-"""What can be imported, for people."""
-
 
 class ImportRefused(Exception):
     """A file that cannot be imported; the text names it and says why."""

@@ -1,7 +1,6 @@
 """Our own tools for the model: to reach what is no longer in its context."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from functools import cache, cached_property
 from types import MethodType
 from typing import Any, Final, NamedTuple
@@ -94,10 +93,10 @@ def predicted_scaffold(sent: Scaffold, offer: Offer) -> Scaffold:
         return sent
     if sent.tools or not names:
         kept = [tool for tool in sent.tools if tool.name not in OWN_TOOLS]
-        return replace(sent, tools=[*kept, *_definitions_of(ours)])
+        return sent._replace(tools=[*kept, *_definitions_of(ours)])
     before, after = (estimate_tools(_definitions_of(each)) for each in (names, ours))
     estimate = max(0, sent.tools_estimate - before + after)
-    return replace(sent, tools_estimate=estimate, names=[*others, *ours])
+    return sent._replace(tools_estimate=estimate, names=[*others, *ours])
 
 
 def _definitions_of(names: Collection[str]) -> list[ToolDefinition]:

@@ -1,6 +1,9 @@
 """The state is the fold of the log, at every point of it."""
 
-from hypothesis import given
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from co_tui.append_only import AppendOnly
@@ -14,19 +17,21 @@ from co_tui.events import (
     DelegationEnd,
     DelegationStart,
     Event,
+    Fact,
     MemoryReleased,
     Message,
     PlanChanged,
     Rewind,
     SessionEnd,
     SessionResume,
+    Unknown,
     UsageInfo,
     event_json,
     from_json,
 )
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.session_state import SessionState
-from tests.support.events import durable_facts
+from tests.support.events import durable_facts, fact_of, unknown_facts
 
 
 def log(*facts):
@@ -199,3 +204,11 @@ def test_growing_is_immutable(steps) -> None:
         sequence, model = versions[base % len(versions)]
         versions.append((sequence.append(item), [*model, item]))
         assert all(list(grown) == expected for grown, expected in versions)
+
+
+@settings(max_examples=5)
+@given(st.data())
+@pytest.mark.parametrize("kind", get_args(Fact), ids=lambda kind: kind.__name__)
+def test_every_fact_has_its_case_in_derive(kind: type[Any], data: st.DataObject) -> None:
+    fact = data.draw(unknown_facts if kind is Unknown else fact_of(kind))
+    assert isinstance(apply(SessionState(), Event(session_id="s", seq=1, timestamp="t", fact=fact)), SessionState)

@@ -23,6 +23,7 @@ from co_tui.exchange.importers.foreign_values import (
     text_of_blocks,
 )
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.importer import DocumentImporter
 
 NAME: Final = "claude-code"
 _SYNTHETIC: Final = "<synthetic>"
@@ -163,3 +164,6 @@ def _usage(usage: Any) -> RequestUsage:
         cache_read_tokens=cached,
         cache_write_tokens=made,
     )
+
+
+IMPORTER: Final = DocumentImporter("Claude Code", recognises, load)

@@ -27,6 +27,7 @@ from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import read_time, readable
 from co_tui.exchange.importers.imported import ImportedSession, stable_id, written
+from co_tui.exchange.importers.importer import OWN, DocumentImporter
 
 NAME: Final = "co-tui"
 MAX_MISSING_EVENTS: Final = 10_000
@@ -135,3 +136,6 @@ def _title(log: tuple[Event, ...]) -> str:
         return titles[-1]
     prompts = (prompt_of(event.fact.message) for event in log if isinstance(event.fact, Message))
     return title_of(next(filter(None, prompts), ""))
+
+
+IMPORTER: Final = DocumentImporter("co-tui", recognises, load, OWN)

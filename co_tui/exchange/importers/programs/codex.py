@@ -36,6 +36,7 @@ from co_tui.exchange.importers.foreign_values import (
     text_of_blocks,
 )
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.importer import LOOSE, DocumentImporter
 
 NAME: Final = "codex"
 _ROWS: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
@@ -244,3 +245,6 @@ def _usage(usage: Any) -> RequestUsage:
         output_tokens=count(usage, "output_tokens"),
         cache_read_tokens=count(usage, "cached_input_tokens"),
     )
+
+
+IMPORTER: Final = DocumentImporter("Codex CLI", recognises, load, LOOSE)

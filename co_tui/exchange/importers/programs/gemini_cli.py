@@ -11,6 +11,7 @@ from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import count, objects, prompt_content, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.importer import DocumentImporter
 
 NAME: Final = "gemini-cli"
 _SNAPSHOT: Final = "<state_snapshot>"
@@ -146,3 +147,6 @@ def _usage(tokens: Any) -> RequestUsage:
         output_tokens=count(tokens, "output") + count(tokens, "thoughts"),
         cache_read_tokens=count(tokens, "cached"),
     )
+
+
+IMPORTER: Final = DocumentImporter("Gemini CLI", recognises, load)

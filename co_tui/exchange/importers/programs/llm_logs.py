@@ -14,6 +14,7 @@ from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_values import count, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.importer import DatabaseImporter
 from co_tui.inert import one_line
 
 NAME: Final = "llm"
@@ -128,3 +129,6 @@ def _attachments(database: Database, response_id: Any) -> tuple[list[str], list[
 
 def _text(value: Any) -> str:
     return text(storable(value))
+
+
+IMPORTER: Final = DatabaseImporter("llm", recognises, load)

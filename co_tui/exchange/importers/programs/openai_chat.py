@@ -17,6 +17,7 @@ from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import objects, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.importer import ANY_CHAT, DocumentImporter
 from co_tui.exchange.openai_format import to_message
 
 NAME: Final = "openai"
@@ -96,3 +97,6 @@ def _say(builder: SessionBuilder, chat: Record, model: str) -> None:
 def _split(content: Any) -> tuple[str, list[BinaryContent]]:
     images = [each for each in content if isinstance(each, BinaryContent)] if isinstance(content, list) else []
     return content_text(without_files(content)), images
+
+
+IMPORTER: Final = DocumentImporter("OpenAI's chat format", recognises, load, ANY_CHAT)

@@ -10,9 +10,10 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.image_blocks import image_of, images_in
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
-from co_tui.exchange.importers.foreign_files import Document, Record, read_value, unknown
+from co_tui.exchange.importers.foreign_files import Document, Record, read_value
 from co_tui.exchange.importers.foreign_values import count, objects, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
+from co_tui.exchange.importers.importer import DocumentImporter
 from co_tui.inert import one_line
 
 NAME: Final = "opencode"
@@ -78,8 +79,6 @@ def load_storage(folder: Path) -> list[ImportedSession]:
         info = read_value(file)
         if isinstance(info, dict) and _is_info(info):
             found += _session(info, _stored_messages(folder, text(info.get("id"))), datetime.now(UTC))
-    if not found:
-        raise unknown(folder, "it is a folder of opencode without a session")
     return found
 
 
@@ -243,3 +242,6 @@ def _usage(tokens: Any) -> RequestUsage:
         cache_read_tokens=cached,
         cache_write_tokens=made,
     )
+
+
+IMPORTER: Final = DocumentImporter("opencode", recognises, load)

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from co_tui.events.storable import storable
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_files import Record
 from co_tui.exchange.importers.imported import ImportedSession
+from co_tui.exchange.importers.importer import DatabaseImporter
 from co_tui.exchange.importers.programs.opencode import StoredMessage, from_rows
 
 
@@ -39,3 +40,6 @@ def _object(row: Row) -> Record:
     except (TypeError, ValueError, RecursionError):
         read = {}
     return {"id": str(row["id"]), **storable(read)} if isinstance(read, dict) else {"id": str(row["id"])}
+
+
+IMPORTER: Final = DatabaseImporter("opencode", recognises, load)

@@ -17,6 +17,7 @@ from co_tui.exchange.importers.foreign_values import (
     text,
 )
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.importer import DocumentImporter
 
 NAME: Final = "pi"
 _ROLES: Final = ("user", "assistant", "toolResult", "bashExecution")
@@ -114,3 +115,6 @@ def _part(block: Record) -> ModelResponsePart | None:
             return ToolCallPart(text(block.get("name")) or "tool", args, text(block.get("id")))
         case _:
             return None
+
+
+IMPORTER: Final = DocumentImporter("pi", recognises, load)
