@@ -105,7 +105,7 @@ def _open_app(call: CommandCall) -> int:
 @command("serve")
 def _serve(call: CommandCall) -> int:
     options, environ = call.options, call.environ
-    from co_tui.headless.serve_command import Address, serve
+    from co_tui.headless.web.serve_command import Address, serve
 
     chosen = {f"--{key}": getattr(options, key, "") for key in ("model", "policy", "mode")}
     arguments = [word for name, value in chosen.items() if value for word in (name, value)]
@@ -158,21 +158,21 @@ def _run(call: CommandCall) -> int:
 
 @command("sessions")
 def _sessions(call: CommandCall) -> int:
-    from co_tui.headless.sessions_command import sessions_command
+    from co_tui.headless.sessions.sessions_command import sessions_command
 
     return sessions_command(call.context, call.options)
 
 
 @command("show")
 def _show(call: CommandCall) -> int:
-    from co_tui.headless.show_command import show
+    from co_tui.headless.sessions.show_command import show
 
     return show(call.context, call.options.id, history=call.options.history, as_json=call.options.json)
 
 
 @command("context")
 def _context(call: CommandCall) -> int:
-    from co_tui.headless.context_command import show_context
+    from co_tui.headless.sessions.context_command import show_context
 
     row = _stored_row(call.options.id, call.context)
     return show_context(_under_policy_of(row, call), row.id, as_json=call.options.json)
@@ -217,7 +217,7 @@ def _trust(call: CommandCall) -> int:
 
 @command("export")
 def _export(call: CommandCall) -> int:
-    from co_tui.headless.export_command import export
+    from co_tui.headless.sessions.export_command import export
 
     options = call.options
     return export(call.context, options.id, form=options.form, file=options.output, environ=call.environ)
@@ -290,7 +290,7 @@ def _lens(call: CommandCall) -> int:
     row = _stored_row(call.options.id, call.context)
     context = _under_policy_of(row, call)
     _silence_libraries(call.environ)
-    from co_tui.headless.lens_command import show_lens
+    from co_tui.headless.sessions.lens_command import show_lens
 
     return show_lens(context, row.id, as_json=call.options.json)
 
@@ -305,11 +305,11 @@ def _import(call: CommandCall) -> int:
         if options.program != "claude-code" or options.files:
             say("--permissions goes with --from claude-code alone.")
             return WRONG_USAGE
-        from co_tui.headless.import_permissions import import_permissions
+        from co_tui.headless.sessions.import_permissions import import_permissions
 
         return import_permissions(context.paths, environ, Path.home(), as_json=options.json)
     _silence_libraries(environ)
-    from co_tui.headless.import_command import import_sessions
+    from co_tui.headless.sessions.import_command import import_sessions
 
     return import_sessions(
         context, options.files, program=options.program, environ=environ, home=Path.home(), as_json=options.json

@@ -64,8 +64,8 @@ def loaded_by(module: str) -> set[str]:
         "co_tui.session.state.derive",
         "co_tui.session.state.derive",
         "co_tui.agent.models.catalogue",
-        "co_tui.headless.show_command",
-        "co_tui.headless.export_command",
+        "co_tui.headless.sessions.show_command",
+        "co_tui.headless.sessions.export_command",
     ],
 )
 def test_light_modules_load_nothing_heavy(module: str) -> None:

@@ -17,7 +17,7 @@ from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.policy import policy_of
 from co_tui.exchange.openai_format import BadInput, Conversation, load, to_chat
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
-from co_tui.headless.show_command import load_state
+from co_tui.headless.sessions.show_command import load_state
 from co_tui.lab.replayed_conversation import ReplayedRequest, Tally, replay
 from co_tui.paths import ensure_dir
 from co_tui.session.compaction.job import SummaryWriter

@@ -7,7 +7,7 @@ import pytest
 
 from co_tui.context.request.repair import repair
 from co_tui.exchange.importers import load
-from co_tui.headless import import_command
+from co_tui.headless.sessions import import_command
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for

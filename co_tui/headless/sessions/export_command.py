@@ -7,7 +7,7 @@ from typing import Final
 from co_tui.agent.redact import keys_in
 from co_tui.exchange.exporters import exported, format_of
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
-from co_tui.headless.show_command import load_state
+from co_tui.headless.sessions.show_command import load_state
 from co_tui.paths import path_text, write_atomically
 
 NAMES: Final = {"markdown": "Markdown", "jsonl": "JSONL", "html": "HTML"}

@@ -4,7 +4,7 @@ from typing import Any
 
 from co_tui.context.policy import policy_of
 from co_tui.headless.output import DONE, CommandContext, put, put_json, table
-from co_tui.headless.show_command import load_state
+from co_tui.headless.sessions.show_command import load_state
 from co_tui.session.event_wording import cost_text
 from co_tui.session.state.context_report import context_report
 from co_tui.session.state.session_state import SessionState
@@ -29,7 +29,7 @@ def _measured(context: CommandContext, state: SessionState) -> SessionState:
         state = state.but(model=imposed)
     if not state.history or _holds(state, context.loaded.settings):
         return state
-    from co_tui.headless.lens_command import stored_source_of
+    from co_tui.headless.sessions.lens_command import stored_source_of
     from co_tui.session.lens.snapshot import read_lens
 
     source = stored_source_of(context, state)

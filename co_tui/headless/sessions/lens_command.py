@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len, set_cell_size
 
 from co_tui.headless.output import DONE, CommandContext, json_line, put, put_json, say
-from co_tui.headless.show_command import load_state
+from co_tui.headless.sessions.show_command import load_state
 from co_tui.inert import one_line
 from co_tui.session.lens.request_rows import Fate, Kind, LeftMessage, Lens
 from co_tui.session.lens.snapshot import LensSource, read_lens

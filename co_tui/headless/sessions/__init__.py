@@ -1,0 +1,1 @@
+"""Commands about stored sessions: list, show, measure, import and export them."""
