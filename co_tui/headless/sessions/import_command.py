@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.events import Message
+from co_tui.events.wording import counted
 from co_tui.exchange.importers import ImportedSession, ImportRefused, load
 from co_tui.exchange.importers.default_folders import files_in, files_of
 from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
@@ -115,20 +116,16 @@ def _already_here(context: CommandContext, session: ImportedSession) -> str:
     said = sum(isinstance(event.fact, Message) for event in session.log)
     with context.store.reading() as reading:
         more = said - reading.session(session.session_id).messages
-    return f"already here, the file has {_counted(more, 'message')} more" if more > 0 else "already here"
+    return f"already here, the file has {counted(more, 'message')} more" if more > 0 else "already here"
 
 
 def _line(session: ImportedSession, already_here: str) -> str:
-    skipped = f"{_counted(session.skipped, 'damaged line')} skipped" if session.skipped else ""
-    notes = ", ".join(filter(None, (_counted(len(session.messages), "message"), skipped, already_here)))
+    skipped = f"{counted(session.skipped, 'damaged line')} skipped" if session.skipped else ""
+    notes = ", ".join(filter(None, (counted(len(session.messages), "message"), skipped, already_here)))
     return inert(f"{session.session_id}  {one_line(session.title, TITLE_CHARS) or '(no prompt)'}  ({notes})")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _summary(tally: _Tally) -> str:
     known = f", {tally.known:,} already here" if tally.known else ""
-    refused = f", {_counted(tally.refused, 'file')} not imported" if tally.refused else ""
-    return f"{_counted(tally.imported, 'session')} imported{known}{refused}."
+    refused = f", {counted(tally.refused, 'file')} not imported" if tally.refused else ""
+    return f"{counted(tally.imported, 'session')} imported{known}{refused}."
