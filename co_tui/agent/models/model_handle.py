@@ -1,9 +1,8 @@
 """What turns need of a model, and what opening one needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import httpx2
 from pydantic_ai.models import Model
@@ -52,8 +51,7 @@ class ModelHandle(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(slots=True)
-class ModelConfig:
+class ModelConfig(NamedTuple):
     """What opening a model needs from settings and environment."""
 
     environ: Mapping[str, str]
@@ -80,8 +78,7 @@ def request_settings(config: ModelConfig, *, caches: bool = True) -> ModelSettin
     return ModelSettings(max_retries=0, timeout=config.request_timeout_s, cache=caches)
 
 
-@dataclass(slots=True)
-class Connected:
+class Connected(NamedTuple):
     """A model and the HTTP client it uses."""
 
     model: Model

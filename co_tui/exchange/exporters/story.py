@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from co_tui.events import Event, Json, Message, SessionFork, SessionRename, SessionResume, SessionStart, UsageInfo
 from co_tui.events.images import StoredImage, attached_image, images_in
@@ -20,8 +20,7 @@ SPEAKERS: Final[dict[Role, str]] = {
 }
 
 
-@dataclass(slots=True)
-class Speech:
+class Speech(NamedTuple):
     """Something that was said."""
 
     role: Role
