@@ -22,10 +22,15 @@ class EntryWeight(StrEnum):
     """How prominent an entry is."""
 
     LIGHT = "light"
+    """Routine: a turn, a session that began."""
     NORMAL = "normal"
+    """Something changed: the model, a fork."""
     NOTABLE = "notable"
+    """What the model sees changed, or the user should notice: a truncation, a retry."""
     BAD = "bad"
+    """Something failed."""
     HEAVY = "heavy"
+    """A compaction, the heaviest entry."""
 
 
 class EntryStyle(NamedTuple):

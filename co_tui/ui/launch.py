@@ -38,6 +38,16 @@ class Launch(Record):
         return self.loaded.settings
 
     @property
+    def program(self) -> str:
+        """What starts co-tui in the user's shell."""
+        import shutil
+        import sys
+
+        if "UV_RUN_RECURSION_DEPTH" in self.environ:  # `uv run` adds to PATH what the shell itself does not have
+            return "uv run co-tui"
+        return "co-tui" if shutil.which("co-tui", path=self.environ.get("PATH", "")) else f"{sys.executable} -m co_tui"
+
+    @property
     def choice(self) -> Choice:
         """The model of a new session, and why it was chosen."""
         origin = self.loaded.origins["model"].source

@@ -182,4 +182,4 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     terminal.press("C-c")
     terminal.wait("Ctrl+C again quits")
     terminal.press("C-c")
-    terminal.wait("co-tui --resume")
+    terminal.wait("--resume")

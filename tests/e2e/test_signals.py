@@ -130,7 +130,7 @@ def test_a_signal_ends_the_app_in_order(app: PseudoTerminal, served: Command, nu
     app.process.send_signal(number)
     assert app.end() == 130
     assert_restored(app)
-    assert "Traceback" not in app.seen and "co-tui --resume" in app.seen
+    assert "Traceback" not in app.seen and "--resume" in app.seen
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 
@@ -141,7 +141,7 @@ def test_a_signal_that_is_not_meant_for_the_app_ends_it_in_order_and_by_that_sig
     app.process.send_signal(number)
     assert app.end() == -number
     assert_restored(app)
-    assert "Traceback" not in app.seen and "co-tui --resume" in app.seen
+    assert "Traceback" not in app.seen and "--resume" in app.seen
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 

@@ -68,4 +68,4 @@ def test_an_editor_has_the_screen_to_itself_and_gives_it_back(
     seen = terminal.wait("written elsewhere and read here")
     assert seen.count("╭─ Chat") == 1
     terminal.leave()
-    terminal.wait("goes on with")
+    terminal.wait("continues “")

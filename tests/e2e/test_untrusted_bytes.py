@@ -87,7 +87,7 @@ def test_hostile_names_and_words_reach_the_terminal_as_signs_only(
         terminal.read_until()
     finally:
         terminal.close()
-    assert b"co-tui --resume" in terminal.written
+    assert b"--resume" in terminal.written
     left = OURS.sub(b"", terminal.written).decode(errors="replace")
     found = [left[max(0, at - 40) : at + 10] for at, character in enumerate(left) if character in FORBIDDEN]
     assert found == [] and left.count("sly") > 5

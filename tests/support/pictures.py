@@ -72,7 +72,7 @@ class Pictures:
         async with app.run_test(size=sizes[-1]) as pilot:
             await scene(pilot)
             drawn = [await self._at(pilot, *size) for size in sizes]
-        assert "\n".join(drawn) == self._kept
+        self._compare("\n".join(drawn))
 
     async def of_each(self, app: CoTui, scenes: Mapping[str, Scene], sizes: Sequence[tuple[int, int]] = SIZES) -> None:
         """Of several scenes, one after the other in one app; all themes at the last size, the first at the others."""
@@ -83,14 +83,20 @@ class Pictures:
                 drawn.append(f"##### {self._scene}")
                 drawn += [await self._at(pilot, *size, dict([*THEMES.items()][:1])) for size in sizes[:-1]]
                 drawn.append(await self._at(pilot, *sizes[-1]))
-        assert "\n".join(drawn) == self._kept
+        self._compare("\n".join(drawn))
 
     async def under(self, app: CoTui, scene: Scene, themes: Sequence[str], size: tuple[int, int] = SIZES[-1]) -> None:
         """At one size under other themes."""
         async with app.run_test(size=size) as pilot:
             await scene(pilot)
             drawn = await self._at(pilot, *size, {name: name for name in themes})
-        assert drawn == self._kept
+        self._compare(drawn)
+
+    def _compare(self, drawn: str) -> None:
+        assert drawn == self._kept, (
+            "The picture differs. Look at it with --pictures FOLDER; if it is right, update it: "
+            f"pytest -n 0 tests/ui/pictures -k '{self._name}' --snapshot-update"
+        )
 
     async def _at(self, pilot: Pilot[None], width: int, height: int, themes: Mapping[str, str] = THEMES) -> str:
         await pilot.resize_terminal(width, height)

@@ -56,6 +56,9 @@ class DeclaredFact(Record):
 class Logged(DeclaredFact):
     """A fact that is logged. Each declares `ENTRY`, `timeline_text` and `export_entry`; test_facts.py checks that."""
 
+    NEEDS_SESSION: ClassVar[bool] = False
+    """It changes a stored session and cannot begin a log: a deleted session stays deleted."""
+
 
 class Announced(DeclaredFact):
     """A fact that is published to subscribers and never logged."""

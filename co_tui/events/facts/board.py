@@ -26,6 +26,7 @@ class BoardChanged(Occurrence):
 
     TYPE = "board.changed"
     ENTRY = EntryStyle("+", EntryKind.CONTEXT)
+    NEEDS_SESSION = True
     added: tuple[Json, ...] = ()
     pruned: tuple[Json, ...] = ()
     model: str = ""

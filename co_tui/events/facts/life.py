@@ -30,6 +30,7 @@ class SessionStart(SessionOrigin):
 class SessionResume(SessionOrigin):
     TYPE = "session.resume"
     ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT)
+    NEEDS_SESSION = True
 
     def timeline_text(self) -> str:
         return "session resumed"
@@ -54,6 +55,7 @@ class SessionFork(SessionOrigin):
 class SessionRename(SessionOrigin):
     TYPE = "session.rename"
     ENTRY = EntryStyle("✎", EntryKind.SESSION, EntryWeight.LIGHT)
+    NEEDS_SESSION = True
     title: str
     by: str = ""
     """The model that wrote the title; empty if the user did."""
@@ -71,6 +73,7 @@ class SessionPinned(Logged):
 
     TYPE = "session.pinned"
     ENTRY = EntryStyle("◉", EntryKind.SESSION, EntryWeight.LIGHT)
+    NEEDS_SESSION = True
     pinned: bool = True
 
     def timeline_text(self) -> str:
@@ -85,6 +88,7 @@ class SessionTrashed(Logged):
 
     TYPE = "session.trashed"
     ENTRY = EntryStyle("⌫", EntryKind.SESSION)
+    NEEDS_SESSION = True
     trashed: bool = True
     reason: str = ""
     """Why, if it was not the user."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
 from co_tui.events.event import payload_of, stored
+from co_tui.events.facts import Logged
 from co_tui.events.storable import dump, storable_text
-from co_tui.store.first_event import check_first_event
 from co_tui.store.recovered_reply import recovered
 from co_tui.store.search.searchable_text import searchable
 from co_tui.store.search.session_filter import filter_text
@@ -27,7 +27,7 @@ def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact
     timestamp = now()
     known = connection.execute(_SELECT, (session_id,)).fetchone()
     if known is None:
-        check_first_event(session_id, facts)
+        _check_first_event(session_id, facts)
     counters = SessionCounters(*known) if known else _created(connection, session_id, timestamp)
     events = []
     for fact in facts:
@@ -43,6 +43,12 @@ def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact
         events.append(event)
     _save(connection, session_id, counters)
     return tuple(events)
+
+
+def _check_first_event(session_id: str, facts: Sequence[Fact]) -> None:
+    first = facts[0] if facts else None
+    if isinstance(first, Logged) and first.NEEDS_SESSION:
+        raise SessionNotFound(f"There is no session {session_id} any more.")
 
 
 def _save(connection: sqlite3.Connection, session_id: str, counters: SessionCounters) -> None:

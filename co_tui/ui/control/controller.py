@@ -390,4 +390,4 @@ class SessionController:
         if not self.session_id or not self.bridge.state.turn or self.launch.private:
             return ""
         title = one_line(self.bridge.state.title, 60)
-        return f"co-tui --resume {self.session_id}   goes on with “{title}”"
+        return f"{self.launch.program} --resume {self.session_id}   continues “{title}”"

@@ -1,5 +1,6 @@
 """Resuming a stored session: its folder, its model, and what if it is open elsewhere."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +175,14 @@ async def test_a_session_chosen_in_the_app_keeps_its_own_policy(home: Path, prov
         app.run_command("new", "")
         await until(pilot, lambda: not app.controller.session_id)
         await app.action_quit()  # nothing was said in the new one
-        assert app.controller.resume_hint == "co-tui --resume s-1   goes on with “off with it”"
+        assert app.controller.resume_hint == f"{launch.program} --resume s-1   continues “off with it”"
+
+
+def test_the_command_that_resumes_is_one_the_shell_finds(home: Path, tmp_path: Path) -> None:
+    assert launch_for(home, environ={"UV_RUN_RECURSION_DEPTH": "1"}).program == "uv run co-tui"
+    assert launch_for(home, environ={"PATH": str(tmp_path)}).program == f"{sys.executable} -m co_tui"
+    (tmp_path / "co-tui").touch(mode=0o755)
+    assert launch_for(home, environ={"PATH": str(tmp_path)}).program == "co-tui"
 
 
 async def test_the_policy_of_the_environment_is_stronger_and_the_change_is_logged(
