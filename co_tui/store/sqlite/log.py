@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
 from co_tui.events.event import payload_of, stored
-from co_tui.events.facts import Logged
+from co_tui.events.facts.base import Logged
 from co_tui.events.storable import dump, storable_text
 from co_tui.store.recovered_reply import recovered
 from co_tui.store.search.searchable_text import searchable
