@@ -106,7 +106,7 @@ class Limits:
         self._unconfirmed[name] = shortest
         return known._replace(refused_tokens=shortest).most_tokens
 
-    def answered(self, asked: "RequestTarget", tokens: int, *, counted: bool = True) -> None:
+    def answered(self, asked: "RequestTarget", tokens: int, counted: bool = True) -> None:
         """A request of this length was answered: drop refused sizes up to it, and named limits below it if its provider
         `counted` it."""
         name, known = _name(asked), self.known(asked)

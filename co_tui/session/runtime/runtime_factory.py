@@ -49,6 +49,7 @@ from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools, tools_for_window
 from co_tui.session.turns.classify_failure import classify
 from co_tui.session.turns.delegations import DelegatedRun, DelegatedTask
+from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.reply_limits import CutReplies, ReplyRoom
 from co_tui.settings import Settings
 from co_tui.settings.rules import SANDBOX_OFF
@@ -161,7 +162,7 @@ class RuntimeFactory:
         def new_recovery() -> Recovery:
             return DelegatedRecovery(on, compactor, files, self._environment.limits)
 
-        return DelegatedRun(on, compactor, new_recovery, runtime, turn, own)
+        return DelegatedRun(GovernedRequests(on, compactor), new_recovery, runtime, turn, own)
 
     async def _own_model(self, asked: DelegatedTask, runtime: Runtime) -> tuple[ModelHandle | None, Window]:
         """The model named in an agent's file, if it differs and can be opened, and its window; else None and the
