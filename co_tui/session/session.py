@@ -56,7 +56,7 @@ class Session:
         self._lock = lock
         self._recorder = recorder
         self._factory = factory = RuntimeFactory(environment, recorder)
-        self._compactor = factory.compactor
+        self._compactor = factory.compaction.compactor
         self._rewriting = asyncio.Lock()
         """Held while the user rewrites the history, or the runtime is replaced."""
         self.switcher = RuntimeSwitcher(
@@ -74,11 +74,11 @@ class Session:
         """What runs, and the prompts that wait for it."""
         self._work: RunningWork = RunningWork(environment, recorder, factory, self.switcher, self.queue)
         state_at = partial(environment.stored_state, recorder.session_id)
-        self.edits = HistoryEditor(lambda: self.history, factory.compaction_files, self._settled_history, state_at)
+        self.edits = HistoryEditor(lambda: self.history, factory.compaction.files, self._settled_history, state_at)
         """The user's changes to the history."""
-        self.compaction_files = factory.compaction_files
+        self.compaction_files = factory.compaction.files
         """The checkpoints of compactions."""
-        self.commands = factory.commands
+        self.commands = factory.tools.commands
         """The model's running commands."""
         self.board = self._work.board
         """The notes that later sessions in this repository and branch start with."""

@@ -51,7 +51,7 @@ class RuntimeSwitcher:
         self._environment = environment
         self._recorder = recorder
         self._factory = factory
-        self._compactor = factory.compactor
+        self._compactor = factory.compaction.compactor
         self._rewriting = rewriting
         self._is_busy = is_busy
         self._in_order = in_order
@@ -101,7 +101,7 @@ class RuntimeSwitcher:
 
     def continue_with(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> None:
         """Give a runtime the scaffold sent before it, in a window of `window_tokens` by our estimate."""
-        scaffold = self._factory.scaffold_for(runtime, sent, window_tokens)
+        scaffold = self._factory.tools.scaffold_for(runtime, sent, window_tokens)
         if scaffold is not None:
             runtime.history.scaffold = scaffold
 
@@ -163,7 +163,7 @@ class RuntimeSwitcher:
         """Stop offering tools that do not fit the window, now that the model's token ratio is known; whether any were
         dropped. They are never offered again by this, so that a session does not switch back and forth."""
         before = self.runtime
-        surplus = self._factory.surplus_tools(before)
+        surplus = self._factory.tools.surplus_tools(before)
         if not surplus or self._compactor.running:
             return False
         history, governor = before.history, before.history.governor

@@ -105,10 +105,10 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
         runtime, factory = session._runtime, session._factory
         turn = Turn(
             runtime,
-            factory.compactor,
-            lambda: factory.new_recovery(runtime),
+            factory.compaction.compactor,
+            lambda: factory.compaction.recovery(runtime.compactable),
             2,
-            lambda agent, number: factory.new_delegated_run(runtime, agent, number),
+            lambda agent, number: factory.delegated_runs.new(runtime, agent, number),
         )
         part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
         await turn.after_response(ModelResponse(parts=[part, TextPart("so")]))
