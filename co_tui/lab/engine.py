@@ -140,7 +140,7 @@ class ReplayEngine:
         return self._sent(prepared)
 
     def logged(self) -> Sequence[Event]:
-        """The events since the beginning of logged."""
+        """The events since the engine began."""
         return tuple(self._log.events)
 
     async def pin(self, messages: Sequence[ModelMessage]) -> None:
