@@ -103,7 +103,7 @@ async def test_a_reply_to_another_request_teaches_nothing(talking: Callable[...,
         await talk.short(1)
         session = talk.session
         assert session is not None
-        for undo in (lambda: session.edits.rewind(2), session.clear, session.undo, session.undo):
+        for undo in (lambda: session.edits.rewind(2), session.edits.clear, session.edits.undo, session.edits.undo):
             talk.provider.script = [Reply(status=400, body="{}")]
             await session.submit("This one fails.")
             await undo()
