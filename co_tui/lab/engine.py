@@ -30,6 +30,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.state.history_edits import cleared
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.store.timestamps import now
 
 T = TypeVar("T")
@@ -108,8 +109,9 @@ class ReplayEngine:
             run_in_thread=_at_once,
             whole_transcript=whole_transcript,
         )
-        self._on = Compactable(self.history, summaries or OfflineSummaries())
         self._compactor = Compactor(Applier(CompactionFiles(self._recorder, None, None)))
+        on = Compactable(self.history, summaries or OfflineSummaries())
+        self._requests = GovernedRequests(on, self._compactor)
         self._is_answered = True
         self._reported = len(self._recorder.state.timeline)
 
@@ -122,7 +124,7 @@ class ReplayEngine:
         await self.add(message, turn)
         if isinstance(message, ModelResponse) and not self._is_answered:
             self._is_answered = True
-            await self.history.record_reply(message)
+            await self._requests.answered(message)
 
     async def add(self, message: ModelMessage, turn: int) -> None:
         """Add an earlier message for which no request was made."""
@@ -132,14 +134,13 @@ class ReplayEngine:
     async def request(self) -> Sent:
         """Build the next request."""
         self.history.in_turn = True
-        measured = await self._compactor.before_request(self._on)
-        prepared = await self.history.fit(measured)
+        prepared = await self._requests.next()
         self._is_answered = False
         await self._compactor.finish()
         return self._sent(prepared)
 
     def logged(self) -> Sequence[Event]:
-        """The events since the beginning of logged."""
+        """The events since the engine began."""
         return tuple(self._log.events)
 
     async def pin(self, messages: Sequence[ModelMessage]) -> None:
@@ -155,9 +156,8 @@ class ReplayEngine:
 
     async def _end_turn(self) -> None:
         self.history.in_turn = False
-        if self.history.state.history:
-            await self._compactor.after_turn(self._on)
-            await self._compactor.finish()
+        await self._requests.after_turn()
+        await self._compactor.finish()
 
     def _sent(self, prepared: Prepared) -> Sent:
         timeline = self.history.state.timeline

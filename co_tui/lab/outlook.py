@@ -38,7 +38,7 @@ class PolicyOutlook(NamedTuple):
 
 def outlook(source: LensSource, whole_transcript: WholeTranscript | None = None) -> PolicyOutlook:
     """The next request under the source's policy. A pending compaction is run with the offline summariser on a copy of
-    the conversation. `said_before` may be shared by all policies."""
+    the conversation. `whole_transcript` may be shared by all policies."""
     meter = source.meter.copied()
     lens = read_lens(source)
     if not lens.is_compacted_first:

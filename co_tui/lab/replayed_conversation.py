@@ -14,7 +14,7 @@ from co_tui.context.turns import kept_by_rule
 from co_tui.exchange.openai_format import Conversation
 from co_tui.lab.check import Inspector
 from co_tui.lab.details import Details, Kept
-from co_tui.lab.engine import OfflineSummaries, ReplayEngine
+from co_tui.lab.engine import OfflineSummaries, ReplayEngine, Sent
 from co_tui.lab.summary_bill import BilledSummaries, SummaryBill
 from co_tui.session.compaction.job import SummaryWriter
 
@@ -153,36 +153,54 @@ async def replay(
     meter = Meter(ratio, margin=1.0)
     billed = BilledSummaries(summaries or OfflineSummaries())
     engine = ReplayEngine(policy, window, meter=meter, summaries=billed)
-    details, inspector, cache = Details(), Inspector(), PromptCache(meter.tokens)
-    number = compactions = 0
-    said_tokens = 0.0
+    figures = _Figures(policy, window, meter)
     messages = conversation.messages
     for index, message in enumerate(messages):
         if isinstance(message, ModelResponse) and index:
-            prepared, done, waits = await engine.request()
-            number += 1
-            compactions += len(done)
-            is_long = said_tokens > window.tokens
             upcoming = messages[index : index + NEXT_MESSAGES]
-            # Without truncation a request need not fit; nor if the prompt alone is too long.
-            fits = prepared.overshoot_tokens == 0 or not policy.truncates or _is_smallest(prepared)
-            yield ReplayedRequest(
-                number=number,
-                input_messages=index,
-                prepared=prepared,
-                compactions=compactions,
-                new_compactions=len(done),
-                waits=waits,
-                is_long=is_long,
-                details=details.kept(details.needed_by(upcoming), prepared.messages) if is_long else Kept(),
-                reuse=cache.next(prepared.messages),
-                breaches=inspector.breaches(prepared.messages, fits=fits),
-                bill=billed.take(),
-            )
+            yield figures.of(await engine.request(), upcoming, billed.take())
         await engine.receive(message)
-        inspector.add(message)
-        details.add(message)
-        said_tokens += meter.tokens(message)
+        figures.add(message)
+
+
+class _Figures:
+    """The figures of each request, from the conversation before it."""
+
+    def __init__(self, policy: Policy, window: Window, meter: Meter) -> None:
+        self._policy = policy
+        self._window = window
+        self._meter = meter
+        self._details, self._inspector, self._cache = Details(), Inspector(), PromptCache(meter.tokens)
+        self._requests = self._compactions = self._messages = 0
+        self._said_tokens = 0.0
+
+    def add(self, message: ModelMessage) -> None:
+        self._messages += 1
+        self._inspector.add(message)
+        self._details.add(message)
+        self._said_tokens += self._meter.tokens(message)
+
+    def of(self, sent: Sent, upcoming: Sequence[ModelMessage], bill: SummaryBill) -> ReplayedRequest:
+        """`upcoming` are the next messages of the recording; `bill` is for the summaries since the last request."""
+        prepared, done, waits = sent
+        self._requests += 1
+        self._compactions += len(done)
+        details, is_long = self._details, self._said_tokens > self._window.tokens
+        # Without truncation a request need not fit; nor if the prompt alone is too long.
+        fits = prepared.overshoot_tokens == 0 or not self._policy.truncates or _is_smallest(prepared)
+        return ReplayedRequest(
+            number=self._requests,
+            input_messages=self._messages,
+            prepared=prepared,
+            compactions=self._compactions,
+            new_compactions=len(done),
+            waits=waits,
+            is_long=is_long,
+            details=details.kept(details.needed_by(upcoming), prepared.messages) if is_long else Kept(),
+            reuse=self._cache.next(prepared.messages),
+            breaches=self._inspector.breaches(prepared.messages, fits=fits),
+            bill=bill,
+        )
 
 
 def _is_smallest(prepared: Prepared) -> bool:

@@ -44,11 +44,15 @@ class _Item:
 class WorkQueue:
     """Runs work in the order it was added; held prompts wait until they are released."""
 
-    def __init__(self, name: str, changed: Callable[[], None], idle: Callable[[], Awaitable[None]]) -> None:
-        """`changed` is called when the waiting prompts change, `idle` when the queue is empty."""
+    def __init__(
+        self, name: str, changed: Callable[[], None], idle: Callable[[], Awaitable[None]], unsent: Any
+    ) -> None:
+        """`changed` is called when the waiting prompts change, `idle` when the queue is empty; `unsent` is the result
+        of a prompt that was never sent."""
         self._name = name
         self._changed = changed
         self._idle = idle
+        self._unsent = unsent
         self._items: list[_Item] = []
         self._numbers = count(1)
         self._worker: asyncio.Task[None] | None = None
@@ -65,6 +69,7 @@ class WorkQueue:
 
     @property
     def prompts(self) -> tuple[WaitingPrompt, ...]:
+        """The waiting prompts, in order."""
         return tuple(
             WaitingPrompt(item.number, item.prompt, item.held, item.steering is not None and not item.held)
             for item in self._waiting
@@ -126,18 +131,18 @@ class WorkQueue:
         self._changed()
         self._start()
 
-    def withdraw(self, number: int, answer: Any) -> str | None:
-        """Remove a prompt, answering its caller with `answer`. None if it was started already."""
+    def withdraw(self, number: int) -> str | None:
+        """Remove a waiting prompt and return it; None if it is being answered already."""
         item = self._item(number)
         if item is None:
             return None
         self._items.remove(item)
-        item.answer(answer)
+        item.answer(self._unsent)
         self._changed()
         return item.prompt
 
     def move(self, number: int, step: int) -> None:
-        """Swap a prompt with the one before or after it."""
+        """Swap a waiting prompt with the one before or after it."""
         item, waiting = self._item(number), self._waiting
         if item not in waiting or not 0 <= (target := waiting.index(item) + step) < len(waiting):
             return
@@ -145,12 +150,12 @@ class WorkQueue:
         self._items[here], self._items[there] = self._items[there], self._items[here]
         self._changed()
 
-    def clear(self, answer: Any, error: Exception) -> list[str]:
-        """Drop all waiting items: prompts get `answer`, other work the error. Returns the prompts."""
+    def clear(self, error: Exception) -> list[str]:
+        """Drop all waiting items: other work than prompts fails with the error. Returns the prompts."""
         items, self._items = self._items, []
         for item in items:
             if item.prompt:
-                item.answer(answer)
+                item.answer(self._unsent)
             else:
                 item.fail(error)
         if items:

@@ -36,11 +36,12 @@ class RunningWork:
         self._environment = environment
         self._recorder = recorder
         self._factory = factory
+        self._compactor = factory.compaction.compactor
         self._switcher = switcher
         self._queue = queue
-        self._relief = MemoryRelief(factory.compactor)
+        self._relief = MemoryRelief(self._compactor)
         self.board = SessionBoard(environment, recorder)
-        self.title = SessionTitle(environment, recorder, factory.summary_models)
+        self.title = SessionTitle(environment, recorder, factory.compaction.summary_models)
         self.turn: Turn | None = None
         self._other: UserCommand | BoardUpdate | None = None
         """Work that the user asked for, other than a turn."""
@@ -80,10 +81,10 @@ class RunningWork:
         # Created before the prompt is logged, so that it can be stopped from its first moment on.
         self.turn = Turn(
             runtime,
-            self._factory.compactor,
-            lambda: self._factory.new_recovery(runtime),
+            self._compactor,
+            lambda: self._factory.compaction.recovery(runtime.compactable),
             number,
-            lambda asked: self._factory.new_delegated_run(runtime, asked, number),
+            lambda asked: self._factory.delegated_runs.new(runtime, asked, number),
             self._queue.take_steering,
         )
         self._stop_if_asked(self.turn)
@@ -108,21 +109,21 @@ class RunningWork:
             history.governor.use_window(window)
         if not self._leaving:
             if not await self._switcher.fit_tools():  # then the next request measures first
-                await self._factory.compactor.after_turn(runtime.compactable)
+                await self._compactor.after_turn(runtime.compactable)
             await self._relief.after_turn(runtime)
             self.title.after_turn(runtime)
 
     async def _hand_over(self, before: Runtime) -> None:
         """A turn ended under a replaced runtime: discard its background compaction, and pass its scaffold on to the
         current runtime."""
-        await self._factory.compactor.discard("another model or policy governs from now on")
+        await self._compactor.discard("another model or policy governs from now on")
         history = before.history
         self._switcher.continue_with(self._runtime, history.scaffold, history.governor.estimated_window_tokens)
         if not self._leaving:
             await self._switcher.report_missed()
 
     async def compact(self, focus: str, upto: Ref | None) -> CompactionComplete:
-        return await self._factory.compactor.compact(self._runtime.compactable, focus=focus, upto=upto)
+        return await self._compactor.compact(self._runtime.compactable, focus=focus, upto=upto)
 
     async def ask_pending(self) -> Outcome | None:
         # A waiting prompt takes the place of the answers.
@@ -131,7 +132,7 @@ class RunningWork:
     async def command(self, command: str) -> Outcome:
         if self._recorder.state.pending:
             raise CommandRefused("A question waits for its answer; the command can run after that.")
-        run = UserCommand(self._environment, self._runtime, self._factory.commands.guard, command)
+        run = UserCommand(self._environment, self._runtime, self._factory.tools.commands.guard, command)
         outcome = await self._stoppable(run, run.run())
         await self._runtime.history.report_now()
         return outcome

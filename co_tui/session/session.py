@@ -10,7 +10,6 @@ from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.count import Window
 from co_tui.events import (
     CompactionComplete,
-    Event,
     PromptReturned,
     QueueChanged,
     Ref,
@@ -22,11 +21,11 @@ from co_tui.events import (
 )
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
-from co_tui.session.approvals.modes import begin_in_mode, switch_mode
+from co_tui.session.approvals.modes import begin_in_mode
 from co_tui.session.approvals.standing_approvals import StandingApprovals
 from co_tui.session.board.board_process import update_in_background
 from co_tui.session.board.board_update import UpdatedBoard
-from co_tui.session.board.session_board import SessionBoard, board_facts
+from co_tui.session.board.session_board import board_facts
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
@@ -34,18 +33,16 @@ from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.history_editor import HistoryEditor
 from co_tui.session.prompt_messages import prompt_content, prompt_message
-from co_tui.session.queue import WaitingPrompt, WorkQueue
+from co_tui.session.queue import WorkQueue
 from co_tui.session.recorder import Listener, Recorder
 from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
 from co_tui.settings import Settings
-from co_tui.store.notes.checkpoints import Checkpoint
 from co_tui.store.port import SessionLock
 
 
@@ -58,18 +55,33 @@ class Session:
         self._environment = environment
         self._lock = lock
         self._recorder = recorder
-        self._factory = RuntimeFactory(environment, recorder)
-        self._switcher = RuntimeSwitcher(environment, recorder, self._factory, lambda: self.busy)
-        self._switcher.begin(model_handle, window)
-        self._queue = WorkQueue(f"turns of {recorder.session_id}", self._announce_queue, self._switcher.close_retired)
-        self._work = RunningWork(environment, recorder, self._factory, self._switcher, self._queue)
-        self._compactor = self._factory.compactor
-        state_at = partial(environment.stored_state, recorder.session_id)
+        self._factory = factory = RuntimeFactory(environment, recorder)
+        self._compactor = factory.compaction.compactor
         self._rewriting = asyncio.Lock()
         """Held while the user rewrites the history, or the runtime is replaced."""
-        self._editor = HistoryEditor(
-            lambda: self.history, self._factory.compaction_files, self._settled_history, state_at
+        self.switcher = RuntimeSwitcher(
+            environment,
+            recorder,
+            factory,
+            self._rewriting,
+            is_busy=lambda: self.queue.busy,
+            in_order=lambda work: self._work.in_order(work),
         )
+        """Changes the model, the policy, the mode and other settings."""
+        self.switcher.begin(model_handle, window)
+        name = f"turns of {recorder.session_id}"
+        self.queue: WorkQueue = WorkQueue(name, self._announce_queue, self.switcher.close_retired, Outcome.INTERRUPTED)
+        """What runs, and the prompts that wait for it."""
+        self._work: RunningWork = RunningWork(environment, recorder, factory, self.switcher, self.queue)
+        state_at = partial(environment.stored_state, recorder.session_id)
+        self.edits = HistoryEditor(lambda: self.history, factory.compaction.files, self._settled_history, state_at)
+        """The user's changes to the history."""
+        self.compaction_files = factory.compaction.files
+        """The checkpoints of compactions."""
+        self.commands = factory.tools.commands
+        """The model's running commands."""
+        self.board = self._work.board
+        """The notes that later sessions in this repository and branch start with."""
         self.resumed_from = recorder.state
         """The state before this process logged anything."""
         self.mode_refused = ""
@@ -124,13 +136,13 @@ class Session:
             if scaffold is not None and model_handle.name == state.model:
                 session.history.scaffold = scaffold
             elif scaffold is not None:
-                session._switcher.continue_with(session._runtime, scaffold, before or window.tokens)
+                session.switcher.continue_with(session._runtime, scaffold, before or window.tokens)
             own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}
             await session._recorder.record(SessionResume(**(session._origin() | own)), *recovered(state))
-            await session._switcher.record_model_change(state.model, before)
-            await session._switcher.record_policy_change(state.policy, before)
+            await session.switcher.record_model_change(state.model, before)
+            await session.switcher.record_policy_change(state.policy, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
-            await session._editor.restore()
+            await session.edits.restore()
             if session._was_measured_differently(state):
                 await session._runtime.history.report_now()
         except BaseException:
@@ -169,7 +181,7 @@ class Session:
 
     @property
     def _runtime(self) -> Runtime:
-        return self._switcher.runtime
+        return self.switcher.runtime
 
     @property
     def settings(self) -> Settings:
@@ -182,16 +194,6 @@ class Session:
         return self._runtime.history
 
     @property
-    def commands(self) -> RunningCommands:
-        """The model's running commands."""
-        return self._factory.commands
-
-    @property
-    def checkpoints(self) -> Sequence[Checkpoint]:
-        """The checkpoints of compactions, by number."""
-        return self._factory.compaction_files.listed()
-
-    @property
     def approvals(self) -> StandingApprovals:
         """The rules that allow calls without asking."""
         environment = self._environment
@@ -200,23 +202,9 @@ class Session:
         )
 
     @property
-    def board(self) -> SessionBoard:
-        """The notes that later sessions in this repository and branch start with."""
-        return self._work.board
-
-    @property
-    def busy(self) -> bool:
-        return self._queue.busy
-
-    @property
     def has_unsaved(self) -> bool:
         """Whether something could not be logged yet; it is retried."""
         return self._recorder.has_unsaved
-
-    @property
-    def waiting(self) -> tuple[WaitingPrompt, ...]:
-        """The waiting prompts, in order."""
-        return self._queue.prompts
 
     def events(self) -> Listener:
         """All events from now on, logged and announced, until the session is closed."""
@@ -252,20 +240,8 @@ class Session:
         outcome: Outcome | None = await self._work.in_order(self._work.ask_pending)
         return outcome
 
-    def release(self) -> None:
-        """Send the prompts that an interruption left waiting."""
-        self._queue.release()
-
-    def withdraw(self, number: int) -> str | None:
-        """Remove a waiting prompt and return it; None if it is being answered already."""
-        return self._queue.withdraw(number, Outcome.INTERRUPTED)
-
-    def move_waiting(self, number: int, step: int) -> None:
-        """Swap a waiting prompt with its neighbour."""
-        self._queue.move(number, step)
-
     def _announce_queue(self) -> None:
-        waiting = self._queue.prompts
+        waiting = self.queue.prompts
         self._recorder.announce(
             QueueChanged(prompts=tuple(prompt.text for prompt in waiting), held=sum(prompt.held for prompt in waiting))
         )
@@ -295,33 +271,6 @@ class Session:
         self._compactor.stop()
         self._work.stop()
 
-    async def clear(self) -> None:
-        """Empty what the model sees; the transcript keeps everything. Waiting prompts are returned to the user."""
-        await self._editor.clear()
-
-    async def undo(self, seq: int | None = None) -> Event:
-        """Undo the latest compaction, clearing or rewind; messages since then stay.
-
-        Returns the event that was undone. Raises `NothingToUndo`.
-        """
-        return await self._editor.undo(seq)
-
-    async def rewind(self, turn: int) -> str:
-        """Reset what the model sees to the state before that turn; returns the turn's prompt.
-
-        Raises `NothingToUndo` if there is no such turn.
-        """
-        return await self._editor.rewind(turn)
-
-    async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
-        """Pin messages, so that every stage keeps them, or unpin them. One that a compaction replaced is brought
-        back."""
-        await self._editor.pin(refs, pinned)
-
-    async def edit_summary(self, seq: int, text: str) -> None:
-        """Replace a summary in the history with the user's text. Raises `NothingToUndo`."""
-        await self._editor.edit_summary(seq, text)
-
     @asynccontextmanager
     async def _settled_history(self, reason: str) -> AsyncIterator[None]:
         """While the history is rewritten: without a reason, keep out other rewrites; with one, also stop all work, and
@@ -330,7 +279,7 @@ class Session:
             if not reason:
                 yield
                 return
-            with self._queue.paused():
+            with self.queue.paused():
                 await self._stop_turns()
                 await self._recorder.record()  # saves what could not be saved before
                 await self._compactor.discard(reason)
@@ -344,28 +293,6 @@ class Session:
         await self._work.title.cancel()
         await self._recorder.record(SessionRename(title=title, **self._origin()))
 
-    async def switch_model(self, name: str, *, compact: bool = False) -> None:
-        """Switch to another model from the next turn on. Raises `ModelUnusable`, changing nothing.
-
-        A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the current model
-        compacts it first.
-        """
-        await self._switcher.switch_model(name, self._work.in_order if compact else None)
-
-    async def switch_policy(self, settings: Settings) -> None:
-        """Switch to another policy from the next request on."""
-        async with self._rewriting:
-            await self._switcher.switch_policy(settings)
-
-    async def apply_settings(self, settings: Settings) -> None:
-        """Apply changed settings from the next request on, or from the next turn if one runs."""
-        async with self._rewriting:
-            await self._switcher.apply_settings(settings)
-
-    async def switch_mode(self, mode: str) -> None:
-        """Change which calls run without asking, from the next call on. Raises `ModeRefused`."""
-        await switch_mode(self._recorder, mode)
-
     async def settle(self, timeout_s: float) -> None:
         """Wait for a background compaction, and discard it after the timeout."""
         await self._compactor.settle(self._runtime.history, timeout_s)
@@ -377,7 +304,7 @@ class Session:
         Returns the waiting prompts that were never sent.
         """
         unsent = await self._stop_turns(leaving=True)
-        self._switcher.learn()
+        self.switcher.learn()
         try:
             await self._work.title.cancel()
             await self._factory.close()
@@ -392,12 +319,12 @@ class Session:
     async def _stop_turns(self, *, leaving: bool = False) -> list[str]:
         """Interrupt the running turn; returns the prompts waiting behind it."""
         given_up = CompactionRefused("The compaction was given up: something came before.")
-        unsent = self._queue.clear(Outcome.INTERRUPTED, given_up)
+        unsent = self.queue.clear(given_up)
         for prompt in unsent:
             self._recorder.announce(PromptReturned(prompt=prompt))
         self._compactor.cancel()
         self._work.stop(leaving=leaving)
-        await self._queue.wait()
+        await self.queue.wait()
         return unsent
 
     def _origin(self) -> dict[str, Any]:

@@ -7,9 +7,7 @@ from textwrap import indent
 from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events import Json
-from co_tui.events.tool_calls import GIST_CHARS as GIST_CHARS
-from co_tui.events.tool_calls import gist_of_call as gist_of_call
-from co_tui.events.tool_calls import objects_in
+from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, objects_in
 from co_tui.inert import inert, one_line
 
 STATUS_CHARS: Final = 40

@@ -47,7 +47,7 @@ async def _figures(home: Path) -> tuple[float, float, float, int]:
         await session.submit(prompt)
     give_back()
     full = resident_mb()
-    await session.apply_settings(session.settings.but(memory_limit_mb=1))
+    await session.switcher.apply_settings(session.settings.but(memory_limit_mb=1))
     await session.submit("and now?")
     left = resident_mb()
     await session.close()

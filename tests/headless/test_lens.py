@@ -119,7 +119,7 @@ def test_an_empty_context_is_said(served_here: Here, provider: Provider) -> None
     async def cleared() -> None:
         environment = served_environment(served_here.home, provider)
         opened = await Session.resume(environment, session)
-        await opened.clear()
+        await opened.edits.clear()
         # Another process looks while this one has it open.
         done = await asyncio.to_thread(served_here, "lens", session, "--json")
         assert done.code == 0 and "is empty" in done.err

@@ -118,13 +118,13 @@ async def test_a_run_that_is_stopped_fails_or_finds_nothing_leaves_the_board(hom
     run = asyncio.create_task(session.update_board())
     await model.reached.wait()
     waiting = asyncio.create_task(session.submit("And then?"))
-    while not session.waiting:
+    while not session.queue.prompts:
         await asyncio.sleep(0)
     assert session.interrupt() and await run is None
     (stopped,) = facts(list(session.state.timeline), BoardChanged)
     assert not on(env.board) and not stopped.added and not stopped.model and "did not come to an end" in stopped.outcome
     assert stopped.usage["requests"] >= 1 and stopped.usage["output_tokens"] > 0, "what came was paid for"
-    session.release()
+    session.queue.release()
     assert await waiting is Outcome.DONE
     model.hangs, model.fails = False, True
     with pytest.raises(BoardRefused, match="The board stays as it is"):
@@ -276,7 +276,7 @@ async def test_the_embedded_model_is_told_nothing_of_it(home: Path) -> None:
     for begins, goes_on in (("embedded", "scripted"), ("scripted", "embedded")):
         session = await Session.start(env, begins)
         await session.submit("Hello")
-        await session.switch_model(goes_on)
+        await session.switcher.switch_model(goes_on)
         await session.submit("And on")
         assert context_report(session.state)["board_entries"] == 0
         await session.close()

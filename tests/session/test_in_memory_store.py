@@ -19,7 +19,7 @@ async def test_a_conversation_is_kept_resumed_rewound_and_forked_in_memory(home:
         assert await first.submit(prompt) is Outcome.DONE
     with pytest.raises(SessionBusy):
         await Session.resume(environment, first.id)
-    assert await first.rewind(2) == "two"
+    assert await first.edits.rewind(2) == "two"
     fork = await first.fork()
     await first.rename("About birds")
     await first.close()

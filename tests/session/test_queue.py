@@ -33,11 +33,11 @@ async def test_a_waiting_prompt_moves_by_one_place(
     environment = environment_for(home, ScriptedModel(script))
     session = await Session.start(environment, "scripted")
     turns = [asyncio.create_task(session.submit(prompt)) for prompt in ("first", "one", "two", "three")]
-    while len(session.waiting) < 3 or (begun and not asked):
+    while len(session.queue.prompts) < 3 or (begun and not asked):
         await asyncio.sleep(0)
     assert bool(asked) == begun
-    session.move_waiting(session.waiting[chosen].number, step)
-    shown = [prompt.text for prompt in session.waiting]
+    session.queue.move(session.queue.prompts[chosen].number, step)
+    shown = [prompt.text for prompt in session.queue.prompts]
     answering.set()
     assert await asyncio.gather(*turns) == [Outcome.DONE] * 4
     await session.close()

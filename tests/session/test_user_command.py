@@ -92,14 +92,14 @@ async def test_stopping_ends_it_with_its_children_and_keeps_what_came(home: Path
     running = asyncio.create_task(session.run_command("(sleep 600 & echo $! > child; wait); echo never"))
     await until(lambda: (home / "child").exists() and (home / "child").read_text().strip())
     later = asyncio.create_task(session.submit("later"))
-    await until(lambda: session.waiting)
+    await until(lambda: session.queue.prompts)
     assert session.interrupt()
     assert await running is Outcome.INTERRUPTED
     assert "It was stopped by the user after" in told(session) and "\nnever" not in told(session)
     child = int((home / "child").read_text())
     await until(lambda: not _lives(child))
-    assert [each.held for each in session.waiting] == [True], "what waits stays on hold"
-    session.release()
+    assert [each.held for each in session.queue.prompts] == [True], "what waits stays on hold"
+    session.queue.release()
     assert await later is Outcome.DONE
     await session.close()
     assert replayed(home, session.id) == session.state
@@ -115,7 +115,7 @@ def _lives(pid: int) -> bool:
 
 async def test_its_time_is_limited(home: Path) -> None:
     session = await started(home)
-    await session.apply_settings(session.settings.but(command_timeout_s=0.2))
+    await session.switcher.apply_settings(session.settings.but(command_timeout_s=0.2))
     assert await session.run_command("echo begun; sleep 600") is Outcome.DONE
     assert "It was stopped because its time was over" in told(session) and "begun" in told(session)
     await session.close()

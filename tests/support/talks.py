@@ -61,7 +61,7 @@ async def talk(session: Session, turns: int, words: int = 30) -> None:
 
 async def use_window(session: Session, tokens: int) -> None:
     """Set the window, as its user would."""
-    await session.apply_settings(session.settings.but(context_window=tokens))
+    await session.switcher.apply_settings(session.settings.but(context_window=tokens))
 
 
 def compactions(state: SessionState) -> list[CompactionComplete]:

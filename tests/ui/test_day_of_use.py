@@ -49,10 +49,12 @@ async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them
         await pilot.press("up")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         await pilot.press("j", "d")
-        await until(pilot, lambda: [prompt.text for prompt in app.controller.session.waiting] == ["third", "fourth"])
+        await until(
+            pilot, lambda: [prompt.text for prompt in app.controller.session.queue.prompts] == ["third", "fourth"]
+        )
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.prompt.text == "fourth")
-        assert [prompt.text for prompt in app.controller.session.waiting] == ["third"]
+        assert [prompt.text for prompt in app.controller.session.queue.prompts] == ["third"]
 
         await pilot.press("enter")
         await until(pilot, lambda: len(provider.requests) == 2 and app.controller.idle)
@@ -171,7 +173,7 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
         await until(pilot, lambda: app.screen is app.chat)
 
         assert app.controller.session is not None and isinstance(event.fact, CompactionComplete)
-        await app.controller.session.edit_summary(event.seq or 0, "My own words.")
+        await app.controller.session.edits.edit_summary(event.seq or 0, "My own words.")
         await until(pilot, lambda: "The summary was rewritten by you." in transcript_text(app))
         await until(pilot, lambda: "summary rewritten" in screen_text(app))
         await type_text(pilot, "/undo\n")

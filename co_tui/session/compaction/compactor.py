@@ -7,29 +7,31 @@ event. Until that event is in the log nothing has changed; any failure before it
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TypeVar
 
-from co_tui.context.compact import cuts
-from co_tui.context.compact.decide import Plan, frees_enough
+from co_tui.context.compact.decide import Plan
 from co_tui.context.request.pipeline import Measured
 from co_tui.events import CompactionComplete, CompactionWait, Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.compaction.applying import Applier
 from co_tui.session.compaction.background_compaction import Background, Move, Stage
-from co_tui.session.compaction.compaction_notices import FIXED_PART, NO_ROOM, STOPPED, Notices
-from co_tui.session.compaction.decisions import cut_up_to, is_within_turn, requested_cut, stop_or_resume, urgency_of
-from co_tui.session.compaction.job import Compactable, Job, job_for, since
+from co_tui.session.compaction.compaction_notices import FIXED_PART, Notices
+from co_tui.session.compaction.decisions import (
+    automatic_plan,
+    cut_up_to,
+    is_within_turn,
+    model_requested_plan,
+    notice_before_request,
+    requested_cut,
+    urgency_of,
+)
+from co_tui.session.compaction.job import Compactable, Compaction, planned, since
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.turns.classify_failure import classify
 
-T = TypeVar("T")
 LEAST_MESSAGES = 2
-MUCH_FIXED = 0.4
-"""Share of the window: if instructions and tools take this much, they are why no compaction helps."""
 MOST_PASSES = 2
 """Compactions before one request: a policy may need two in a row, for turns and then for tokens."""
 
@@ -38,21 +40,13 @@ class CompactionRefused(Exception):
     """Why there is nothing to compact, as a sentence."""
 
 
-@dataclass(slots=True)
-class _Run:
-    """A blocking compaction, from its request on."""
-
-    new_job: Callable[[], Awaitable[Job]]
-    job: Job | None = None
-
-
 class Compactor:
     """A session's compactions."""
 
     def __init__(self, applier: Applier, questions: Questions | None = None) -> None:
         self._applier = applier
         self._questions = questions or Unattended()
-        self._background: Background[Job] = Background()
+        self._background: Background[Compaction] = Background()
         self._task: asyncio.Task[None] | None = None
         self._blocking: asyncio.Task[None] | None = None
         """The compaction that the user or a request waits for; Esc stops it."""
@@ -81,7 +75,7 @@ class Compactor:
             raise CompactionRefused("A compaction is already under way; Esc stops it.")
         if len(on.history.entries) < LEAST_MESSAGES:
             raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
-        return await self._run_blocking(lambda: _requested_job(on, trigger, focus, upto))
+        return await self._run_blocking(lambda: _requested(on, trigger, focus, upto))
 
     async def before_request(self, on: Compactable) -> Measured:
         """The compaction stage of a request: apply what is ready, start what the policy asks for, wait if necessary."""
@@ -98,30 +92,26 @@ class Compactor:
         """One pass before a request; False if the request may be sent as it was measured."""
         history = on.history
         plan = self._plan(history, measured)
-        if history.governor.is_fixed(measured):
-            await self._notices.give(FIXED_PART, history, measured)
+        if notice := notice_before_request(history.governor, measured):
+            await self._notices.give(notice, history, measured)
+        if notice == FIXED_PART:
             plan = plan if plan and plan.texts_only else None
-        elif history.governor.is_stuck(measured):
-            if history.governor.is_stopped:
-                await self._notices.give(STOPPED, history, measured)
-            elif measured.reading.fixed_tokens >= MUCH_FIXED * measured.reading.window.tokens:
-                await self._notices.give(NO_ROOM, history, measured)  # otherwise it is the long turn, and ends with it
         urgency = urgency_of(plan)
         match self._background.next_move(history.version, urgency):
             case Move.PROCEED:
                 return False
             case Move.START:
                 assert plan is not None
-                self._start(job_for(on, measured, plan, blocks=False))
+                self._start(planned(on, measured, plan, blocks=False))
                 return False
             case Move.COMPACT:
                 assert plan is not None
-                job = job_for(on, measured, plan)
-                await self._run_blocking(lambda: _ready(job))
+                compaction = planned(on, measured, plan)
+                await self._run_blocking(lambda: _ready(compaction))
             case Move.WAIT:
                 await self._wait(history, measured)
             case Move.APPLY:
-                if urgency != "now" and is_within_turn(history, measured):
+                if urgency != "now" and is_within_turn(history.policy, measured):
                     return False
                 await self._apply_ready(history)
         return True
@@ -140,7 +130,7 @@ class Compactor:
             return
         if plan.cut.trigger is Trigger.WINDOW:
             return  # the message window slides before a request, not after a turn
-        self._start(job_for(on, measured, plan, blocks=False))
+        self._start(planned(on, measured, plan, blocks=False))
 
     async def catch_up(self, history: GovernedHistory) -> bool:
         """Wait for the background compaction; whether it changed the history."""
@@ -184,8 +174,8 @@ class Compactor:
         if self._task is not None:
             self._task.cancel(reason)
             await asyncio.wait([self._task])
-        if (job := self._background.discard()) is not None:
-            await self._applier.end(job, job.failed(f"discarded: {reason}", cancelled=True))
+        if (compaction := self._background.discard()) is not None:
+            await self._applier.end(compaction, compaction.job.failed(f"discarded: {reason}", cancelled=True))
         await self._wait_until_applied()
 
     async def settle(self, history: GovernedHistory, timeout_s: float) -> None:
@@ -206,77 +196,70 @@ class Compactor:
     # Deciding
 
     def _plan(self, history: GovernedHistory, measured: Measured, *, turn_ended: bool = False) -> Plan | None:
-        governor = history.governor
-        if self._requested is not None:
-            focus, self._requested = self._requested, None
-            cut = cuts.share_cut(measured.live, Trigger.MODEL_REQUEST, pinned=measured.pinned)
-            if cut is not None and frees_enough(governor.situation(measured), cut):
-                return Plan(cut, waits=False, focus=focus)
-        stop_or_resume(history, measured)
-        plan = governor.decide(measured)
-        if plan is None:
-            return None
-        fits = measured.reading.current_tokens <= measured.reading.window.tokens
-        is_postponed = governor.policy.holds_to_turn_end and not turn_ended and fits
-        return None if is_postponed else plan
+        focus, self._requested = self._requested, None
+        requested = None if focus is None else model_requested_plan(history.governor, measured, focus)
+        return requested or automatic_plan(history, measured, turn_ended=turn_ended)
 
     # Running
 
-    def _start(self, job: Job) -> None:
-        ticket = self._background.begin(job.on.history.version)
+    def _start(self, compaction: Compaction) -> None:
+        history = compaction.history
+        ticket = self._background.begin(history.version)
         task = asyncio.create_task(
-            self._run_in_background(job, ticket), name=f"compaction of {job.on.history.session_id}"
+            self._run_in_background(compaction, ticket), name=f"compaction of {history.session_id}"
         )
         # A task cancelled before its first step never runs its own handlers.
         task.add_done_callback(lambda done: self._background.fail(ticket) if done.cancelled() else None)
         self._task = task
 
-    async def _run_in_background(self, job: Job, ticket: int) -> None:
+    async def _run_in_background(self, compaction: Compaction, ticket: int) -> None:
         """Prepare a compaction in the background; if no turn runs, apply it as soon as it is ready."""
         ended: CompactionComplete | None = None
         try:
-            await prepare(job, self._questions)
+            await prepare(compaction, self._questions)
         except asyncio.CancelledError as stopped:
-            ended = job.failed(f"discarded: {stopped or 'stopped'}", cancelled=True)
+            ended = compaction.job.failed(f"discarded: {stopped or 'stopped'}", cancelled=True)
         except Exception as error:
-            ended = _ended_by(error, job)
+            ended = _ended_by(error, compaction)
         if self._task is asyncio.current_task():
             self._task = None
         if ended is not None:
             self._background.fail(ticket)
             async with self._rewriting:
-                await self._applier.end(job, ended)
+                await self._applier.end(compaction, ended)
             return
-        self._background.finish(ticket, job)
-        if not job.on.history.in_turn:
-            await self._apply_ready(job.on.history)
+        self._background.finish(ticket, compaction)
+        if not compaction.history.in_turn:
+            await self._apply_ready(compaction.history)
 
-    async def _run_blocking(self, new_job: Callable[[], Awaitable[Job]]) -> CompactionComplete:
+    async def _run_blocking(self, new: Callable[[], Awaitable[Compaction]]) -> CompactionComplete:
         """Run a compaction that the caller waits for. Until it is applied, cancelling leaves everything as it was."""
-        run = _Run(new_job)
-        task = self._blocking = asyncio.create_task(self._prepare(run), name="blocking compaction")
+        begun: list[Compaction] = []
+        task = self._blocking = asyncio.create_task(self._prepare(new, begun), name="blocking compaction")
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:  # the caller was cancelled
             task.cancel()
             await asyncio.wait([task])
-            if run.job is not None:
-                await self._applier.end(run.job, run.job.failed(cancelled=True))
+            for compaction in begun:
+                await self._applier.end(compaction, compaction.job.failed(cancelled=True))
             raise
         finally:
             self._blocking = None
-        if run.job is None:
+        if not begun:
             return _never_started(task)
+        (compaction,) = begun
         async with self._rewriting:
             if task.cancelled():
-                return await self._applier.end(run.job, run.job.failed(cancelled=True))
+                return await self._applier.end(compaction, compaction.job.failed(cancelled=True))
             if (error := task.exception()) is not None:
-                return await self._applier.end(run.job, _ended_by(error, run.job))
-            return await run_to_completion(self._applier.apply(run.job))
+                return await self._applier.end(compaction, _ended_by(error, compaction))
+            return await run_to_completion(self._applier.apply(compaction))
 
-    async def _prepare(self, run: "_Run") -> None:
-        run.job = await run.new_job()
-        await prepare(run.job, self._questions)
+    async def _prepare(self, new: Callable[[], Awaitable[Compaction]], begun: list[Compaction]) -> None:
+        """Adds the compaction to `begun` once its job is known."""
+        begun.append(await new())
+        await prepare(begun[0], self._questions)
 
     async def _wait(self, history: GovernedHistory, measured: Measured) -> None:
         """Let the request wait for the background compaction."""
@@ -308,13 +291,13 @@ class Compactor:
 
     async def _apply_ready(self, history: GovernedHistory, waited_ms: int = 0) -> None:
         async with self._rewriting:
-            job = self._background.take(history.version)
-            if job is not None:
-                await run_to_completion(self._applier.apply(job, waited_ms=waited_ms))
+            compaction = self._background.take(history.version)
+            if compaction is not None:
+                await run_to_completion(self._applier.apply(compaction, waited_ms=waited_ms))
 
 
-async def _requested_job(on: Compactable, trigger: Trigger, focus: str, upto: Ref | None) -> Job:
-    """The job for a compaction on demand. Raises `CompactionRefused` if there is nothing to replace."""
+async def _requested(on: Compactable, trigger: Trigger, focus: str, upto: Ref | None) -> Compaction:
+    """A compaction on demand. Raises `CompactionRefused` if there is nothing to replace."""
     history = on.history
     measured = await history.measure()
     if upto is not None:
@@ -323,18 +306,18 @@ async def _requested_job(on: Compactable, trigger: Trigger, focus: str, upto: Re
         cut = requested_cut(history.governor, measured, trigger)
     if cut is None:
         raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
-    return job_for(on, measured, Plan(cut, waits=True, focus=focus))
+    return planned(on, measured, Plan(cut, waits=True, focus=focus))
 
 
-async def _ready(job: Job) -> Job:
-    return job
+async def _ready(compaction: Compaction) -> Compaction:
+    return compaction
 
 
-def _ended_by(error: BaseException, job: Job) -> CompactionComplete:
+def _ended_by(error: BaseException, compaction: Compaction) -> CompactionComplete:
     """What went wrong, without secrets. What the user declined is cancelled, not failed."""
     if isinstance(error, Stopped) or not isinstance(error, Exception):
-        return job.failed(str(error), cancelled=isinstance(error, Declined))
-    return job.failed(classify(error, job.on.history.asked)[0].sentence)
+        return compaction.job.failed(str(error), cancelled=isinstance(error, Declined))
+    return compaction.job.failed(classify(error, compaction.history.asked)[0].sentence)
 
 
 def _never_started(task: asyncio.Task[None]) -> CompactionComplete:

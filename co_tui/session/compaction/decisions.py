@@ -1,4 +1,4 @@
-"""What a compaction on demand replaces, and when automatic compactions stop (C15)."""
+"""What to compact: on demand, when the model asks, and automatically; and when that stops (C15)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,12 +6,13 @@ from typing import Final
 from co_tui.context.compact import cuts
 from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.decide import WELL_BELOW, Plan, frees_enough
-from co_tui.context.policy import CompactionRule
+from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
 from co_tui.context.turns import is_prompt, latest_prompt, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, ModelChange, PolicyChange, Ref, Rewind
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.background_compaction import Urgency
+from co_tui.session.compaction.compaction_notices import FIXED_PART, NO_ROOM, STOPPED
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.session_state import Entry, SessionState
 
@@ -40,6 +41,8 @@ def cut_up_to(entries: Sequence[Entry], measured: Measured, trigger: Trigger, up
 
 
 MOST_IN_A_ROW: Final = 2
+MUCH_FIXED: Final = 0.4
+"""Share of the window: if instructions and tools take this much, they are why no compaction helps."""
 SAME_MARK: Final = 0.1
 """A threshold that moved by more than this share: the window, the tools or the settings changed since."""
 
@@ -62,14 +65,46 @@ def is_thrashing(state: SessionState, agent: str, mark_tokens: float) -> bool:
     return False
 
 
-def stop_or_resume(history: GovernedHistory, measured: Measured) -> None:
-    """Stop automatic compactions while the last two ended too close to their threshold."""
+def model_requested_plan(governor: Governor, measured: Measured, focus: str) -> Plan | None:
+    """What the model asked for, if it would free enough."""
+    cut = cuts.share_cut(measured.live, Trigger.MODEL_REQUEST, pinned=measured.pinned)
+    if cut is None or not frees_enough(governor.situation(measured), cut):
+        return None
+    return Plan(cut, waits=False, focus=focus)
+
+
+def automatic_plan(history: GovernedHistory, measured: Measured, *, turn_ended: bool) -> Plan | None:
+    """What the policy asks for now."""
     governor = history.governor
+    _stop_or_resume(governor, measured, history.state, history.agent)
+    plan = governor.decide(measured)
+    if plan is None:
+        return None
+    fits = measured.reading.current_tokens <= measured.reading.window.tokens
+    is_postponed = governor.policy.holds_to_turn_end and not turn_ended and fits
+    return None if is_postponed else plan
+
+
+def _stop_or_resume(governor: Governor, measured: Measured, state: SessionState, agent: str) -> None:
+    """Stop automatic compactions while the last two ended too close to their threshold."""
     situation = governor.situation(measured)
-    if situation.is_past_threshold and is_thrashing(history.state, history.agent, situation.threshold_tokens):
+    if situation.is_past_threshold and is_thrashing(state, agent, situation.threshold_tokens):
         governor.stop()
     elif governor.is_stopped:
         governor.suppressed_lengths = range(0)
+
+
+def notice_before_request(governor: Governor, measured: Measured) -> str:
+    """The kind of notice that compacting does not help; empty if it may help."""
+    if governor.is_fixed(measured):
+        return FIXED_PART
+    if not governor.is_stuck(measured):
+        return ""
+    if governor.is_stopped:
+        return STOPPED
+    reading = measured.reading
+    # Otherwise it is the long turn, and ends with it.
+    return NO_ROOM if reading.fixed_tokens >= MUCH_FIXED * reading.window.tokens else ""
 
 
 def urgency_of(plan: Plan | None) -> Urgency:
@@ -78,6 +113,6 @@ def urgency_of(plan: Plan | None) -> Urgency:
     return "now" if plan.waits or plan.texts_only else "background"
 
 
-def is_within_turn(history: GovernedHistory, measured: Measured) -> bool:
+def is_within_turn(policy: Policy, measured: Measured) -> bool:
     """Whether a finished compaction waits for the next turn: by turns, it applies from the next one on (G3e)."""
-    return history.policy.rule is CompactionRule.TURNS and bool(measured.live) and not is_prompt(measured.live[-1])
+    return policy.rule is CompactionRule.TURNS and bool(measured.live) and not is_prompt(measured.live[-1])

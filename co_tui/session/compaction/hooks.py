@@ -9,9 +9,9 @@ import json
 import os
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from co_tui.agent.redact import redact, without_secrets
@@ -54,8 +54,10 @@ class _Ended(NamedTuple):
     stderr: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+_Started = tuple[asyncio.SubprocessTransport, ChildProcess]
+
+
+class Hooks(NamedTuple):
     """The user's commands for one moment, where they run, and their timeout."""
 
     name: str
@@ -63,7 +65,7 @@ class Hooks:
     cwd: Path
     timeout_s: float
     secrets: Sequence[str] = ()
-    environ: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = MappingProxyType({})
 
     async def run(self, payload: Mapping[str, object]) -> HookOutcome:
         """Run the commands in order, each with the payload as JSON on its standard input, until one vetoes.
@@ -152,34 +154,16 @@ def _line(text: str, secrets: Sequence[str], limit: int) -> str:
 
 async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
     """Run the command; raises TimeoutError if it does not exit in time."""
-    loop = asyncio.get_running_loop()
     output = {1: bytearray(), 2: bytearray()}
 
     def receive(stream: int, data: bytes) -> None:
         """Keep output up to a limit; the rest is dropped, so that the hook is not blocked."""
         output[stream] += data[: OUTPUT_BYTES + 1 - len(output[stream])]
 
-    started: list[tuple[asyncio.SubprocessTransport, ChildProcess]] = []
-
-    async def start() -> None:
-        # From a file, not a pipe: a hook that never reads its input cannot block us.
-        with tempfile.TemporaryFile() as stdin:
-            stdin.write(text.encode() + b"\n")
-            stdin.seek(0)
-            started.append(
-                await loop.subprocess_shell(
-                    lambda: ChildProcess(loop, receive),
-                    command,
-                    stdin=stdin,
-                    cwd=hooks.cwd,
-                    env=without_secrets(hooks.environ),
-                    start_new_session=True,
-                )
-            )
-
+    started: list[_Started] = []
     try:
         # A start cancelled halfway would leave the hook's children running, or wait for them.
-        await run_to_completion(start())
+        await run_to_completion(_start(command, text, hooks, receive, started))
         ((transport, process),) = started
         ended, _ = await asyncio.wait({process.exited}, timeout=hooks.timeout_s)
         if not ended:
@@ -194,6 +178,27 @@ async def _run(command: str, text: str, hooks: Hooks) -> _Ended:
     finally:
         for transport, _ in started:
             transport.close()
+
+
+async def _start(
+    command: str, text: str, hooks: Hooks, receive: Callable[[int, bytes], None], started: list[_Started]
+) -> None:
+    """Start the command with the text as its input, and add it to `started`."""
+    loop = asyncio.get_running_loop()
+    # From a file, not a pipe: a hook that never reads its input cannot block us.
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(text.encode() + b"\n")
+        stdin.seek(0)
+        started.append(
+            await loop.subprocess_shell(
+                lambda: ChildProcess(loop, receive),
+                command,
+                stdin=stdin,
+                cwd=hooks.cwd,
+                env=without_secrets(hooks.environ),
+                start_new_session=True,
+            )
+        )
 
 
 async def _kill(group: int, process: ChildProcess) -> None:

@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact.decide import Plan
 from co_tui.context.measure.count import Reading
+from co_tui.context.measure.meter import Meter
 from co_tui.context.request.pipeline import Measured
 from co_tui.events import CompactionComplete, Json, Ref
 from co_tui.events.triggers import Trigger
@@ -17,6 +18,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.hooks import NO_HOOKS, Hooks
 from co_tui.session.compaction.summaries import Summary, SummaryRequest
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.state.session_state import Entry
 
 
 class SummaryWriter(Protocol):
@@ -44,9 +46,8 @@ class Compactable(NamedTuple):
 
 @dataclass(slots=True)
 class Job:
-    """Filled in step by step; the history is unchanged until it is applied."""
+    """What one compaction replaces, and what became of it so far: filled in step by step."""
 
-    on: Compactable
     plan: Plan
     refs: frozenset[Ref]
     """The messages to replace, by their identity in the log."""
@@ -54,6 +55,8 @@ class Job:
     reading: Reading
     """The measurement of the history before the compaction."""
     history_messages: int
+    kept_tokens: float
+    """Of the messages that stay."""
     trigger: Trigger
     focus: str = ""
     blocks: bool = True
@@ -64,11 +67,6 @@ class Job:
     summary: Summary | None = None
     bill: WrittenSummary = field(default_factory=WrittenSummary)
     """The model requests made for it."""
-
-    @property
-    def kept_tokens(self) -> float:
-        """The tokens that stay in the window."""
-        return self.reading.current_tokens - sum(map(self.on.history.governor.meter.tokens, self.messages))
 
     def failed(self, error: str = "", *, cancelled: bool = False) -> CompactionComplete:
         """The fact for a compaction that changed nothing."""
@@ -84,30 +82,45 @@ class Job:
             post_messages=messages,
         )
 
-    def hook_payload(self) -> Json:
+    def hook_payload(self, session_id: str) -> Json:
         """What a hook gets as input."""
-        history = self.on.history
         return {
             "trigger": self.trigger,
-            "session_id": history.session_id,
+            "session_id": session_id,
             "focus": self.focus,
             "messages": len(self.refs),
             "share": round(self.reading.share, 4),
         }
 
 
-def job_for(on: Compactable, measured: Measured, plan: Plan, *, blocks: bool = True) -> Job:
+class Compaction(NamedTuple):
+    """A job, and the history it was made from; that is unchanged until the job is applied."""
+
+    job: Job
+    on: Compactable
+
+    @property
+    def history(self) -> GovernedHistory:
+        return self.on.history
+
+
+def planned(on: Compactable, measured: Measured, plan: Plan, *, blocks: bool = True) -> Compaction:
     """The compaction that a plan asks for."""
-    entries = on.history.entries
+    history = on.history
+    return Compaction(_job(history.entries, history.governor.meter, measured, plan, blocks), on)
+
+
+def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan, blocks: bool) -> Job:
     gone = (measured.origins[index] for index in plan.cut.replaced)
+    messages = [measured.live[index] for index in plan.cut.replaced]
     trigger = plan.cut.trigger
     return Job(
-        on=on,
         plan=plan,
         refs=frozenset(entries[index].ref for index in gone if index is not None),
-        messages=[measured.live[index] for index in plan.cut.replaced],
+        messages=messages,
         reading=measured.reading,
         history_messages=len(entries),
+        kept_tokens=measured.reading.current_tokens - sum(map(meter.tokens, messages)),
         trigger=Trigger.BACKGROUND if trigger is Trigger.BLOCKING and not blocks else trigger,
         focus=plan.focus,
         blocks=blocks,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.summariser import INSTRUCTIONS, SummaryTask, write_summary
@@ -46,8 +47,7 @@ class SummaryModels:
         self._opened.clear()
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSummaries:
+class ModelSummaries(NamedTuple):
     """On demand the session's model writes; automatically the one set for summaries, if any. Raises only if
     cancelled."""
 

@@ -1,17 +1,22 @@
 """Prepare a compaction before the history is rewritten: ask, log the start, run hooks, summarise, review."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact import user_messages
-from co_tui.context.compact.decide import is_enough
+from co_tui.context.compact.decide import Plan, is_enough
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.recollection import replacement_texts
+from co_tui.context.request.pipeline import Governor
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
 from co_tui.session.approvals.questions import CompactionQuestion, Questions, SummaryQuestion
 from co_tui.session.compaction import telemetry
-from co_tui.session.compaction.job import Job
-from co_tui.session.compaction.summaries import Summary, request_for
+from co_tui.session.compaction.hooks import Hooks
+from co_tui.session.compaction.job import Compaction, Job
+from co_tui.session.compaction.summaries import Summary, SummaryRequest, request_for
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.whole_transcript import originals
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.carried_on import carried_on
@@ -29,73 +34,54 @@ class Declined(Stopped):
     """The user declined it."""
 
 
-async def prepare(job: Job, questions: Questions) -> None:
+async def prepare(compaction: Compaction, questions: Questions) -> None:
     """Put the summary into the job. The history is unchanged afterwards, also on failure."""
-    await _reserve_room(job)
-    if not job.plan.texts_only and not await _may_begin(job, questions):
-        raise Declined("you said no")
-    await _start(job)
-    await _run_hooks(job)
+    job, (history, summaries, hooks, _) = compaction
+    if job.trigger.must_free:
+        job.plan = _with_less_room(job.plan, await work_in_progress(compaction), history.governor)
+    if not job.plan.texts_only and history.policy.asks_first:
+        await _ask(job, questions)
+    await _log_start(job, history)
+    if hooks.commands:
+        await _run_hooks(job, hooks, history)
     if job.plan.texts_only:
         job.summary = Summary("", "")
         return
-    history = job.on.history
-    sources = await history.sources_without(job.refs)
-    request = request_for(
-        history.governor,
-        job.messages,
-        job.trigger,
-        sources,
-        job.kept_tokens,
-        _other_summaries(job),
-        job.plan.room_tokens,
-    )
-    request.background = one_line(history.scaffold.instructions, BACKGROUND_CHARS)
-    request.focus, request.bill = job.focus, job.bill
-    job.summary = await job.on.summaries.write(request, job.trigger)
+    job.summary = await summaries.write(await _request(job, history), job.trigger)
     if history.policy.reviews_summaries and job.summary.text:
         await _review(job.summary, questions)
 
 
-async def _reserve_room(job: Job) -> None:
-    """Subtract the texts carried along from the summary's room. Raises `Stopped`, before anything is asked or logged,
-    if too little is left: the summary would be paid for and not used."""
-    if not job.trigger.must_free:
-        return
-    governor = job.on.history.governor
-    carried = user_messages.as_sections(user_messages.UserMessages(), await work_in_progress_of(job))
-    room = job.plan.room_tokens - governor.meter.ratio * estimate_text(carried)
-    if not is_enough(room, governor.meter.ratio, governor.window.tokens):
-        raise Stopped("too little would be freed")
-    job.plan = job.plan._replace(room_tokens=room)
-
-
-async def work_in_progress_of(job: Job) -> Mapping[str, str]:
+async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
     """The work in progress that the main agent must still know after the compaction."""
-    history = job.on.history
+    history = compaction.history
     if history.agent:
         return {}
     transcript = originals(history.state, history.entries)
-    instructions = await job.on.read_skills()
-    return carried_on(history.state, transcript, job.refs, history.governor.window.tokens, instructions)
+    instructions = await compaction.on.read_skills()
+    return carried_on(history.state, transcript, compaction.job.refs, history.governor.window.tokens, instructions)
 
 
-def _other_summaries(job: Job) -> str:
-    """The summaries in the history that stay."""
-    replaced = {id(message) for message in job.messages}
-    staying = (message for message in job.on.history.messages if id(message) not in replaced)
-    return "\n".join(replacement_texts(list(staying)))
+def _with_less_room(plan: Plan, carried: Mapping[str, str], governor: Governor) -> Plan:
+    """Subtract the texts carried along from the summary's room. Raises `Stopped`, before anything is asked or logged,
+    if too little is left: the summary would be paid for and not used."""
+    text = user_messages.as_sections(user_messages.UserMessages(), carried)
+    room = plan.room_tokens - governor.meter.ratio * estimate_text(text)
+    if not is_enough(room, governor.meter.ratio, governor.window.tokens):
+        raise Stopped("too little would be freed")
+    return plan._replace(room_tokens=room)
 
 
-async def _may_begin(job: Job, questions: Questions) -> bool:
-    if not job.trigger.is_automatic or not job.on.history.policy.asks_first:
-        return True
+async def _ask(job: Job, questions: Questions) -> None:
+    """Raises `Declined`. What the user asked for is not asked about."""
+    if not job.trigger.is_automatic:
+        return
     question = CompactionQuestion(trigger=job.trigger, messages=len(job.refs), share=job.reading.share)
-    return await questions.may_compact(question)
+    if not await questions.may_compact(question):
+        raise Declined("you said no")
 
 
-async def _start(job: Job) -> None:
-    history = job.on.history
+async def _log_start(job: Job, history: GovernedHistory) -> None:
     breakdown = {name: getattr(job.reading, name) for name in BREAKDOWN}
     origin = {"session_id": history.session_id, "model": history.model}
     job.span = telemetry.start(job.trigger, {**origin, **breakdown})
@@ -112,15 +98,34 @@ async def _start(job: Job) -> None:
     await run_to_completion(history.recorder.record(start))
 
 
-async def _run_hooks(job: Job) -> None:
-    hooks = job.on.hooks
-    if not hooks.commands:
-        return
-    outcome = await hooks.run(job.hook_payload())
-    await job.on.history.recorder.record(*outcome.runs)
+async def _run_hooks(job: Job, hooks: Hooks, history: GovernedHistory) -> None:
+    """Raises `Stopped` when one vetoes."""
+    outcome = await hooks.run(job.hook_payload(history.session_id))
+    await history.recorder.record(*outcome.runs)
     if outcome.veto:
         raise Stopped(f"a {hooks.name} hook said no: {outcome.reason}" if outcome.reason else "a hook said no")
     job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
+
+
+async def _request(job: Job, history: GovernedHistory) -> SummaryRequest:
+    request = request_for(
+        history.governor,
+        job.messages,
+        job.trigger,
+        await history.sources_without(job.refs),
+        job.kept_tokens,
+        _other_summaries(job.messages, history.messages),
+        job.plan.room_tokens,
+    )
+    request.background = one_line(history.scaffold.instructions, BACKGROUND_CHARS)
+    request.focus, request.bill = job.focus, job.bill
+    return request
+
+
+def _other_summaries(replaced: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -> str:
+    """The summaries in the history that stay."""
+    gone = {id(message) for message in replaced}
+    return "\n".join(replacement_texts([message for message in messages if id(message) not in gone]))
 
 
 async def _review(summary: Summary, questions: Questions) -> None:

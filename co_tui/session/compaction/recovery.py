@@ -9,7 +9,7 @@ from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, Tool
 
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.context.compact.offline_summary import summarise_offline
-from co_tui.context.measure.count import Window
+from co_tui.context.measure.count import Reading, Window
 from co_tui.context.request.pipeline import Measured
 from co_tui.context.request.tool_outputs import ends_of
 from co_tui.context.turns import holds_system, is_replacement, latest_prompt, step_around, turn_starts
@@ -19,6 +19,7 @@ from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
+from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.learned_limits import Limits
 from co_tui.session.state.history_edits import has_system, system_only
 from co_tui.session.state.parsed_messages import message_json
@@ -149,47 +150,18 @@ class Recovery:
         measured = await history.measure()
         if not measured.live:
             return ""
-        began, entries, before = time.monotonic(), history.entries, measured.reading
-        await history.recorder.record(
-            CompactionStart(
-                trigger=Trigger.CONTEXT_LIMIT,
-                system_tokens=before.system_tokens,
-                conversation_tokens=before.conversation_tokens,
-                tool_definition_tokens=before.tool_definition_tokens,
-                messages=len(entries),
-                agent=history.agent,
-            )
-        )
+        began = time.monotonic()
+        await history.recorder.record(_emergency_start(history, measured.reading))
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS).text
         await self._files.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
         indexes = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in indexes])
         pins = [message for message, index in zip(kept, indexes, strict=True) if index in measured.pinned]
-        leaving = {entry.ref for entry in entries}
-        after = await history.measure_as(kept, pins, leaving=leaving)
-        pre, post = before.current_tokens, after.reading.current_tokens
-        fact = CompactionComplete(
-            success=True,
-            trigger=Trigger.CONTEXT_LIMIT,
-            note=f"Emergency: results and texts, the latest prompt included, were clipped to "
-            f"{EMERGENCY_CHARS:,} characters, and {EMERGENCY_TURNS} turns kept.",
-            pre_tokens=pre,
-            post_tokens=post,
-            pre_messages=len(entries),
-            post_messages=len(kept),
-            tokens_removed=pre - post,
-            messages_removed=len(entries) - len(kept),
-            replaced=tuple(entry.ref for entry in entries),
-            replacement=tuple(message_json(message) for message in kept),
-            summary=summary,
-            summarised_by="offline",
-            model=history.model,
-            duration_ms=since(began),
-            waited_ms=since(began),
-            agent=history.agent,
+        after = await history.measure_as(kept, pins, leaving={entry.ref for entry in history.entries})
+        fact = _emergency_end(history, measured.reading, after.reading, kept).but(
+            summary=summary, summarised_by="offline", duration_ms=since(began), waited_ms=since(began)
         )
-        fact = await self._files.with_checkpoint(fact)
-        (done,) = await history.recorder.record(fact)
+        (done,) = await history.recorder.record(await self._files.with_checkpoint(fact))
         # Pinned messages are copies now, and stay pinned.
         copies = tuple((done.seq or 0, n) for n, index in enumerate(indexes) if index in measured.pinned)
         if copies and not history.agent:
@@ -238,6 +210,40 @@ class DelegatedRecovery(Recovery):
     def __init__(self, on: Compactable, compactor: Compactor, files: CompactionFiles, limits: Limits) -> None:
         super().__init__(on, compactor, files, limits)
         self._steps = [*([self._shrink] * len(BUFFERS)), self._emergency]
+
+
+def _emergency_start(history: GovernedHistory, before: Reading) -> CompactionStart:
+    return CompactionStart(
+        trigger=Trigger.CONTEXT_LIMIT,
+        system_tokens=before.system_tokens,
+        conversation_tokens=before.conversation_tokens,
+        tool_definition_tokens=before.tool_definition_tokens,
+        messages=len(history.entries),
+        agent=history.agent,
+    )
+
+
+def _emergency_end(
+    history: GovernedHistory, before: Reading, after: Reading, kept: Sequence[ModelMessage]
+) -> CompactionComplete:
+    """All messages of the history are replaced by those that were kept."""
+    entries, pre, post = history.entries, before.current_tokens, after.current_tokens
+    return CompactionComplete(
+        success=True,
+        trigger=Trigger.CONTEXT_LIMIT,
+        note=f"Emergency: results and texts, the latest prompt included, were clipped to "
+        f"{EMERGENCY_CHARS:,} characters, and {EMERGENCY_TURNS} turns kept.",
+        pre_tokens=pre,
+        post_tokens=post,
+        pre_messages=len(entries),
+        post_messages=len(kept),
+        tokens_removed=pre - post,
+        messages_removed=len(entries) - len(kept),
+        replaced=tuple(entry.ref for entry in entries),
+        replacement=tuple(message_json(message) for message in kept),
+        model=history.model,
+        agent=history.agent,
+    )
 
 
 def _kept_in_an_emergency(measured: Measured) -> list[int]:

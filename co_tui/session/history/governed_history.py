@@ -1,7 +1,7 @@
 """The history of a session as one model gets it under one policy: measured, fitted, reported."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -11,24 +11,20 @@ from co_tui.agent.model_messages import read_messages
 from co_tui.agent.models.prices import price_of, saved_by_cache
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.append_only import AppendOnly
-from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
-from co_tui.context.memory.excerpts import Sources
-from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER
+from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold
+from co_tui.context.memory.excerpts import Excerpts, Sources
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
 from co_tui.context.request.truncate import Omitted
-from co_tui.events import CompactionComplete, Recollection, Ref, Truncation, UsageInfo
+from co_tui.events import CompactionComplete, Recollection, Ref, UsageInfo
 from co_tui.events.stored_messages import pieces
 from co_tui.session.history.next_request import (
     NextRequest,
     RequestSource,
-    held_of,
-    is_reported,
     measured_now,
     next_request,
     note_in,
-    ref_of,
     request_source,
 )
 from co_tui.session.history.whole_transcript import WholeTranscript
@@ -39,16 +35,18 @@ from co_tui.session.state.session_state import Delegation, Entry, SessionState, 
 T = TypeVar("T")
 
 
+CountTokens = Callable[[str], Awaitable[int | None]]
+"""Counts a text exactly; None where that is not offered."""
+OnAnswered = Callable[[int, bool], None]
+"""Gets the length of an answered request, and whether its provider counted it; else it is our estimate."""
+KeepScaffold = Callable[[Scaffold], Awaitable[None]]
+"""Stores the scaffold of the next request."""
+
+
 class RunInThread(Protocol):
     """Runs slow work without blocking the event loop."""
 
     async def __call__(self, work: Callable[..., T], /, *args: Any) -> T: ...
-
-
-class CountTokens(Protocol):
-    """Counts a text exactly; None where that is not offered."""
-
-    async def __call__(self, text: str, /) -> int | None: ...
 
 
 class PredictScaffold(Protocol):
@@ -56,18 +54,6 @@ class PredictScaffold(Protocol):
     have left the history by then."""
 
     def __call__(self, sent: Scaffold, /, *, policy: Policy, leaving_chars: int) -> Scaffold: ...
-
-
-class OnAnswered(Protocol):
-    """Gets the length of an answered request: `counted` by its provider, else our estimate."""
-
-    def __call__(self, tokens: int, /, *, counted: bool) -> None: ...
-
-
-class KeepScaffold(Protocol):
-    """Stores the scaffold of the next request."""
-
-    async def __call__(self, scaffold: Scaffold, /) -> None: ...
 
 
 class GovernedHistory:
@@ -100,7 +86,7 @@ class GovernedHistory:
         """Called for each request that was fully answered."""
         self.parsed = parsed
         """The log's messages as the library's objects."""
-        self._said_before = whole_transcript or WholeTranscript(parsed)
+        self.whole_transcript = whole_transcript or WholeTranscript(parsed)
         self._noted: tuple[Recollection, object, Note | None] | None = None
         self._run_in_thread = run_in_thread
         self._measuring = asyncio.Lock()
@@ -178,17 +164,22 @@ class GovernedHistory:
             return self.scaffold
         return self.predict(self.scaffold, policy=policy or self.policy, leaving_chars=leaving_chars)
 
+    def scaffold_without(self, leaving: Collection[Ref]) -> Scaffold:
+        """The same once these messages have left the history."""
+        leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
+        return self.predicted_scaffold(leaving_chars=leaving_chars)
+
     @property
     def awaits_prompt(self) -> bool:
         """Whether the next request needs a prompt first."""
         return not self.in_turn and not self.agent and not self.state.pending
 
     def _request_source(self) -> RequestSource:
-        return request_source(self._own_state, self.entries, self.messages, self.state.pins, self._note(self.entries))
+        return request_source(self.own_state, self.entries, self.messages, self.state.pins, self.note(self.entries))
 
-    def _note(self, entries: AppendOnly[Entry]) -> Note | None:
+    def note(self, entries: AppendOnly[Entry]) -> Note | None:
         """What was recollected, and the message it goes with."""
-        fact = self._own_state.recollection
+        fact = self.own_state.recollection
         if fact is None or not self.policy.recollection_share:
             return None
         if self._noted is None or self._noted[0] is not fact or self._noted[1] is not entries.lineage:
@@ -196,42 +187,18 @@ class GovernedHistory:
         return self._noted[2]
 
     @property
-    def _own_state(self) -> SessionState | Delegation:
+    def own_state(self) -> SessionState | Delegation:
         """The session's state, or the delegation's."""
         return self.state if not self.agent else self.state.delegations.get(self.agent, Delegation())
 
-    async def _recollected(self, measured: Measured, prepared: Prepared) -> Measured | None:
-        """Bring back what is relevant to the newest step of a request that is rewritten anyway; None if nothing is.
-
-        A search without a result is logged too: a resumed session must not repeat it.
-        """
-        fact = await self._recollection(measured, prepared)
-        await self.recorder.record(fact)
-        return await self.measure() if fact.note else None
-
-    async def _recollection(self, measured: Measured, prepared: Prepared) -> Recollection:
-        """The lines relevant to the newest step, and the message they go with; without a note if there are none."""
-        nothing = Recollection(messages=(), note="", agent=self.agent)
-        entries, left_out = self.entries, self._refs(measured, prepared.held.left_out)
-        origin = measured.origins[-1] if measured.live else None
-        if origin is None or isinstance(measured.live[-1], ModelResponse) or entries[origin].ref in left_out:
-            return nothing
+    async def recollect(self, measured: Measured, reading: Reading, left_out: Collection[Ref]) -> Excerpts:
+        """The lines relevant to the newest step of a request that goes without some messages."""
         sources = await self.sources_without(left_out)
-        found = await self._run_in_thread(self.governor.recollect, measured, prepared.reading, sources)
-        if not found.lines:
-            return nothing
-        note = f"{RECOLLECTED_FROM_EARLIER}\n{found.text}"
-        return nothing.but(
-            messages=(entries[origin].ref,),
-            note=note,
-            lines=len(found.lines),
-            tokens=round(self.governor.meter.ratio * estimate_text(note)),
-            sources=self._said_before.refs(line.position.message for line in found.lines),
-        )
+        return await self._run_in_thread(self.governor.recollect, measured, reading, sources)
 
     async def sources_without(self, gone: Collection[Ref]) -> Sources:
         """The sources for excerpts once these messages leave the history."""
-        return await self._run_in_thread(self._said_before.sources, self.state, self.entries, gone, self.agent)
+        return await self._run_in_thread(self.whole_transcript.sources, self.state, self.entries, gone, self.agent)
 
     async def measure_as(
         self, messages: Sequence[ModelMessage], pins: Collection[ModelMessage] = (), *, leaving: Collection[Ref] = ()
@@ -239,71 +206,13 @@ class GovernedHistory:
         """Measure another history, with some of its messages pinned, after `leaving` messages have left this one."""
         kept = {id(message) for message in pins}
         pinned = [index for index, message in enumerate(messages) if id(message) in kept]
-        leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
         async with self._measuring:
-            return await self._measured(messages, self.predicted_scaffold(leaving_chars=leaving_chars), pinned=pinned)
+            return await self._measured(messages, self.scaffold_without(leaving), pinned=pinned)
 
-    def changes_tools(self, leaving: Collection[Ref]) -> bool:
-        """Whether the next request has other tools once these messages have left the history."""
-        leaving_chars = characters_in(entry for entry in self.entries if entry.ref in leaving)
-        return list(self.predicted_scaffold(leaving_chars=leaving_chars).tool_names) != list(self.scaffold.tool_names)
-
-    def sent_prefix_length(self, measured: Measured) -> int:
-        """How many messages, from the first on, were in the last answered request."""
-        refs = [ref_of(self.entries, origin) for origin in measured.origins]
-        reported = (ref for ref, each in zip(refs, measured.live, strict=True) if ref and is_reported(each))
-        answered = max(reported, default=(0, 0))
-        return next((index for index, ref in enumerate(refs) if ref and ref > answered), len(refs))
-
-    def verbatim_prefix_length(self, measured: Measured) -> int:
-        """How many messages, from the first on, are sent as logged: not left out, clipped or annotated."""
-        held, note = held_of(self._own_state, self.entries, measured), self._note(self.entries)
-        noted = [index for index, origin in enumerate(measured.origins) if note and origin == note.message_index]
-        clipped = [0] if held.clipped_chars else []
-        return min([*noted, *held.left_out, *clipped], default=len(measured.origins))
-
-    async def fit(self, measured: Measured) -> Prepared:
-        """The request to send: what does not fit is left out; logs that and the usage."""
-        held = held_of(self._own_state, self.entries, measured)
-        prepared = await self._fitted(measured, held)
-        # The request starts differently from the last one for a reason other than recollection.
-        is_rewritten = self._own_state.is_rewritten or prepared.held != held
-        if self.policy.recollection_share and is_rewritten:
-            noted = await self._recollected(measured, prepared)
-            if noted is not None:
-                measured = noted
-                prepared = await self._fitted(measured, prepared.held)
-        if prepared.truncation is not None:
-            await self.recorder.record(self._truncation(measured, prepared, held))
-        await self.report(prepared.reading)
-        return prepared
-
-    async def _fitted(self, measured: Measured, held: Omitted) -> Prepared:
+    async def fitted(self, measured: Measured, held: Omitted) -> Prepared:
+        """The request to send; what does not fit is left out."""
         async with self._measuring:
             return await self._run_in_thread(self.governor.fit, measured, self.scaffold, held)
-
-    def _refs(self, measured: Measured, indexes: Iterable[int]) -> frozenset[Ref]:
-        origins = (measured.origins[index] for index in indexes)
-        return frozenset(self.entries[origin].ref for origin in origins if origin is not None)
-
-    def _truncation(self, measured: Measured, prepared: Prepared, before: Omitted) -> Truncation:
-        figures, held = prepared.truncation, prepared.held
-        assert figures is not None
-        upto = range(held.clipped_upto, -1, -1) if held.clipped_chars else ()
-        clipped = next((index for index in upto if measured.origins[index] is not None), None)
-        return Truncation(
-            pre_tokens=figures.pre_tokens,
-            post_tokens=figures.post_tokens,
-            pre_messages=figures.pre_messages,
-            post_messages=figures.post_messages,
-            tokens_removed=figures.pre_tokens - figures.post_tokens,
-            messages_removed=figures.pre_messages - figures.post_messages,
-            performed_by="truncator",
-            left_out=tuple(sorted(self._refs(measured, held.left_out - before.left_out))),
-            clipped_chars=held.clipped_chars,
-            clipped_upto=tuple(self._refs(measured, [clipped])) if clipped is not None else (),
-            agent=self.agent,
-        )
 
     async def count_exactly(self, count: CountTokens) -> None:
         """Count the messages since the last reply with the model's own counter, if its server has one."""
@@ -321,7 +230,7 @@ class GovernedHistory:
         estimated = self.usage.current_tokens if self.usage else 0
         counted = governor.meter.reported(response)
         if self.on_answered is not None and response.state != "interrupted":
-            self.on_answered(response.usage.input_tokens if counted else estimated, counted=counted)
+            self.on_answered(response.usage.input_tokens if counted else estimated, counted)
         await self.report(governor.meter.read_reply(response, self.scaffold, governor.window), response)
 
     async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:
@@ -380,5 +289,5 @@ class GovernedHistory:
         """Release everything cached for messages that are no longer in the history."""
         self.recorder.release_memory()
         self.parsed.release(self.entries)
-        self._said_before.forget()
+        self.whole_transcript.forget()
         self.governor.release(self.messages)

@@ -40,11 +40,15 @@ class HistoryEditor:
             await self._record(fact)
 
     async def clear(self) -> None:
+        """Empty what the model sees. Waiting prompts are returned to the user."""
         async with self._settled("the context was cleared"):
             await self._record(history_edits.cleared(self._state))
 
-    async def undo(self, seq: int | None) -> Event:
-        """Returns the event that was undone. Raises `NothingToUndo`."""
+    async def undo(self, seq: int | None = None) -> Event:
+        """Undo the latest compaction, clearing or rewind; messages since then stay.
+
+        Returns the event that was undone. Raises `NothingToUndo`.
+        """
         history_edits.undoable(self._state, seq)
         async with self._settled("an earlier change was undone"):
             last = history_edits.undoable(self._state, seq)
@@ -54,7 +58,10 @@ class HistoryEditor:
         return last.event
 
     async def rewind(self, turn: int) -> str:
-        """Returns the turn's prompt. Raises `NothingToUndo` when there is no such turn."""
+        """Reset what the model sees to the state before that turn; returns the turn's prompt.
+
+        Raises `NothingToUndo` if there is no such turn.
+        """
         first = history_edits.beginning_of(self._state, turn)
         async with self._settled("the conversation was rewound"):
             then = await self._state_at(first.seq - 1)
@@ -63,14 +70,15 @@ class HistoryEditor:
             await self._files.align()
         return prompt_of(first.message) or ""
 
-    async def pin(self, refs: Sequence[Ref], pinned: bool) -> None:
-        """A message still in the history is pinned without stopping any work."""
+    async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
+        """Pin messages, so that every stage keeps them, or unpin them. One that a compaction replaced is brought back;
+        one still in the history is pinned without stopping any work."""
         restores = bool(history_edits.pinned(self._state, refs, pinned).history)
         async with self._settled("a message was brought back" if restores else ""):
             await self._record(history_edits.pinned(self._state, refs, pinned))
 
     async def edit_summary(self, seq: int, text: str) -> None:
-        """Raises `NothingToUndo`."""
+        """Replace a summary in the history with the user's text. Raises `NothingToUndo`."""
         history_edits.edited(self._state, seq, text)
         async with self._settled("a summary was edited"):
             await self._record(await self._history().with_figures(history_edits.edited(self._state, seq, text)))

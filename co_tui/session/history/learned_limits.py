@@ -4,9 +4,8 @@ import contextlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.paths import read_small_text, write_atomically
@@ -29,8 +28,7 @@ REFUSED_FOR_S = 7 * 24 * 3600.0
 """How long a refused size is remembered: it may have been refused for another reason than its length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learned(NamedTuple):
     """What one model's provider revealed. Sizes in tokens; 0 if unknown."""
 
     limit_tokens: int = 0
@@ -81,7 +79,7 @@ class Limits:
         """The longest request that past refusals allow, including this turn's; None without refusals."""
         name, known = _name(asked), self.known(asked)
         refused = min(filter(None, (known.refused_tokens, self._unconfirmed.get(name))), default=0)
-        bounds = (known.limit_tokens, replace(known, refused_tokens=refused).most_tokens)
+        bounds = (known.limit_tokens, known._replace(refused_tokens=refused).most_tokens)
         return min(filter(None, bounds), default=None)
 
     def all(self) -> dict[str, Learned]:
@@ -95,7 +93,7 @@ class Limits:
         if not max(SMALLEST_TOKENS, known.answered_tokens) <= tokens <= LARGEST_TOKENS:
             return False
         if not known.limit_tokens or tokens < known.limit_tokens:
-            self._put(name, replace(known, limit_tokens=tokens, reply=one_line(reply, REPLY_CHARS)))
+            self._put(name, known._replace(limit_tokens=tokens, reply=one_line(reply, REPLY_CHARS)))
         return True
 
     def refused(self, asked: "RequestTarget", tokens: int) -> int | None:
@@ -106,23 +104,23 @@ class Limits:
             return None
         shortest = min(filter(None, (tokens, known.refused_tokens, self._unconfirmed.get(name))))
         self._unconfirmed[name] = shortest
-        return replace(known, refused_tokens=shortest).most_tokens
+        return known._replace(refused_tokens=shortest).most_tokens
 
-    def answered(self, asked: "RequestTarget", tokens: int, *, counted: bool = True) -> None:
+    def answered(self, asked: "RequestTarget", tokens: int, counted: bool = True) -> None:
         """A request of this length was answered: drop refused sizes up to it, and named limits below it if its provider
         `counted` it."""
         name, known = _name(asked), self.known(asked)
         now, tokens = known, min(tokens, LARGEST_TOKENS)
         if counted and tokens > known.limit_tokens:
-            now = replace(now, limit_tokens=0, reply="")
+            now = now._replace(limit_tokens=0, reply="")
         if tokens >= known.refused_tokens:
-            now = replace(now, refused_tokens=0, refused_at=0.0)
+            now = now._replace(refused_tokens=0, refused_at=0.0)
         if (refused := self._unconfirmed.pop(name, 0)) > tokens:
-            now = replace(now, refused_tokens=refused, refused_at=time.time())
+            now = now._replace(refused_tokens=refused, refused_at=time.time())
         before = known.answered_tokens if counted else known.estimated_tokens
         if now != known or tokens > before * NOTICEABLE:
             longest = max(before, tokens)
-            now = replace(now, answered_tokens=longest) if counted else replace(now, estimated_tokens=longest)
+            now = now._replace(answered_tokens=longest) if counted else now._replace(estimated_tokens=longest)
             self._put(name, now)
 
     def forget(self) -> None:
@@ -143,7 +141,7 @@ class Limits:
             # Another process may write at the same time; what is lost is learned again.
             with contextlib.suppress(OSError):
                 others = {key: entry for key, entry in self._read().items() if key != name}
-                kept = dict([*others.items(), (name, asdict(learned))][-MOST_MODELS:])
+                kept = dict([*others.items(), (name, learned._asdict())][-MOST_MODELS:])
                 write_atomically(self._file, json.dumps(kept, indent=1))
                 self._unwritten.pop(name, None)
                 return
@@ -174,15 +172,15 @@ def _learned(entry: object) -> Learned:
     if not isinstance(entry, Mapping):
         return UNKNOWN
     values: dict[str, Any] = {}
-    for field in fields(Learned):
-        value, default = entry.get(field.name), getattr(UNKNOWN, field.name)
+    for name, default in UNKNOWN._asdict().items():
+        value = entry.get(name)
         is_valid = isinstance(value, str) if default == "" else _is_count(value)
-        values[field.name] = type(default)(value) if is_valid else default
+        values[name] = type(default)(value) if is_valid else default
     learned = Learned(**values)
     if learned.limit_tokens < max(SMALLEST_TOKENS, learned.answered_tokens):
-        learned = replace(learned, limit_tokens=0, reply="")
+        learned = learned._replace(limit_tokens=0, reply="")
     if learned.refused_tokens <= learned.longest_tokens or _is_past(learned.refused_at):
-        learned = replace(learned, refused_tokens=0, refused_at=0.0)
+        learned = learned._replace(refused_tokens=0, refused_at=0.0)
     return learned
 
 

@@ -1,6 +1,6 @@
 """What a turn works with: the model, its instructions and tools, and the history."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic_ai.settings import ModelSettings
 
@@ -18,8 +18,7 @@ from co_tui.settings import Settings
 FIRST_BACKOFF_S = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
+class Runtime(NamedTuple):
     """One for each combination of model and policy in a session; a turn keeps the one it started with."""
 
     model_handle: ModelHandle

@@ -1,5 +1,6 @@
 """The current runtime of a session, and how to replace it: another model, policy or settings."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.events import CompactionComplete, ModelChange, PolicyChange, SessionError
 from co_tui.events.triggers import Trigger
+from co_tui.session.approvals.modes import switch_mode
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory
@@ -35,13 +37,24 @@ class RuntimeSwitcher:
     """Replaces the runtime; a running turn keeps the one it started with."""
 
     def __init__(
-        self, environment: Environment, recorder: Recorder, factory: RuntimeFactory, is_busy: Callable[[], bool]
+        self,
+        environment: Environment,
+        recorder: Recorder,
+        factory: RuntimeFactory,
+        rewriting: asyncio.Lock,
+        *,
+        is_busy: Callable[[], bool],
+        in_order: Callable[[Work], Awaitable[Any]],
     ) -> None:
+        """`rewriting` keeps out the user's changes to the history; `in_order` runs work after everything that was
+        queued before it."""
         self._environment = environment
         self._recorder = recorder
         self._factory = factory
-        self._compactor = factory.compactor
+        self._compactor = factory.compaction.compactor
+        self._rewriting = rewriting
         self._is_busy = is_busy
+        self._in_order = in_order
         self._retired: list[ModelHandle] = []
         """Replaced models that may still be answering; closed when the session is idle."""
         self._report_missed = False
@@ -50,18 +63,21 @@ class RuntimeSwitcher:
     def begin(self, model_handle: ModelHandle, window: Window) -> None:
         self.runtime: Runtime = self._factory.make(model_handle, self._environment.settings, window)
 
-    async def switch_model(self, name: str, compacting: Callable[[Work], Awaitable[Any]] | None) -> None:
-        """Raises `ModelUnusable`, changing nothing. `compacting` runs a compaction that makes the conversation fit the
-        new window once nothing else runs; without it, a conversation that is too long raises `WindowTooSmall`."""
+    async def switch_model(self, name: str, *, compact: bool = False) -> None:
+        """Switch to another model from the next turn on. Raises `ModelUnusable`, changing nothing.
+
+        A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the current model
+        compacts it first.
+        """
         model_handle = await self._environment.open_model(name)
         try:
             window = await self._environment.window(model_handle)
             # In the new model's tokens.
             measured = await self._made_for(model_handle, window).history.measure()
             if self._is_too_long(measured.reading.most_tokens, window):
-                if compacting is None:
+                if not compact:
                     raise WindowTooSmall(model_handle.name, measured.reading.most_tokens, window.tokens)
-                await self._make_fit(window, compacting)
+                await self._make_fit(window)
         except BaseException:
             await model_handle.close()
             raise
@@ -85,7 +101,7 @@ class RuntimeSwitcher:
 
     def continue_with(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> None:
         """Give a runtime the scaffold sent before it, in a window of `window_tokens` by our estimate."""
-        scaffold = self._factory.scaffold_for(runtime, sent, window_tokens)
+        scaffold = self._factory.tools.scaffold_for(runtime, sent, window_tokens)
         if scaffold is not None:
             runtime.history.scaffold = scaffold
 
@@ -94,8 +110,8 @@ class RuntimeSwitcher:
         most = window.tokens * in_window(history.policy.buffer_exhaustion_threshold, window.tokens)
         return bool(history.state.history) and tokens > most
 
-    async def _make_fit(self, window: Window, compacting: Callable[[Work], Awaitable[Any]]) -> None:
-        done: CompactionComplete = await compacting(lambda: self._compact_for(window))
+    async def _make_fit(self, window: Window) -> None:
+        done: CompactionComplete = await self._in_order(lambda: self._compact_for(window))
         if not done.success:
             raise CompactionRefused(f"The model was not changed: {done.error or 'the compaction was cancelled'}.")
 
@@ -111,6 +127,11 @@ class RuntimeSwitcher:
             governor.use_window(own)
 
     async def switch_policy(self, settings: Settings) -> None:
+        """Switch to another policy from the next request on."""
+        async with self._rewriting:
+            await self._switch_policy(settings)
+
+    async def _switch_policy(self, settings: Settings) -> None:
         before = self.runtime
         await self._compactor.discard("another policy governs from now on")
         governor = before.history.governor
@@ -119,7 +140,16 @@ class RuntimeSwitcher:
         await self.record_policy_change(before.settings.policy, governor.window.tokens)
         await self._report()
 
+    async def switch_mode(self, mode: str) -> None:
+        """Change which calls run without asking, from the next call on. Raises `ModeRefused`."""
+        await switch_mode(self._recorder, mode)
+
     async def apply_settings(self, settings: Settings) -> None:
+        """Apply changed settings from the next request on, or from the next turn if one runs."""
+        async with self._rewriting:
+            await self._apply_settings(settings)
+
+    async def _apply_settings(self, settings: Settings) -> None:
         before = self.runtime
         await self._compactor.discard("the settings changed")
         if settings.context_window != before.settings.context_window:
@@ -133,7 +163,7 @@ class RuntimeSwitcher:
         """Stop offering tools that do not fit the window, now that the model's token ratio is known; whether any were
         dropped. They are never offered again by this, so that a session does not switch back and forth."""
         before = self.runtime
-        surplus = self._factory.surplus_tools(before)
+        surplus = self._factory.tools.surplus_tools(before)
         if not surplus or self._compactor.running:
             return False
         history, governor = before.history, before.history.governor

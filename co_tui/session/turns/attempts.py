@@ -59,6 +59,17 @@ class GivenUp(Exception):
         self.attempt = attempt
 
 
+ENDS_RUN: Final = (RunCancelled, StoppedWhileAsking, ModelRetry, StoreError)
+"""Raised again at once. After a `StoreError` nothing continues: it could not be logged."""
+OWN_FAILURES: Final = {
+    "context_limit": PromptTooLong,
+    "steps": StepsUsedUp,
+    "repeated_call": RepeatedCall,
+    "unusable": ModelUnusable,
+}
+"""What ends a turn without a provider's refusal, by its kind in the log."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Attempts:
     """The attempts at one turn or delegation. Each continues from what earlier ones logged."""
@@ -80,26 +91,15 @@ class Attempts:
         recovery, attempt = self.new_recovery(), 1
         while not self.stopped.is_set():
             kept_before = self.kept
-            overflow: Overflow | None = None
             try:
                 return await ask()
-            except (RunCancelled, StoppedWhileAsking, ModelRetry):
+            except ENDS_RUN:
                 raise
-            except StoreError:
-                raise  # nothing continues that cannot be logged
-            except PromptTooLong as too_long:
-                failure = Failure(kind="context_limit", sentence=str(too_long), retryable=False)
-                if recovery.begun and await self._recovered(recovery, failure, None):
-                    continue
-            except StepsUsedUp as used_up:
-                failure = Failure(kind="steps", sentence=str(used_up), retryable=False)
-            except RepeatedCall as repeated:
-                sentence = redact(str(repeated), self.history.asked.secrets)
-                failure = Failure(kind="repeated_call", sentence=sentence, retryable=False)
-            except ModelUnusable as unusable:
-                failure = Failure(kind="unusable", sentence=str(unusable), retryable=False)
             except Exception as error:
-                failure, overflow = classify(error, self.history.asked)
+                too_long = isinstance(error, PromptTooLong)
+                failure, overflow = self._read(error)
+            if too_long and recovery.begun and await self._recovered(recovery, failure, None):
+                continue
             await self.keep_results()
             if self.kept > kept_before:  # the last attempt made progress
                 recovery, attempt = self.new_recovery(), 1
@@ -112,6 +112,14 @@ class Attempts:
             await self._wait_to_retry(failure, attempt)
             attempt += 1
         raise Stopped
+
+    def _read(self, error: Exception) -> tuple[Failure, Overflow | None]:
+        """What went wrong; the second part if the provider refused the request as too long."""
+        for kind, error_type in OWN_FAILURES.items():
+            if isinstance(error, error_type):
+                sentence = redact(str(error), self.history.asked.secrets) if kind == "repeated_call" else str(error)
+                return Failure(kind=kind, sentence=sentence, retryable=False), None
+        return classify(error, self.history.asked)
 
     def error(self, failure: Failure, attempt: int, outcome: str, delay: float | None = None) -> SessionError:
         """The fact about a failure, and what is done about it."""

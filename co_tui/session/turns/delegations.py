@@ -19,8 +19,6 @@ from co_tui.events import DelegationEnd, DelegationStart
 from co_tui.events.facts.agents import DELEGATION_SEPARATOR
 from co_tui.events.storable import storable_text
 from co_tui.inert import one_line
-from co_tui.session.compaction.compactor import Compactor
-from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
@@ -28,6 +26,7 @@ from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.derive import INTERRUPTED
 from co_tui.session.turns.attempts import GivenUp
 from co_tui.session.turns.current_agent import CURRENT_AGENT
+from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.unfinished import left_delegation, spent, waiting_calls
 
@@ -44,8 +43,7 @@ class DelegatedRun(GovernedRun):
 
     def __init__(
         self,
-        on: Compactable,
-        compactor: Compactor,
+        requests: GovernedRequests,
         new_recovery: Callable[[], Recovery],
         runtime: Runtime,
         turn: int,
@@ -54,8 +52,7 @@ class DelegatedRun(GovernedRun):
         """`own_model` if it does not use the runtime's."""
         # Its `_stopped` is never set: it is stopped along with the run that asked for it.
         steps = StepBudget(runtime.settings.agent_max_steps, STEPS_USED_UP)
-        super().__init__(on.history, runtime, compactor, new_recovery, turn, steps)
-        self._on = on
+        super().__init__(requests, runtime, new_recovery, turn, steps)
         self._own_model = own_model
         self._effort = runtime.settings.reasoning_effort
         self._task_is_logged = self._resumes = False
@@ -106,8 +103,7 @@ class DelegatedRun(GovernedRun):
             await self._repeat_open_step(len(run_messages))
         self._steps.check()
         self._history.scaffold = scaffold
-        measured = await self._compactor.before_request(self._on)
-        return await self._fit(measured, "The task")
+        return await self._next_request("The task")
 
     async def _repeat_open_step(self, run_messages: int) -> None:
         """Repeat the logged reply with open calls instead of asking the model, until they are answered."""
@@ -130,7 +126,7 @@ class DelegatedRun(GovernedRun):
         if (price := price_of(response)) is not None:
             self._cost = (self._cost or 0.0) + price
         await self._log.reply(response)
-        await self._history.record_reply(response)
+        await self._requests.answered(response)
 
     def on_event(self, event: AgentStreamEvent) -> None:
         self._live.on_event(event)
@@ -143,7 +139,7 @@ class DelegatedRun(GovernedRun):
 
     async def leave(self) -> None:
         """Log what is not logged yet, and keep its questions open for the next process."""
-        await self._compactor.close()
+        await self._requests.close()
         results = self._live.results()
         staying = waiting_calls(self._history.recorder.state, self.agent)
         await self._log.close([results] if results is not None else [], staying)
@@ -156,7 +152,7 @@ class DelegatedRun(GovernedRun):
 
     async def end(self, outcome: str, error: str = "") -> None:
         """Log what is not logged yet and how it ended; deny its open questions."""
-        await self._compactor.close()
+        await self._requests.close()
         await self._approvals.withdraw(STOPPED)
         results = self._live.results()
         await self._log.close([results] if results is not None else [])

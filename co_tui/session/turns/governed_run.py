@@ -1,17 +1,17 @@
-"""What a turn and a delegation share: the parts of a run, its step budget, and how a request is fitted."""
+"""What a turn and a delegation share: the parts of a run, its step budget, and its requests."""
 
 import asyncio
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.request.pipeline import Measured
+from co_tui.context.measure.count import Scaffold
 from co_tui.session.approvals.asking import Approvals
-from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
-from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.turns.attempts import Attempts, PromptTooLong, StepsUsedUp
+from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.run_log import RunLog
 from co_tui.session.turns.streaming import Streaming
 
@@ -30,20 +30,20 @@ class StepBudget:
             raise StepsUsedUp(self._sentence.format(f"{self.taken:,}"))
 
 
-class GovernedRun:
+class GovernedRun(ABC):
     """The run of the main agent or of a delegate."""
 
     def __init__(
         self,
-        history: GovernedHistory,
+        requests: GovernedRequests,
         runtime: Runtime,
-        compactor: Compactor,
         new_recovery: Callable[[], Recovery],
         turn: int,
         steps: StepBudget,
     ) -> None:
+        history = requests.history
+        self._requests = requests
         self._history = history
-        self._compactor = compactor
         self._recorder = history.recorder
         self._steps = steps
         self._stopped = asyncio.Event()
@@ -68,17 +68,25 @@ class GovernedRun:
             first_backoff_s=runtime.first_backoff_s,
         )
 
+    @abstractmethod
+    async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
+        """Log the run's new messages, and return the messages to send."""
+
+    @abstractmethod
+    async def after_response(self, response: ModelResponse) -> None:
+        """Log a complete reply, and measure the context by its provider's count."""
+
+    @abstractmethod
     async def _keep_results(self) -> None:
         """Log the results of tools that ran before a run failed, so that the model does not call them again."""
-        raise NotImplementedError
 
     def _count_step(self, response: ModelResponse) -> None:
         self._steps.taken += 1
         self._attempts.kept += bool(response.parts)
 
-    async def _fit(self, measured: Measured, what: str = "The prompt") -> list[ModelMessage]:
+    async def _next_request(self, what: str = "The prompt") -> list[ModelMessage]:
         """The messages to send. Raises `PromptTooLong`."""
-        prepared = await self._history.fit(measured)
+        prepared = await self._requests.next()
         if prepared.overshoot_tokens and self._history.policy.truncates:
             raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, what)
         return prepared.messages

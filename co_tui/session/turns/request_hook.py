@@ -1,12 +1,12 @@
 """Hooks of turns and delegations in the library's agent loop."""
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncIterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RunCancelled, ToolFailed
-from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import AgentStreamEvent, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.tools import RunContext, ToolDefinition
 
@@ -15,23 +15,16 @@ from co_tui.context.measure.count import Scaffold
 from co_tui.events.storable import storable_text
 from co_tui.session.approvals.asking import StoppedWhileAsking
 from co_tui.session.turns.delegations import Delegations
+from co_tui.session.turns.governed_run import GovernedRun
 from co_tui.session.turns.repeated_calls import check_repeated_calls
 from co_tui.store.store_errors import StoreError
-
-
-class GovernedTurn(Protocol):
-    """Handles each request and its reply."""
-
-    async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]: ...
-
-    async def after_response(self, response: ModelResponse) -> None: ...
 
 
 class RequestHook(AbstractCapability[Any]):
     """Called before each request and after each reply of the main run and of its delegations, which use the same
     agent."""
 
-    def __init__(self, turn: GovernedTurn, delegations: Delegations) -> None:
+    def __init__(self, turn: GovernedRun, delegations: Delegations) -> None:
         self._turn = turn
         self._delegations = delegations
 
@@ -76,7 +69,7 @@ class RequestHook(AbstractCapability[Any]):
             yield event
 
     @property
-    def _current(self) -> GovernedTurn:
+    def _current(self) -> GovernedRun:
         return self._delegations.current() or self._turn
 
 

@@ -26,6 +26,7 @@ from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.turns.attempts import GivenUp, Stopped
 from co_tui.session.turns.delegations import STOPPED, Delegations, NewRun
+from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.request_hook import RequestHook
 from co_tui.session.turns.unfinished import abandoned, abandoned_delegations, waiting_calls
@@ -62,7 +63,8 @@ class Turn(GovernedRun):
     ) -> None:
         """`take_steering` returns prompts that the user adds while the turn runs."""
         steps = StepBudget(runtime.settings.agent_max_steps, STEPS_USED_UP)
-        super().__init__(runtime.history, runtime, compactor, new_recovery, number, steps)
+        requests = GovernedRequests(runtime.compactable, compactor, runtime.archive.log_new)
+        super().__init__(requests, runtime, new_recovery, number, steps)
         self._runtime = runtime
         self._number = number
         self._take_steering = take_steering
@@ -148,7 +150,6 @@ class Turn(GovernedRun):
         return await self._approvals.request(requests)
 
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
-        """Before sending: log new messages, run the stages, log the usage."""
         await self._log.catch_up(run_messages)
         await self._end_delegations()  # all calls are answered: one that could not continue never will
         self._steps.check()
@@ -158,16 +159,13 @@ class Turn(GovernedRun):
         await self._runtime.scaffold_file.keep(scaffold)
         await self._history.count_exactly(self._runtime.model_handle.count_tokens)
         # The log's history, not the run's: the library joins adjacent requests.
-        measured = await self._compactor.before_request(self._runtime.compactable)
-        await self._runtime.archive.log_new()
-        return await self._fit(measured)
+        return await self._next_request()
 
     async def after_response(self, response: ModelResponse) -> None:
-        """Log a complete reply, and measure the context by its provider's count."""
         self._count_step(response)
         await self._log.reply(response)
         await self._log_provider_compaction(response)
-        await self._history.record_reply(response)
+        await self._requests.answered(response)
 
     async def _log_provider_compaction(self, response: ModelResponse) -> None:
         """A provider may compact by itself and report it in the reply; our history is unchanged."""

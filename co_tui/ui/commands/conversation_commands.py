@@ -25,7 +25,7 @@ async def compact_now(host: CommandHost, session: "Session", focus: str = "", up
     """Compact all of it, or what comes before a message; if a turn runs, at its end."""
     from co_tui.session.compaction.compactor import CompactionRefused
 
-    if session.busy:
+    if session.queue.busy:
         host.say("The conversation is compacted when the turn ends.")
     try:
         await session.compact(focus, upto)
@@ -49,7 +49,7 @@ async def continue_turn(host: CommandHost, _: str) -> None:
     is_known = host.session is not None or not host.sessions.session_id
     if is_known and not host.state.history:
         host.say("There is nothing to go on with: the next prompt starts a turn.")
-    elif host.session is not None and host.session.busy:
+    elif host.session is not None and host.session.queue.busy:
         host.say("The turn is going on already.")
     elif is_known and is_finished(host.state):
         host.say(FINISHED)
@@ -65,7 +65,7 @@ async def clear(host: CommandHost, _: str) -> None:
     if host.session is None or not host.session.state.history:
         host.say("The context is empty already.")
         return
-    await host.session.clear()
+    await host.session.edits.clear()
 
 
 @command("undo")
@@ -77,7 +77,7 @@ async def undo(host: CommandHost, seq: str) -> None:
     from co_tui.session.state.history_edits import NothingToUndo, rewrite_name
 
     try:
-        undone = await session.undo(int(seq) if seq.isdecimal() else None)
+        undone = await session.edits.undo(int(seq) if seq.isdecimal() else None)
     except NothingToUndo as nothing:
         host.say(str(nothing))
     else:
@@ -108,7 +108,7 @@ async def _rewind_to(host: CommandHost, session: "Session", turn: int) -> None:
     from co_tui.session.state.history_edits import NothingToUndo
 
     try:
-        prompt = await session.rewind(turn)
+        prompt = await session.edits.rewind(turn)
     except NothingToUndo as nothing:
         host.say(str(nothing))
         return
@@ -153,7 +153,7 @@ async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None"
 
 async def _toggle_pin(session: "Session", ref: "Ref") -> str:
     pinned = ref not in session.state.pins
-    await session.pin([ref], pinned=pinned)
+    await session.edits.pin([ref], pinned=pinned)
     return "Pinned: it stays in the context, whatever is compacted." if pinned else "Unpinned."
 
 
@@ -184,11 +184,11 @@ async def fork(host: CommandHost, seq: str) -> None:
 async def queue(host: CommandHost, _: str) -> None:
     """Choosing a queued prompt withdraws it for editing."""
     session = host.session
-    if session is None or not session.waiting:
+    if session is None or not session.queue.prompts:
         host.say(WAITING_FOR_SESSION if host.sessions.sender.has_waiting else "No prompt waits.")
         return
     from co_tui.ui.prompt.queue_screen import QueueScreen
 
-    number = await host.ask(lambda: QueueScreen(session))
-    if number is not None and (prompt := session.withdraw(number)) is not None:
+    number = await host.ask(lambda: QueueScreen(session.queue))
+    if number is not None and (prompt := session.queue.withdraw(number)) is not None:
         host.sessions.sender.give_back(prompt)

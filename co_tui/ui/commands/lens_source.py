@@ -76,7 +76,7 @@ class OpenSubject(_Subject):
         return source_of(session.history, self._settings_under(policy), is_own=False)
 
     async def pin(self, ref: Ref, *, pinned: bool) -> None:
-        await self._session.pin([ref], pinned=pinned)
+        await self._session.edits.pin([ref], pinned=pinned)
 
 
 class StoredSubject(_Subject):

@@ -94,7 +94,7 @@ async def _run(host: CommandHost) -> None:
         return
     from co_tui.session.board.board_update import BoardRefused
 
-    if session.busy:
+    if session.queue.busy:
         host.say("The context board is brought up to date when the turn ends.")
     running = start_awaited(session.update_board())
     await asyncio.sleep(0)

@@ -48,7 +48,7 @@ async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> Non
 
     try:
         if host.session is not None:
-            await host.session.switch_model(name, compact=compact)
+            await host.session.switcher.switch_model(name, compact=compact)
         else:
             await host.sessions.choose_model(name)
     except WindowTooSmall as small:

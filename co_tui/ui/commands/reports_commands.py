@@ -119,7 +119,7 @@ async def session(host: CommandHost, arguments: str) -> None:
 
 def _checkpoints(host: CommandHost) -> "Sequence[Checkpoint]":
     if host.session is not None:
-        return host.session.checkpoints
+        return host.session.compaction_files.listed()
     from co_tui.store.notes.checkpoints import Checkpoints
 
     session_id = host.sessions.session_id

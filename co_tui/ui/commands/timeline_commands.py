@@ -29,7 +29,7 @@ async def _carry_out(host: CommandHost, request: CompactionRequest) -> None:
     elif request.action == "undo":
         await undo(host, str(request.seq))
     elif request.action == "pin" and request.ref is not None:
-        await session.pin([request.ref])
+        await session.edits.pin([request.ref])
         host.say("The message is back in the context, and pinned.")
     elif request.action == "edit":
         await _edit_summary(host, session, request.seq)
@@ -46,6 +46,6 @@ async def _edit_summary(host: CommandHost, session: "Session", seq: int) -> None
     if text is None:
         return
     try:
-        await session.edit_summary(seq, text)
+        await session.edits.edit_summary(seq, text)
     except NothingToUndo as nothing:
         host.fail(str(nothing))

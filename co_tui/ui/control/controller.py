@@ -278,7 +278,7 @@ class SessionController:
 
     @property
     def busy(self) -> bool:
-        return self.session is not None and self.session.busy
+        return self.session is not None and self.session.queue.busy
 
     @property
     def has_unsaved(self) -> bool:
@@ -293,7 +293,7 @@ class SessionController:
     @property
     def idle(self) -> bool:
         """Whether a session is open and no turn runs."""
-        return self.session is not None and not self.session.busy
+        return self.session is not None and not self.session.queue.busy
 
     async def choose_model(self, name: str) -> None:
         """Use this model for the session the first prompt starts, or for the shown one that did not open.
@@ -350,7 +350,7 @@ class SessionController:
         if not takes_waiting:
             self.sender.give_back_unsent()
         if session is not None:
-            waiting = [prompt.text for prompt in session.waiting]
+            waiting = [prompt.text for prompt in session.queue.prompts]
             try:
                 self.bridge.begin(self.bridge.state)  # ignore the events of its closing
                 await session.close("left")

@@ -56,7 +56,7 @@ class LiveSettings:
         """Use another policy for this session and new ones."""
         self._backend.use_settings(loaded)
         if (session := self._session()) is not None:
-            await session.switch_policy(loaded.settings)
+            await session.switcher.switch_policy(loaded.settings)
         self.show()
 
     async def apply(self, key: str, loaded: Loaded) -> str:
@@ -73,8 +73,8 @@ class LiveSettings:
         session = self._session()
         if session is None or key in AT_ONCE:
             return "from now on"
-        await session.apply_settings(loaded.settings)
-        return "from the next turn on" if session.busy else "from the next request on"
+        await session.switcher.apply_settings(loaded.settings)
+        return "from the next turn on" if session.queue.busy else "from the next request on"
 
     async def renew(self, loaded: Loaded) -> None:
         """Use settings that may change the model, for new sessions."""

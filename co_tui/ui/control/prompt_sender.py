@@ -235,27 +235,27 @@ class PromptSender:
             self._chat.feed.note(_failure_text(error, session), "error")
             return False
         finally:
-            self._chat.set_busy(session is self._opener.session and session.busy)
+            self._chat.set_busy(session is self._opener.session and session.queue.busy)
         return True
 
     def send_held(self) -> None:
         """Release the prompts that an interruption left waiting."""
         session = self._opener.session
-        if session is not None and any(prompt.held for prompt in session.waiting):
-            session.release()
-            self._chat.set_busy(session.busy)
+        if session is not None and any(prompt.held for prompt in session.queue.prompts):
+            session.queue.release()
+            self._chat.set_busy(session.queue.busy)
 
     @property
     def unsent_prompts(self) -> list[str]:
         """Prompts that were submitted but are not part of the conversation yet."""
-        queued = self._opener.session.waiting if self._opener.session is not None else ()
+        queued = self._opener.session.queue.prompts if self._opener.session is not None else ()
         unsent = [each.text for each in self._unsent if isinstance(each, OutgoingPrompt)]
         return [*(each.text for each in queued), *unsent]
 
     def show_waiting(self) -> None:
         """Show the prompts queued in the session, and what waits for a session."""
         session = self._opener.session
-        queued = session.waiting if session is not None else ()
+        queued = session.queue.prompts if session is not None else ()
         shown = [WaitingShown(each.text, HELD if each.held else STEERING if each.steers else QUEUED) for each in queued]
         waits_for = STARTING if session is None else QUEUED
         self._chat.show_waiting([*shown, *(WaitingShown(each.text, waits_for) for each in self._unsent)])
@@ -285,7 +285,7 @@ class PromptSender:
 
     def _show_busy(self) -> None:
         session = self._opener.session
-        self._chat.set_busy(session is not None and session.busy)
+        self._chat.set_busy(session is not None and session.queue.busy)
 
     def give_back_unsent(self) -> None:
         """Put the waiting prompts back into the prompt. Waiting commands are dropped, which is reported."""

@@ -94,6 +94,6 @@ async def _switch_session(session: "Session", mode: str) -> None:
     from co_tui.session.approvals.modes import ModeRefused
 
     try:
-        await session.switch_mode(mode)
+        await session.switcher.switch_mode(mode)
     except ModeRefused as refused:
         raise ModeUnavailable(str(refused)) from None

@@ -16,8 +16,7 @@ from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
 
 if TYPE_CHECKING:
-    from co_tui.session.queue import WaitingPrompt
-    from co_tui.session.session import Session
+    from co_tui.session.queue import WaitingPrompt, WorkQueue
 
 LINE_CHARS = 200
 KEYS = (
@@ -41,9 +40,9 @@ class QueueScreen(Dialog[int | None]):
         Binding("shift+down,j", "move(1)", "Later"),
     ]
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, queue: "WorkQueue") -> None:
         super().__init__(wide=True)
-        self._session = session
+        self._queue = queue
         self._shown: tuple[WaitingPrompt, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -59,11 +58,11 @@ class QueueScreen(Dialog[int | None]):
 
     def _refill(self) -> None:
         """Prompts may be sent while the list is open."""
-        if self._session.waiting != self._shown:
+        if self._queue.prompts != self._shown:
             self._fill(self.query_one(OptionList).highlighted or 0)
 
     def _fill(self, highlighted: int) -> None:
-        self._shown = self._session.waiting
+        self._shown = self._queue.prompts
         options = self.query_one(OptionList)
         show_rows(options, [_option(n, prompt) for n, prompt in enumerate(self._shown, 1)], NOTHING, highlighted)
         self.query_one(KeyHints).show(*(KEYS if self._shown else KEYS[-1:]))
@@ -83,12 +82,12 @@ class QueueScreen(Dialog[int | None]):
 
     def action_drop(self) -> None:
         if (chosen := self._chosen) is not None:
-            self._session.withdraw(chosen.number)
+            self._queue.withdraw(chosen.number)
             self._fill(self.query_one(OptionList).highlighted or 0)
 
     def action_move(self, step: int) -> None:
         if (chosen := self._chosen) is not None:
-            self._session.move_waiting(chosen.number, step)
+            self._queue.move(chosen.number, step)
             self._fill(max(0, (self.query_one(OptionList).highlighted or 0) + step))
 
 

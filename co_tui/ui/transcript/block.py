@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from co_tui.events.images import images_label
+from co_tui.events.tool_calls import GIST_CHARS
 from co_tui.inert import one_line
-from co_tui.session.tool_wording import GIST_CHARS, argument_lines, call_summary
+from co_tui.session.tool_wording import argument_lines, call_summary
 from co_tui.ui.images.block_image import MAX_DRAWN, BlockImage
 
 ATTACHED, MADE = "attached", "made"

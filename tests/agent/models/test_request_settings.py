@@ -73,7 +73,7 @@ async def test_models_that_can_are_asked_to_think_as_much_as_set(home: Path, pro
     async with session_with(home, provider, name, reasoning_effort="low") as session:
         assert await session.submit("hi") is Outcome.DONE
         assert effort(provider.requests[-1]) == "low"
-        await session.apply_settings(session.settings.but(reasoning_effort="high"))
+        await session.switcher.apply_settings(session.settings.but(reasoning_effort="high"))
         assert await session.submit("harder") is Outcome.DONE
         assert effort(provider.requests[-1]) == "high", "from the next request on"
 

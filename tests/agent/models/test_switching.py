@@ -68,7 +68,7 @@ async def test_a_conversation_continues_with_another_provider(
         await work(session, provider, first)  # the same id of a call once more, as some servers have it
         logged = [entry.message for entry in session.state.transcript]
         if then != first:
-            await session.switch_model(then)
+            await session.switcher.switch_model(then)
         await work(session, provider, then)
         request, last = provider.requests[-2:]
         assert [entry.message for entry in session.state.transcript][: len(logged)] == logged

@@ -74,7 +74,7 @@ async def test_what_was_allowed_for_the_session_holds_after_resuming(home: Path,
     environment = working_in(folder, home, Working(write), Person(answered("session", "Edit(src/**)")))
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    await session.clear()
+    await session.edits.clear()
     await left(environment, session)
     person = Person()
     environment = working_in(folder, home, Working(("write_file", {"path": "src/b", "content": "y"})), person)

@@ -180,7 +180,7 @@ async def test_a_question_whose_call_is_gone_is_not_asked(home: Path, tools: Too
     await session.close()
     await turn
     resumed = await Session.resume(environment, session.id)
-    await resumed.clear()
+    await resumed.edits.clear()
     assert await resumed.ask_pending() is Outcome.DONE
     assert len(person.asked) == 1 and resumed.state.pending == () and tools.ran == []
     await left(environment, resumed)
@@ -206,7 +206,7 @@ async def test_clearing_the_context_withdraws_the_question(home: Path, tools: To
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     await until(lambda: person.asked)
-    await session.clear()
+    await session.edits.clear()
     assert await turn is Outcome.INTERRUPTED
     assert session.state.pending == () and len(session.state.history) == 0
     await left(environment, session)

@@ -82,7 +82,7 @@ async def test_the_plan_tool_is_there_in_plan_mode_only(folder: Path, home: Path
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     assert "present_plan" not in model.offered and "Plan mode" not in model.instructions
-    await session.switch_mode("plan")
+    await session.switcher.switch_mode("plan")
     await session.submit("go")
     assert "present_plan" in model.offered and "Plan mode" in model.instructions
     await left(environment, session)
@@ -100,7 +100,7 @@ async def test_without_a_person_nobody_accepts_a_plan(folder: Path, home: Path) 
 async def test_a_resumed_session_starts_in_ask(folder: Path, home: Path) -> None:
     environment = working_in(folder, home, Working(), Person())
     session = await Session.start(environment, "scripted")
-    await session.switch_mode("edits")
+    await session.switcher.switch_mode("edits")
     await session.submit("go")
     await left(environment, session)
     environment = working_in(folder, home, Working(), Person())
@@ -158,7 +158,7 @@ async def test_auto_is_refused_where_no_sandbox_starts(folder: Path, home: Path,
     session = await Session.start(environment, "scripted")
     assert session.state.mode == "ask" and "bwrap is not installed" in session.mode_refused
     with pytest.raises(ModeRefused, match="sandbox"):
-        await session.switch_mode("auto")
+        await session.switcher.switch_mode("auto")
     await left(environment, session)
 
 

@@ -100,12 +100,12 @@ async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, pr
             while session.state.compacting is None:
                 await talk(session, 1)
             if change == "clear":
-                await session.clear()
+                await session.edits.clear()
                 assert not session.state.history
             elif change == "model":
-                await session.switch_model(MODEL)
+                await session.switcher.switch_model(MODEL)
             else:
-                await session.rewind(2)
+                await session.edits.rewind(2)
                 assert len(session.state.history) == 2
             last = compactions(session.state)[-1]
             assert last.cancelled and last.error.startswith("discarded: "), change

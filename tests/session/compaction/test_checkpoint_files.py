@@ -33,19 +33,19 @@ async def test_undo_and_rewind_keep_the_checkpoint_files_in_line_with_the_histor
         await talk(session, 3)
         await session.compact()
         assert kept_files(session)[0] == [1, 2]
-        await session.undo()
+        await session.edits.undo()
         assert kept_files(session)[0] == [1]
         await talk(session, 1)
         assert (await session.compact()).checkpoint_number == 3, "a number is never given out twice"
         assert kept_files(session)[0] == [1, 3]
-        await session.rewind(1)
+        await session.edits.rewind(1)
         assert kept_files(session)[0] == []
-        await session.undo()
+        await session.edits.undo()
         assert kept_files(session)[0] == [1, 3], "a rewind that is taken back brings them back"
-        await session.clear()
+        await session.edits.clear()
         assert kept_files(session)[0] == [1, 3], "clearing takes back no compaction"
-        await session.undo()
-        await session.rewind(6)
+        await session.edits.undo()
+        await session.edits.rewind(6)
         assert kept_files(session)[0] == [1]
 
 

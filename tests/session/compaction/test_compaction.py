@@ -85,7 +85,7 @@ async def test_nothing_to_compact_is_a_sentence(home: Path, provider: Provider) 
         with pytest.raises(CompactionRefused, match="nothing to compact"):
             await session.compact()
         await talk(session, 1)
-        await session.clear()
+        await session.edits.clear()
         with pytest.raises(CompactionRefused, match="fewer than two messages"):
             await session.compact()
 

@@ -47,7 +47,7 @@ async def test_what_ends_a_session_or_its_context_stops_the_turn_behind_a_compac
         if how == "stop":
             session.stop()
         else:
-            await {"close": session.close, "clear": session.clear}[how]()
+            await {"close": session.close, "clear": session.edits.clear}[how]()
         assert await turn is Outcome.INTERRUPTED and len(provider.requests) == asked
 
 
@@ -71,7 +71,7 @@ async def test_escape_at_an_odd_moment_never_hits_the_next_prompt(
         await talk(session, 3)
         writing = Writing(monkeypatch)
         running = asyncio.create_task(session.compact())
-        await until(writing.begun.is_set if late else lambda: session.busy)
+        await until(writing.begun.is_set if late else lambda: session.queue.busy)
         session.interrupt()
         writing.may_end.set()
         done = await running
@@ -147,7 +147,7 @@ async def test_what_is_pinned_while_a_summary_is_written_stays(home: Path, provi
             await talk(session, 1)
         await until(lambda: provider.summary_requests)
         ref = session.state.history[2].ref
-        await session.pin([ref])
+        await session.edits.pin([ref])
         written.set()
         if running is not None:
             await running
@@ -167,7 +167,7 @@ async def test_half_of_a_pair_pinned_while_a_summary_is_written_keeps_the_other_
         pair = [entry.ref for entry in session.state.history][1:3]
         running = asyncio.create_task(session.compact())
         await until(lambda: provider.summary_requests)
-        await session.pin([pair[half]])
+        await session.edits.pin([pair[half]])
         written.set()
         assert (await running).success
         assert set(pair) <= {entry.ref for entry in session.state.history}
@@ -180,7 +180,7 @@ async def test_an_emergency_keeps_pins_and_rules(home: Path, provider: Provider)
         await session.compact()
         await talk(session, 8, words=100)
         pinned = session.state.history[2]
-        await session.pin([pinned.ref])
+        await session.edits.pin([pinned.ref])
         provider.script = [TOO_MUCH] * 3  # after them, a guessed window has no room even for the prompt
         assert await session.submit("can you hear me?") is Outcome.DONE
         steps = [error.outcome for error in facts(list(session.state.timeline), SessionError)]
@@ -196,7 +196,7 @@ async def test_a_pinned_prompt_is_not_joined_with_a_summary(home: Path, provider
     async with talking(home, provider, **settings) as session:
         await talk(session, 4)
         ref = session.state.history[4].ref  # the first prompt that will be kept
-        await session.pin([ref])
+        await session.edits.pin([ref])
         while not successes(session):
             await talk(session, 1)
             await session.settle(5)
@@ -211,8 +211,8 @@ async def test_undo_after_a_tool_result_was_brought_back_sends_no_call_twice(hom
         whole = list(session.state.history)
         result = next(entry for entry in whole if entry.message["parts"][0]["part_kind"] == "tool-return")
         await session.compact()
-        await session.pin([result.ref])
-        await session.undo()
+        await session.edits.pin([result.ref])
+        await session.edits.undo()
         assert list(session.state.history) == whole
         await session.submit("go on")
         assert [message["role"] for message in provider.requests[-1]["messages"]].count("tool") == 1

@@ -71,28 +71,28 @@ class Talk:
         self.do(self.session.compact())
 
     def undo(self) -> None:
-        self.do(self.session.undo())
+        self.do(self.session.edits.undo())
 
     def clear(self) -> None:
-        self.do(self.session.clear())
+        self.do(self.session.edits.clear())
 
     def rewind(self) -> None:
-        self.do(self.session.rewind(2))
+        self.do(self.session.edits.rewind(2))
 
     def bring_back(self) -> None:
-        self.do(self.session.pin([self.session.state.transcript[1].ref]))
+        self.do(self.session.edits.pin([self.session.state.transcript[1].ref]))
 
     def change_policy(self) -> None:
         name = "copilot" if self.session.settings.policy == "balanced" else "balanced"
-        self.do(self.session.switch_policy(LOADED[name]))
+        self.do(self.session.switcher.switch_policy(LOADED[name]))
 
     def change_window(self) -> None:
         tokens = WINDOW + 1_000 if self.session.history.governor.window.tokens == WINDOW else WINDOW
-        self.do(self.session.apply_settings(self.session.settings.but(context_window=tokens)))
+        self.do(self.session.switcher.apply_settings(self.session.settings.but(context_window=tokens)))
 
     def change_model(self) -> None:
         name = "other" if self.session.history.model == "scripted" else "scripted"
-        self.do(self.session.switch_model(name, compact=True))
+        self.do(self.session.switcher.switch_model(name, compact=True))
 
     def stop(self) -> None:
         self.session.interrupt()
@@ -109,8 +109,8 @@ class Talk:
     async def finish(self) -> None:
         self.may_summarise.set()
         async with asyncio.timeout(PATIENCE_S):
-            while self.session.busy or not all(task.done() for task in self.asked):
-                self.session.release()
+            while self.session.queue.busy or not all(task.done() for task in self.asked):
+                self.session.queue.release()
                 await asyncio.sleep(0.002)
             await self.session.settle(5)
         failed = [task.exception() for task in self.asked if not task.cancelled()]
@@ -196,7 +196,7 @@ async def test_a_change_while_a_stopped_turn_reports_is_what_the_gauge_shows(
 
     async def report_after_the_change(self: GovernedHistory, *reading: Any) -> None:
         if session._work.turn is None and session.settings.context_window != WINDOW + 1_000:
-            await session.apply_settings(session.settings.but(context_window=WINDOW + 1_000))
+            await session.switcher.apply_settings(session.settings.but(context_window=WINDOW + 1_000))
         await report(self, *reading)
 
     monkeypatch.setattr(GovernedHistory, "report", report_after_the_change)

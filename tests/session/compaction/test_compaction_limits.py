@@ -79,7 +79,7 @@ async def test_rules_survive_a_change_to_a_policy_of_another_form(home: Path, pr
         await session.submit(RULE)
         await talk(session, 3)
         await session.compact()
-        await session.switch_policy(
+        await session.switcher.switch_policy(
             Settings(policy="co-cli", compaction="window", summary_form="marker", keep_recent_share=0.0)
         )
         await talk(session, 3)
@@ -122,7 +122,7 @@ async def test_what_was_undone_is_not_compacted_again_at_once(home: Path, provid
         while not successes(session):
             await talk(session, 1)
             await session.settle(5)
-        await session.undo()
+        await session.edits.undo()
         await session.submit("hm")
         await session.settle(5)
         assert len(successes(session)) == 1
@@ -184,7 +184,7 @@ async def test_a_model_can_be_switched_with_compaction_while_a_turn_runs(home: P
         listener = session.events()
         turn = asyncio.create_task(session.submit("look at the function"))
         await next_fact(listener, StreamDelta)
-        await session.switch_model("openai-chat:small", compact=True)
+        await session.switcher.switch_model("openai-chat:small", compact=True)
         assert await turn is Outcome.DONE and session.state.model == "openai-chat:small"
         assert successes(session)[-1].trigger == "model_switch"
         assert not facts(list(session.state.timeline), Truncation)
@@ -199,7 +199,7 @@ async def test_editing_what_is_not_there_does_not_stop_the_turn(home: Path, prov
         turn = asyncio.create_task(session.submit("a long one"))
         await next_fact(listener, StreamDelta)
         with pytest.raises(NothingToUndo):
-            await session.edit_summary(999, "x")
+            await session.edits.edit_summary(999, "x")
         assert await turn is Outcome.DONE
 
 
@@ -210,8 +210,8 @@ async def test_a_compaction_asked_for_during_a_turn_comes_after_it(home: Path, p
         turn = asyncio.create_task(session.submit("a long one"))
         await until(lambda: session.state.turn == 4)
         wish = asyncio.create_task(session.compact())
-        await until(lambda: session._queue._items)
-        await session.clear()
+        await until(lambda: session.queue._items)
+        await session.edits.clear()
         assert await turn is Outcome.INTERRUPTED
         with pytest.raises(CompactionRefused, match="given up"):
             await wish

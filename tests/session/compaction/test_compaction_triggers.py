@@ -38,9 +38,9 @@ async def test_switching_to_a_smaller_window_asks_then_compacts_with_the_old_mod
         session = await Session.start(environment, MODEL)
         await talk(session, 12)
         with pytest.raises(WindowTooSmall, match="compacted first"):
-            await session.switch_model("openai-chat:small")
+            await session.switcher.switch_model("openai-chat:small")
         assert session.state.model == MODEL
-        await session.switch_model("openai-chat:small", compact=True)
+        await session.switcher.switch_model("openai-chat:small", compact=True)
         done = compactions(session.state)[-1]
         assert done.trigger == "model_switch" and done.summarised_by == MODEL
         assert session.state.model == "openai-chat:small"
@@ -59,13 +59,13 @@ async def test_memory_pressure_lets_go_of_what_left_the_context_and_undo_brings_
     async with talking(home, provider) as session:
         await talk(session, 3, words=2_000)
         said, history = list(session.state.transcript), list(session.state.history)
-        await session.apply_settings(session.settings.but(memory_limit_mb=1))
+        await session.switcher.apply_settings(session.settings.but(memory_limit_mb=1))
         await talk(session, 40)
         packed = [entry for entry in session.state.transcript if isinstance(entry.message, PackedMessage)]
         assert packed and list(session.state.transcript)[: len(said)] == said, "nothing of it is another now"
         assert replayed(home, session.id) == session.state
         while session.state.rewrites:
-            await session.undo()
+            await session.edits.undo()
         assert list(session.state.history)[: len(history)] == history
         await session.submit("and now?")
         assert "Question 1: what about function_1?" in json.dumps(provider.requests[-1]["messages"])
@@ -105,10 +105,10 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
         runtime, factory = session._runtime, session._factory
         turn = Turn(
             runtime,
-            factory.compactor,
-            lambda: factory.new_recovery(runtime),
+            factory.compaction.compactor,
+            lambda: factory.compaction.recovery(runtime.compactable),
             2,
-            lambda agent, number: factory.new_delegated_run(runtime, agent, number),
+            lambda agent, number: factory.delegated_runs.new(runtime, agent, number),
         )
         part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
         await turn.after_response(ModelResponse(parts=[part, TextPart("so")]))
@@ -141,7 +141,7 @@ async def test_when_fixed_parts_fill_the_window_it_says_so_instead_of_compacting
 ) -> None:
     async with talking(home, provider) as session:
         await talk(session, 6)
-        await session.pin([entry.ref for entry in session.state.history])
+        await session.edits.pin([entry.ref for entry in session.state.history])
         usage = session.state.usage
         assert usage is not None
         await use_window(session, int(usage.current_tokens * 1.04))

@@ -63,7 +63,7 @@ async def test_a_used_up_budget_is_remembered_when_turns_go_and_not_when_texts_s
             provider.script = looking(2)  # with few turns, the steps of a turn are what goes
             await talk(session, 1)
         budget = session.state.usage.current_tokens * 3 // 4
-        await session.apply_settings(session.settings.but(agent_max_context_tokens=budget))
+        await session.switcher.apply_settings(session.settings.but(agent_max_context_tokens=budget))
         await talk(session, 1)
         await session.settle(5)
         assert successes(session)[0].trigger == "budget"

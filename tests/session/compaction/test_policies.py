@@ -212,7 +212,7 @@ async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
         assert kept == [*before[2 * (6 - turns) : 10], before[10], before[13]], "without the call and its result"
         assert len(again.state.transcript) == len(before) and replayed(home, again.id) == again.state
         assert await again.submit("and now?") is Outcome.DONE
-        await again.undo()
+        await again.edits.undo()
         assert list(again.state.history)[: len(before)] == before, "and it can be taken back"
         await again.close()
 

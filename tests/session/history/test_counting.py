@@ -85,10 +85,10 @@ async def test_a_compaction_frees_what_it_says(talking: Callable[..., Any], coun
 async def test_clearing_leaves_what_goes_with_every_request(talking: Callable[..., Any]) -> None:
     async with talking(Counts(1.7, 500)) as talk:
         await talk.short(3)
-        usage: UsageInfo = await talk.does(lambda session: session.clear())
+        usage: UsageInfo = await talk.does(lambda session: session.edits.clear())
         assert (usage.messages_count, usage.conversation_tokens) == (0, 0)
         await talk.leave()
-        again: UsageInfo = await talk.does(lambda session: session.clear())
+        again: UsageInfo = await talk.does(lambda session: session.edits.clear())
         assert again.current_tokens == usage.current_tokens, "another process knows the tools, too"
         await talk.short(1)
         # All but the prompt, which is some thirty tokens; a tool for what is no longer there is among the tools.
@@ -103,7 +103,7 @@ async def test_a_reply_to_another_request_teaches_nothing(talking: Callable[...,
         await talk.short(1)
         session = talk.session
         assert session is not None
-        for undo in (lambda: session.rewind(2), session.clear, session.undo, session.undo):
+        for undo in (lambda: session.edits.rewind(2), session.edits.clear, session.edits.undo, session.edits.undo):
             talk.provider.script = [Reply(status=400, body="{}")]
             await session.submit("This one fails.")
             await undo()
@@ -137,7 +137,7 @@ async def test_another_model_is_counted_in_its_own_tokens(talking: Callable[...,
         await talk.short(3)
         await talk.paste(20)
         for counts, model in ((Counts(2.2, 200), OTHER_MODEL), (Counts(1.0), "openai-chat:scripted")):
-            await talk.does(lambda session, model=model: session.switch_model(model))
+            await talk.does(lambda session, model=model: session.switcher.switch_model(model))
             talk.provider.counts = counts
             begun = len(talk.seen)
             await talk.short(5)

@@ -251,24 +251,24 @@ async def compacts(session: Session, upto: int, whole: int) -> None:
 
 async def undoes(session: Session, _: int, __: int) -> None:
     try:
-        await session.undo()
+        await session.edits.undo()
     except NothingToUndo:
         assert not session.state.rewrites
 
 
 async def clears(session: Session, _: int, __: int) -> None:
-    await session.clear()
+    await session.edits.clear()
     assert not session.state.history
 
 
 async def rewinds(session: Session, number: int, _: int) -> None:
     if session.state.turn:
-        await session.rewind(1 + number % session.state.turn)
+        await session.edits.rewind(1 + number % session.state.turn)
 
 
 async def pins(session: Session, place: int, on: int) -> None:
     if known := session.state.transcript:
-        await session.pin([known[place % len(known)].ref], pinned=bool(on % 3))
+        await session.edits.pin([known[place % len(known)].ref], pinned=bool(on % 3))
 
 
 async def settles(session: Session, _: int, __: int) -> None:

@@ -67,7 +67,7 @@ async def test_the_summary_comes_along_when_its_prompt_is_too_old(home: Path, pr
         assert [f"Question {n}:" in request for n in (8, 9, 10)] == [True] * 3
         assert len(again.state.history) == 6 + 2, "three turns, and the new one"
         assert replayed(home, again.id) == again.state
-        await again.undo()
+        await again.edits.undo()
         assert texts(again.state)[: len(before)] == before, "and it can be undone"
         await again.close()
 
@@ -141,11 +141,11 @@ async def test_clearing_keeps_system_messages(home: Path, provider: Provider) ->
     async with talking(home, provider) as session:
         await session._recorder.record(Message(turn=0, message=system), Message(turn=1, message=both))
         await talk(session, 1)
-        await session.clear()
+        await session.edits.clear()
         assert texts(session.state) == ["You keep the heron."] * 2
         await session.submit("and now?")
         assert "Where is it?" not in sent(provider) and sent(provider).count("You keep the heron.") == 2
         assert replayed(home, session.id) == session.state
-        await session.undo()
+        await session.edits.undo()
         assert "Where is it?" in texts(session.state)
         await session.close()

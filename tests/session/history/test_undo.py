@@ -20,11 +20,11 @@ async def test_undo_restores_what_was_there_and_keeps_what_was_said_since(home: 
         await session.compact()
         await session.submit("said later")
         later = [entry.message for entry in session.state.history][-2:]
-        await session.undo()
+        await session.edits.undo()
         assert [entry.message for entry in session.state.history] == [*before, *later]
         assert replayed(home, session.id) == session.state
         with pytest.raises(NothingToUndo):
-            await session.undo()
+            await session.edits.undo()
         assert (await session.compact()).success
 
 
@@ -38,10 +38,10 @@ async def test_two_compactions_are_undone_one_after_the_other(home: Path, provid
         middle = list(session.state.history)
         await session.compact()
         with pytest.raises(NothingToUndo, match="later change"):
-            await session.undo(first)
-        await session.undo()
+            await session.edits.undo(first)
+        await session.edits.undo()
         assert list(session.state.history) == middle
-        await session.undo(first)
+        await session.edits.undo(first)
         assert list(session.state.history) == [*whole, *middle[-4:]]
 
 
@@ -49,15 +49,15 @@ async def test_clearing_and_rewinding_can_be_undone_too(home: Path, provider: Pr
     async with talking(home, provider) as session:
         await talk(session, 3)
         whole = list(session.state.history)
-        await session.clear()
-        await session.undo()
+        await session.edits.clear()
+        await session.edits.undo()
         assert list(session.state.history) == whole
-        assert (await session.rewind(2)).startswith("Question 2")
+        assert (await session.edits.rewind(2)).startswith("Question 2")
         assert list(session.state.history) == whole[:2]
-        await session.undo()
+        await session.edits.undo()
         assert list(session.state.history) == whole
         with pytest.raises(NothingToUndo, match="no turn 9"):
-            await session.rewind(9)
+            await session.edits.rewind(9)
         assert replayed(home, session.id) == session.state
 
 
@@ -65,7 +65,7 @@ async def test_a_summary_that_stands_can_be_rewritten(home: Path, provider: Prov
     async with talking(home, provider) as session:
         await talk(session, 3)
         await session.compact()
-        await session.edit_summary(session.state.compactions[-1].seq or 0, "What really happened.")
+        await session.edits.edit_summary(session.state.compactions[-1].seq or 0, "What really happened.")
         assert "What really happened." in texts(session.state)[0] and "was answered" not in texts(session.state)[0]
         assert "function_1" in texts(session.state)[0], "the user's words are still there"
         assert replayed(home, session.id) == session.state
@@ -75,16 +75,16 @@ async def test_pinned_messages_survive_and_replaced_ones_come_back(home: Path, p
     async with talking(home, provider) as session:
         await talk(session, 4)
         kept, gone = session.state.history[1], session.state.history[2]
-        await session.pin([kept.ref])
+        await session.edits.pin([kept.ref])
         await session.compact()
         assert kept in list(session.state.history) and gone not in list(session.state.history)
-        await session.pin([gone.ref])
+        await session.edits.pin([gone.ref])
         history = list(session.state.history)
         assert history.index(kept) < history.index(gone)
         await talk(session, 2)
         assert (await session.compact()).success
         assert {kept.ref, gone.ref} <= {entry.ref for entry in session.state.history}
-        await session.pin([kept.ref], pinned=False)
+        await session.edits.pin([kept.ref], pinned=False)
         assert session.state.pins == {gone.ref}
         assert replayed(home, session.id) == session.state
 
@@ -99,7 +99,7 @@ async def test_a_pinned_half_of_a_pair_keeps_the_other_half(home: Path, provider
         provider.script = [Reply(text="Let me", tool=("look", "{}"))]
         await session.submit("look, please")
         call, result = (entry.ref for entry in list(session.state.history)[5:7])
-        await session.pin([call if pinned == "call" else result])
+        await session.edits.pin([call if pinned == "call" else result])
         await talk(session, 2)
         assert (await session.compact()).success
         assert {call, result} <= {entry.ref for entry in session.state.history}

@@ -57,7 +57,7 @@ def changes(session: Session, home: Path) -> list[Callable[[], Any]]:
         assert await session.submit(prompt, files=named_files(prompt, home).files) is Outcome.DONE
 
     async def pin() -> None:
-        await session.pin([session.state.history[1].ref])
+        await session.edits.pin([session.state.history[1].ref])
 
     return [
         nothing,
@@ -65,12 +65,12 @@ def changes(session: Session, home: Path) -> list[Callable[[], Any]]:
         show_picture,
         pin,
         lambda: session.compact(),
-        lambda: session.undo(),
-        lambda: session.rewind(2),
-        lambda: session.clear(),
-        lambda: session.undo(),
+        lambda: session.edits.undo(),
+        lambda: session.edits.rewind(2),
+        lambda: session.edits.clear(),
+        lambda: session.edits.undo(),
         lambda: said(session, *["More words about src/main.py " * 20] * 12),
-        lambda: session.switch_policy(LOADED["co-cli"]),
+        lambda: session.switcher.switch_policy(LOADED["co-cli"]),
         lambda: session.run_command("echo hello"),
     ]
 
@@ -166,7 +166,7 @@ async def test_each_message_says_what_becomes_of_it_and_why(home: Path, policy: 
         result = next(each for each in lens_of(session).messages if each.kind is Kind.TOOL_RESULT)
         assert (result.judgement.fate, result.role) == (fate, "tool") and result.judgement.why.startswith(why)
         assert result.ref is not None and LARGE.startswith(result.text[:20] if policy != "inkeep" else "line")
-        await session.pin([result.ref])
+        await session.edits.pin([result.ref])
         pinned = next(each for each in lens_of(session).messages if each.kind is Kind.TOOL_RESULT)
         assert pinned.judgement.fate is Fate.PINNED and pinned.text == LARGE, "and no stage makes it smaller"
         agrees(session, lens_of(session))
@@ -279,7 +279,7 @@ async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path
         assert gone[0].where == f"checkpoint 1, event {gone[0].ref[0]}" and gone[0].tokens > 100
         assert lens.total_json()["left_tokens"] == sum(each.tokens for each in lens.left) > 0
         assert seen().left == [] and read_lens(source_of(session.history, session.settings)).left == lens.left
-        await session.undo()
+        await session.edits.undo()
         assert seen().left == []
         file = home / "last-look.json"
         assert file.stat().st_mode & 0o077 == 0
@@ -349,9 +349,9 @@ async def test_the_total_is_the_gauges_however_the_provider_counts(
         await check()
         await talk.does(lambda session: session.compact())
         await check()
-        await talk.does(lambda session: session.rewind(2))
+        await talk.does(lambda session: session.edits.rewind(2))
         await check()
-        await talk.does(lambda session: session.undo())
+        await talk.does(lambda session: session.edits.undo())
         await check()
     finally:
         await talk.close()

@@ -81,7 +81,7 @@ async def test_another_model_is_told_with_the_tools_it_gets(home: Path) -> None:
     async with opened(home, "balanced", *others, silent) as session:
         await said(session, "Hello", "What else?")
         before = session.state.usage
-        await session.switch_model("other")
+        await session.switcher.switch_model("other")
         agrees(session, lens := lens_of(session))
         assert before and lens.reading.tool_definition_tokens == before.tool_definition_tokens > 0
         assert same(lens, await seen_elsewhere(session))
@@ -90,7 +90,7 @@ async def test_another_model_is_told_with_the_tools_it_gets(home: Path) -> None:
         with session._environment.store.reading() as reading:
             sent = facts(list(reading.events(session.id, after=seq)), UsageInfo)[0]
         assert sent.tool_definition_tokens == before.tool_definition_tokens
-        await session.switch_model("without tools")
+        await session.switcher.switch_model("without tools")
         assert session.state.usage and session.state.usage.tool_definition_tokens == 0
 
 
@@ -115,7 +115,7 @@ async def test_a_compaction_tells_what_the_gauge_showed_before_and_after(home: P
     async with opened(home, policy, ScriptedModel(Asked().script, window=60_000)) as session:
         await said(session, *["Tell me about src/main.py and what it does. " * 30] * 3, "read it")
         if pins:
-            await session.pin([session.state.history[-2].ref])
+            await session.edits.pin([session.state.history[-2].ref])
         agrees(session, lens_of(session))
         shown = session.state.usage
         done = await session.compact()

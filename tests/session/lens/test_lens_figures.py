@@ -59,7 +59,7 @@ async def test_a_lens_shows_its_moment_whatever_the_session_does_meanwhile(home:
         before, shown = (source_of(session.history, session.settings, is_own=False) for _ in range(2))
         reading = read_lens(before).reading
         assert (reading.current_tokens, reading.measured) == (405, "provider")
-        await session.rewind(1)
+        await session.edits.rewind(1)
         await session.submit("Does it?")
         assert session.state.usage is not None and session.state.usage.current_tokens == 1_300
         assert read_lens(shown).reading == reading

@@ -87,7 +87,7 @@ async def test_an_edited_summary_has_its_own_figures(home: Path, provider: Provi
     async with talking(home, provider) as session:
         await talk(session, 3)
         first = await session.compact()
-        await session.edit_summary(session.state.compactions[-1].seq or 0, "What really happened, " * 60)
+        await session.edits.edit_summary(session.state.compactions[-1].seq or 0, "What really happened, " * 60)
         edited = compactions(session.state)[-1]
         assert edited.edited and abs(edited.pre_tokens - first.post_tokens) <= 2
         assert session.state.usage is not None

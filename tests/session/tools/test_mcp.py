@@ -298,7 +298,7 @@ async def test_what_is_switched_off_is_not_started(folder: Path, home: Path, set
 async def test_settings_that_change_hold_from_the_next_turn(folder: Path, home: Path) -> None:
     async with Talk(folder, home, mcp_servers={"odd": odd()}) as talk:
         await talk.say("hello")
-        await talk.session.apply_settings(talk.environment.settings.but(mcp_servers={"other": odd()}))
+        await talk.session.switcher.apply_settings(talk.environment.settings.but(mcp_servers={"other": odd()}))
         await talk.say("again")
         assert [report.name for report in talk.environment.mcp_servers.reports] == ["other"]
         assert "mcp__other__echo" in talk.model.offered and "mcp__odd__echo" not in talk.model.offered

@@ -36,7 +36,7 @@ async def test_recall_finds_what_was_said_and_its_own_results_but_no_other_ones(
     made = project(home, folder, {".claude/agents/r.md": REVIEWER.replace("Grep", "Grep, recall")}, model)
     session = await Session.start(made, "scripted")
     assert await session.submit("The secret word is heliotrope.") is Outcome.DONE
-    await session.clear()
+    await session.edits.clear()
     model.tasks = [("self", "Second part"), ("reviewer", "Third part")]
     assert await session.submit("What was the word?") is Outcome.DONE
     for task in ("Second part", "Third part"):
@@ -97,7 +97,7 @@ async def test_a_delegate_opens_no_archived_result_of_another(home: Path, folder
     assert await session.submit("Go.") is Outcome.DONE
     returned = next(entry for entry in session.state.history if "Report on Part." in str(entry.message))
     reference = f"artifact-{returned.seq}-0-0"
-    await session.clear()
+    await session.edits.clear()
     model.tasks, model.steps = [("self", "Other")], {"Other": [{0: call("read_artifact", "a", reference=reference)}]}
     assert await session.submit("Again.") is Outcome.DONE
     assert f"There is no artifact '{reference}'." in model.sent("Other")[-1]

@@ -149,7 +149,7 @@ async def test_what_is_not_answered_ends_with_its_turn(home: Path, scenario: str
     made = environment_of(home, scenario, tools, person)
     resumed = await Session.resume(made, session.id)
     if instead == "clear":
-        await resumed.clear()
+        await resumed.edits.clear()
         assert await resumed.ask_pending() is Outcome.DONE and not person.asked
     elif instead != "prompt at once":
         turn = asyncio.create_task(resumed.ask_pending())
@@ -162,7 +162,7 @@ async def test_what_is_not_answered_ends_with_its_turn(home: Path, scenario: str
             resumed.interrupt()
         assert await turn is Outcome.INTERRUPTED
         if instead == "prompt":
-            resumed.release()
+            resumed.queue.release()
             assert await said is Outcome.DONE
     assert await resumed.submit("And now?") is Outcome.DONE
     assert not tools.ran and {each.status for each in resumed.state.delegations.values()} == {"interrupted"}

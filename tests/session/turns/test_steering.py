@@ -66,8 +66,8 @@ async def test_it_reaches_the_model_after_the_results_it_waits_for_and_in_the_sa
     await until(lambda: digging.begun == 2)
     later = asyncio.create_task(session.submit("and then rest"))
     steered = [asyncio.create_task(session.submit(text, steer=True)) for text in ("deeper", "and wider")]
-    await until(lambda: len(session.waiting) == 3)
-    assert [(each.text, each.steers) for each in session.waiting] == [
+    await until(lambda: len(session.queue.prompts) == 3)
+    assert [(each.text, each.steers) for each in session.queue.prompts] == [
         ("deeper", True),
         ("and wider", True),
         ("and then rest", False),
@@ -100,7 +100,7 @@ async def test_what_comes_too_late_for_the_turn_is_the_next_prompt(home: Path) -
     await until(lambda: digging.sent)
     later = asyncio.create_task(session.submit("fourth"))
     steered = [asyncio.create_task(session.submit(text, steer=True)) for text in ("second", "third")]
-    await until(lambda: len(session.waiting) == 3)
+    await until(lambda: len(session.queue.prompts) == 3)
     waiting.set()
     assert await asyncio.gather(turn, *steered, later) == [Outcome.DONE] * 4
     assert said(digging.sent[-1]) == ["hello", "text", "second", "text", "third", "text", "fourth"]
@@ -114,11 +114,11 @@ async def test_stopped_before_it_was_given_it_waits_on_hold_like_any_prompt(home
     turn = asyncio.create_task(session.submit("dig"))
     await until(lambda: digging.begun == 2)
     steered = asyncio.create_task(session.submit("stop digging", steer=True))
-    await until(lambda: session.waiting)
+    await until(lambda: session.queue.prompts)
     session.interrupt()
     assert await turn is Outcome.INTERRUPTED
-    assert [(each.text, each.held, each.steers) for each in session.waiting] == [("stop digging", True, False)]
-    session.release()
+    assert [(each.text, each.held, each.steers) for each in session.queue.prompts] == [("stop digging", True, False)]
+    session.queue.release()
     assert await steered is Outcome.DONE
     assert said(digging.sent[-1])[-1] == "stop digging" and session.state.turn == 2
     await closed(home, session)

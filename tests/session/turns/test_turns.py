@@ -221,7 +221,7 @@ async def test_clear_empties_what_the_model_sees_and_keeps_what_was_said(home: P
     session = await Session.start(environment_for(home, ScriptedModel(script)), "scripted")
     await session.submit("one")
     full = session.state.usage
-    await session.clear()
+    await session.edits.clear()
     assert len(session.state.history) == 0 and len(session.state.transcript) == 2
     assert full and session.state.usage and session.state.usage.conversation_tokens == 0 < full.conversation_tokens
     await session.submit("two")
@@ -235,8 +235,8 @@ async def test_switching_models_is_an_event_and_a_bad_one_changes_nothing(home: 
     session = await Session.start(environment, "scripted")
     await session.submit("hi")
     with pytest.raises(ModelUnusable):
-        await session.switch_model("nobody")
-    await session.switch_model("other")
+        await session.switcher.switch_model("nobody")
+    await session.switcher.switch_model("other")
     assert facts(list(session.state.timeline), ModelChange) == [
         ModelChange(from_="scripted", to="other", window_before=10_000, window_after=500)
     ]
@@ -291,7 +291,7 @@ async def test_prompts_that_waited_are_given_back_when_the_session_closes_or_cle
     listener = session.events()
     turns = [asyncio.create_task(session.submit(text)) for text in ("one", "two")]
     await until(lambda: session.state.turn == 1)
-    await session.clear()
+    await session.edits.clear()
     assert await asyncio.gather(*turns) == [Outcome.INTERRUPTED] * 2
     turns = [asyncio.create_task(session.submit(text)) for text in ("three", "four", "five")]
     await until(lambda: session.state.turn == 2)
@@ -314,7 +314,7 @@ async def test_switching_models_in_a_turn_lets_the_turn_finish(home: Path) -> No
     listener = session.events()
     turn = asyncio.create_task(session.submit("hi"))
     await next_fact(listener, StreamDelta)
-    await session.switch_model("other")
+    await session.switcher.switch_model("other")
     assert not first.closed
     switched.set()
     assert await turn is Outcome.DONE

@@ -91,7 +91,7 @@ async def test_a_fork_begins_at_the_message_and_a_pin_holds_it(home: Path, provi
         await until(pilot, lambda: "◉ pinned" in first_line_of_chat(app))
         (pinned,) = app.controller.state.pins
         assert app.controller.session is not None
-        await app.controller.session.pin([pinned], pinned=False)  # as the lens does
+        await app.controller.session.edits.pin([pinned], pinned=False)  # as the lens does
         await until(pilot, lambda: "◉ pinned" not in screen_text(app))
 
 

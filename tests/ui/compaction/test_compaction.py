@@ -48,7 +48,9 @@ async def talked(
             await until(
                 pilot,
                 lambda n=n: (
-                    app.controller.state.turn == n + 1 and app.controller.session and not app.controller.session.busy
+                    app.controller.state.turn == n + 1
+                    and app.controller.session
+                    and not app.controller.session.queue.busy
                 ),
             )
         yield app, pilot
@@ -362,7 +364,7 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
         provider.script = [Reply(text="word " * 15, delay_s=0.05, prompt_tokens=-1)]
         provider.summaries = [Reply(text=SUMMARY, wait_s=0.5)]
         app.send("a slow one")
-        await until(pilot, lambda: app.controller.session and app.controller.session.busy)
+        await until(pilot, lambda: app.controller.session and app.controller.session.queue.busy)
         await pilot.press("f5")
         await until(pilot, lambda: "compacted when the turn ends" in screen_text(app))
         await until(

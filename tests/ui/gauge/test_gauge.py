@@ -82,7 +82,7 @@ async def test_a_rewrite_is_no_growth_and_the_pace_goes_on(home: Path, provider:
     async with talking(home, provider) as session:
         await talk(session, 4)
         pace = session.state.pace.tokens_per_turn
-        for rewrite in (session.compact, session.undo, lambda: session.rewind(3), session.clear):
+        for rewrite in (session.compact, session.edits.undo, lambda: session.edits.rewind(3), session.edits.clear):
             await rewrite()
             assert session.state.pace.tokens_per_turn == pytest.approx(pace, rel=0.25)
             await talk(session, 3)

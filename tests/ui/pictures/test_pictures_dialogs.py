@@ -112,7 +112,7 @@ def board(*entries: BoardEntry) -> Screen[Any]:
 
 
 def queue(*waiting: WaitingPrompt) -> Screen[Any]:
-    return QueueScreen(SimpleNamespace(waiting=waiting))  # type: ignore[arg-type] # nothing is changed
+    return QueueScreen(SimpleNamespace(prompts=waiting))  # type: ignore[arg-type] # nothing is changed
 
 
 def running(*commands: BackgroundCommand) -> Screen[Any]:

@@ -206,12 +206,10 @@ async def test_what_is_being_done(
         pilot.app.chat.show_waiting(told)
 
     async def queue(pilot: Pilot[None]) -> None:
-        class Session:
-            pass
+        class Queue:
+            prompts = tuple(waiting)
 
-        session = Session()
-        session.waiting = tuple(waiting)
-        await pilot.app.push_screen(QueueScreen(session))
+        await pilot.app.push_screen(QueueScreen(Queue()))
 
     scenes = {"asked": asked, "answering": answering, "silent": silent, "tool": tool, "queue": queue}
     await pictures.of_each(Frozen(launch_for(home, provider)), scenes)

@@ -204,13 +204,13 @@ async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path
         assert "alt+enter steers" in screen_text(app)
         at_once(app, [*"later", "enter", *"now", "alt+enter", *"more"])
         await until(pilot, lambda: app.chat.prompt.text == "more" and "joins the turn" in screen_text(app))
-        assert [(each.text, each.steers) for each in app.controller.session.waiting] == [
+        assert [(each.text, each.steers) for each in app.controller.session.queue.prompts] == [
             ("now", True),
             ("later", False),
         ]
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
-        assert [each.held for each in app.controller.session.waiting] == [True, True], "none is lost"
+        assert [each.held for each in app.controller.session.queue.prompts] == [True, True], "none is lost"
 
 
 async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(

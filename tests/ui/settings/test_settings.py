@@ -127,7 +127,7 @@ async def test_setting_the_window_forgets_what_was_learned_of_it(home: Path, pro
         await until(pilot, lambda: app.controller.session is not None and app.controller.session.state.usage)
         session = app.controller.session
         assert session is not None
-        await until(pilot, lambda: not session.busy)
+        await until(pilot, lambda: not session.queue.busy)
         limits.learn(session.history.asked, 2_013, "context window exceeds limit")
         await type_text(pilot, "/config context_window 0\n")
         await until(pilot, lambda: "Learned limits were removed." in screen_text(app))

@@ -1,31 +1,28 @@
 """The harness's file tools; listing and searching start no program and follow no link out of the folder."""
 
 import asyncio
-import fnmatch
 import os
 import posixpath
-import re
 import stat
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from pydantic_ai.tools import RunContext
 from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem
-from pydantic_ai_harness.filesystem._matching import glob_match, glob_parts
 from pydantic_ai_harness.filesystem._toolset import FileSystemToolset, _recoverable, _Scope
 
 from co_tui.folder_files import Entry, FolderWalk
 from co_tui.paths import is_inside, path_text
+from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
 from co_tui.session.tools.folder.text_search import Found, TextSearch
 
 WALKING_S: Final = 10.0
-_BRACES: Final = re.compile(r"\{([^{}]*)\}")
-_MOST_GLOBS: Final = 64
 _MOST_NAMED: Final = 10
 _CUT: Final = "[... the folder is too large to look at all of it; narrow the path]"
 _IGNORED: Final = "[all of these are ignored by .gitignore or .ignore]"
+_NO_MATCHES: Final = "No matches found."
 _LATE: Final = "[... the time for a search is over; narrow the path]"
 T = TypeVar("T")
 ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
@@ -62,6 +59,27 @@ class FolderFiles(FileSystem[Any]):
         return self._toolset
 
 
+Wanted = Callable[[], bool]
+"""Whether the caller still waits."""
+
+
+class _Area(NamedTuple):
+    """A folder to search, and how its paths are written."""
+
+    folder: Path
+    root: Path
+    prefix: str
+    """Put before a path to show it."""
+    below_root: str
+    """The folder, relative to the root."""
+
+
+def _area(scope: _Scope, folder: str, resolved: str) -> _Area:
+    root = Path(scope.bounds.root)
+    prefix = posixpath.relpath(resolved, scope.bounds.cwd)
+    return _Area(Path(folder), root, prefix, posixpath.relpath(folder, root))
+
+
 class FolderToolset(FileSystemToolset[Any]):
     """Lists, finds and searches in this process, in a thread. The harness would start a shell, git and grep."""
 
@@ -94,44 +112,45 @@ class FolderToolset(FileSystemToolset[Any]):
         include_glob: str | None = None,
     ) -> str:
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
-        root = Path(scope.bounds.root)
         is_dir = await asyncio.to_thread(os.path.isdir, real)
         folder, prefix = (real, resolved) if is_dir else (posixpath.dirname(real), posixpath.dirname(resolved))
-        shown = posixpath.relpath(prefix, scope.bounds.cwd)
-        below_root = posixpath.relpath(folder, root)
-
-        def search(wanted: Callable[[], bool]) -> tuple[Found, bool]:
-            search, hidden = TextSearch(pattern, wanted=wanted), names_hidden(include_glob)
-            walk = FolderWalk(Path(folder), inside=root, hidden=hidden, longest_s=WALKING_S, keep_going=wanted)
-            files = [posixpath.basename(real)]
-            if is_dir:
-                files = [each.path for each in self._readable(walk, below_root, hidden=hidden) if not each.is_dir]
-                if (hides := self.hides) is not None:
-                    files = [each for each in files if not hides(Path(folder, each).resolve())]
-                files.sort(key=_by_folder)
-            if include_glob:
-                matches = globs(include_glob)
-                files = [each for each in files if matches(each) or matches(posixpath.join(below_root, each))]
-            found = search.run(
-                files, Path(folder), self._max_search_results, inside=root, shown=lambda each: _shown(shown, each)
-            )
-            return found, walk.was_cut
-
+        area = _area(scope, folder, prefix)
         if not await asyncio.to_thread(os.path.lexists, real):
             raise FileNotFoundError(f"Path not found: {path}")
-        found, was_cut = await in_thread(search)
+        only = "" if is_dir else posixpath.basename(real)
+        found, was_cut = await in_thread(lambda wanted: self._search(area, pattern, include_glob, only, wanted))
         if ctx is not None:
             cut = found.is_full or found.is_late or was_cut
             await ctx.emit(
                 self._searched(scope, resolved, pattern, search="grep", match_count=len(found.lines), truncated=cut)
             )
-        notes = [
-            *([f"[... truncated at {len(found.lines)} matches]"] if found.is_full else []),
-            *([_skipped_note(found.skipped)] if found.skipped else []),
-            *([_LATE] if found.is_late else []),
-            *([_CUT] if was_cut else []),
-        ]
-        return "\n".join([*(found.lines or ["No matches found."]), *notes])
+        return "\n".join([*(found.lines or [_NO_MATCHES]), *_search_notes(found, was_cut)])
+
+    def _search(
+        self, area: _Area, pattern: str, include_glob: str | None, only: str, wanted: Wanted
+    ) -> tuple[Found, bool]:
+        """Search the files of an area, or `only` one of them; also says whether the walk was cut short."""
+        search, hidden = TextSearch(pattern, wanted=wanted), names_hidden(include_glob)
+        walk = FolderWalk(area.folder, inside=area.root, hidden=hidden, longest_s=WALKING_S, keep_going=wanted)
+        files = [only] if only else self._files(walk, area, hidden)
+        if include_glob:
+            matches = globs(include_glob)
+            files = [each for each in files if matches(each) or matches(posixpath.join(area.below_root, each))]
+        found = search.run(
+            files,
+            area.folder,
+            self._max_search_results,
+            inside=area.root,
+            shown=lambda each: _shown(area.prefix, each),
+        )
+        return found, walk.was_cut
+
+    def _files(self, walk: FolderWalk, area: _Area, hidden: bool) -> list[str]:
+        """The files of an area that may be read, folder by folder."""
+        files = [each.path for each in self._readable(walk, area.below_root, hidden=hidden) if not each.is_dir]
+        if (hides := self.hides) is not None:
+            files = [each for each in files if not hides(Path(area.folder, each).resolve())]
+        return sorted(files, key=_by_folder)
 
     @_retryable
     async def _find_files(
@@ -139,50 +158,48 @@ class FolderToolset(FileSystemToolset[Any]):
     ) -> str:
         if posixpath.isabs(pattern):
             raise ValueError(f"Pattern {pattern!r} must be relative to the search path, not absolute.")
-        parts, folders_only = glob_parts(pattern)
+        glob = FindPattern(pattern, files_only)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         if not await asyncio.to_thread(os.path.isdir, real):
             raise NotADirectoryError(f"Not a directory: {path}")
-        below_root = posixpath.relpath(real, scope.bounds.root)
-        anywhere = "**" in parts
-
-        def matches(path: str) -> bool:
-            # The last part rules out most paths quickly.
-            *_, name = names = path.split("/")
-            return (parts[-1] == "**" or fnmatch.fnmatchcase(name, parts[-1])) and glob_match(parts, names)
-
-        def find(wanted: Callable[[], bool], ignored: bool) -> tuple[list[Entry], int, bool]:
-            hidden = names_hidden(pattern)
-            walk = FolderWalk(
-                Path(real), inside=Path(scope.bounds.root), hidden=hidden, ignored=ignored, longest_s=WALKING_S,
-                keep_going=wanted,
-            )  # fmt: skip
-            found, left_out = [], 0
-            for each in self._readable(walk, below_root, hidden=True):
-                if not anywhere and each.path.count("/") >= len(parts):
-                    break  # the walk goes down level by level
-                if each.is_hidden and not hidden:
-                    left_out += (each.is_dir and anywhere) or matches(each.path)
-                elif matches(each.path) and not (files_only if each.is_dir else folders_only):
-                    found.append(each)
-            return found, left_out, walk.was_cut
-
-        found, hidden, was_cut = await in_thread(lambda wanted: find(wanted, False))
+        area = _area(scope, real, resolved)
+        found, hidden, was_cut = await in_thread(lambda wanted: self._find(area, glob, wanted))
         notes = []
         if not found:
-            found, hidden, was_cut = await in_thread(lambda wanted: find(wanted, True))
+            found, hidden, was_cut = await in_thread(lambda wanted: self._find(area, glob, wanted, ignored=True))
             notes = [_IGNORED] if found else []
         found.sort(key=lambda each: _by_folder(each.path))
         count = min(len(found), self._max_find_results)
         if ctx is not None:
             cut = was_cut or len(found) > count
             await ctx.emit(self._searched(scope, resolved, pattern, search="find", match_count=count, truncated=cut))
-        prefix = posixpath.relpath(resolved, scope.bounds.cwd)
-        lines = [f"{_shown(prefix, each.path)}{'/' * each.is_dir}" for each in found[:count]]
+        lines = [f"{_shown(area.prefix, each.path)}{'/' * each.is_dir}" for each in found[:count]]
         if len(found) > count:
             notes.append(f"[... truncated at {count} matches]")
         notes += [*_hidden_note(hidden), *([_CUT] if was_cut else [])]
-        return "\n".join([*(lines or ["No matches found."]), *notes])
+        return "\n".join([*(lines or [_NO_MATCHES]), *notes])
+
+    def _find(
+        self, area: _Area, glob: FindPattern, wanted: Wanted, *, ignored: bool = False
+    ) -> tuple[list[Entry], int, bool]:
+        """What matches, how many hidden matches were left out, and whether the walk was cut short."""
+        walk = FolderWalk(
+            area.folder,
+            inside=area.root,
+            hidden=glob.names_hidden,
+            ignored=ignored,
+            longest_s=WALKING_S,
+            keep_going=wanted,
+        )
+        found, left_out = [], 0
+        for each in self._readable(walk, area.below_root, hidden=True):
+            if glob.is_above(each):
+                break  # the walk goes down level by level
+            if each.is_hidden and not glob.names_hidden:
+                left_out += glob.may_match(each)
+            elif glob.matches(each):
+                found.append(each)
+        return found, left_out, walk.was_cut
 
     @_retryable
     async def _write_file(
@@ -208,39 +225,13 @@ class FolderToolset(FileSystemToolset[Any]):
                 yield each
 
 
-async def in_thread(work: Callable[[Callable[[], bool]], T]) -> T:
+async def in_thread(work: Callable[[Wanted], T]) -> T:
     """Run work in a thread; it gets a function that returns whether the caller still waits."""
     given_up = threading.Event()
     try:
         return await asyncio.to_thread(work, lambda: not given_up.is_set())
     finally:
         given_up.set()
-
-
-def names_hidden(pattern: str | None) -> bool:
-    """Whether a glob names a hidden file or folder: only then are they searched."""
-    parts = re.split(r"[/{,]", pattern or "")
-    return any(part.startswith(".") and part not in (".", "..") for part in parts)
-
-
-def globs(pattern: str) -> Callable[[str], bool]:
-    """A matcher for a glob whose `*` also spans `/`, with `**` and `{a,b}` as in ripgrep."""
-    given = pattern.removeprefix("!").removeprefix("./").removeprefix("/")
-    forms = {form for each in _expanded(given) for form in (each, each.replace("**/", ""))}
-    return lambda path: any(fnmatch.fnmatchcase(path, form) for form in forms) != pattern.startswith("!")
-
-
-def _expanded(pattern: str) -> list[str]:
-    done: list[str] = []
-    open_ = [pattern]
-    while open_ and len(done) < _MOST_GLOBS:
-        each = open_.pop()
-        braces = _BRACES.search(each)
-        if braces is None:
-            done.append(each)
-        else:
-            open_ += [f"{each[: braces.start()]}{part}{each[braces.end() :]}" for part in braces[1].split(",")]
-    return done
 
 
 def _listed(folder: str, root: Path) -> list[tuple[str, str]]:
@@ -275,6 +266,15 @@ def _by_folder(path: str) -> str:
 
 def _hidden_note(count: int) -> Sequence[str]:
     return [f"[{count} hidden entries omitted; name a hidden path explicitly to include it]"] if count else []
+
+
+def _search_notes(found: Found, was_cut: bool) -> list[str]:
+    return [
+        *([f"[... truncated at {len(found.lines)} matches]"] if found.is_full else []),
+        *([_skipped_note(found.skipped)] if found.skipped else []),
+        *([_LATE] if found.is_late else []),
+        *([_CUT] if was_cut else []),
+    ]
 
 
 def _skipped_note(skipped: Sequence[str]) -> str:

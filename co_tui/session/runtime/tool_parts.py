@@ -1,0 +1,159 @@
+"""The tools of a session: what each runtime offers, what it allows, and the instructions that go with them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.toolsets import AbstractToolset
+
+from co_tui.agent.delegates import Delegate
+from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.sandbox import Sandbox, sandbox_text
+from co_tui.agent.tool_names import OWN_TOOLS
+from co_tui.agent.toolkit import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, Toolkit, working_instructions
+from co_tui.context.measure.count import Scaffold
+from co_tui.events import SessionError
+from co_tui.paths import path_text
+from co_tui.session.approvals.created_files import CreatedFiles
+from co_tui.session.approvals.permissions import Permissions
+from co_tui.session.compaction.compaction_files import Remembered
+from co_tui.session.environment import Environment
+from co_tui.session.history.governed_history import GovernedHistory, PredictScaffold
+from co_tui.session.recorder import Recorder
+from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.tools.folder.folder_guard import CreatedProtected
+from co_tui.session.tools.mcp_tools import McpTools
+from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
+from co_tui.session.tools.running_commands import RunningCommands
+from co_tui.session.tools.session_plan import SessionPlan
+from co_tui.session.tools.working_tools import WorkingTools, tools_for_window
+from co_tui.session.turns.reply_limits import CutReplies, ReplyRoom
+from co_tui.settings import Settings
+from co_tui.settings.rules import SANDBOX_OFF
+
+
+class ToolParts:
+    """One for a session, shared by its runtimes."""
+
+    def __init__(
+        self, environment: Environment, recorder: Recorder, own: OwnTools, delegates: Callable[[], Sequence[Delegate]]
+    ) -> None:
+        """`own` are the tools for the session itself; `delegates` returns the agents to delegate to."""
+        self._environment = environment
+        self._recorder = recorder
+        self._own = own
+        self._delegates = delegates
+        self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
+        folder = environment.paths.commands(recorder.session_id)
+        self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
+        """The model's running commands."""
+        self.commands.report = self._report_set_aside
+        self.commands.may_keep = CreatedFiles(environment.questions).ask
+
+    def permissions(self, settings: Settings) -> Permissions:
+        environment = self._environment
+        paths = environment.paths
+        own = (paths.config, paths.state, paths.data)
+        judge = Judge(folder=environment.cwd, home=Path.home(), environ=_for_git(environment.environ), own=own)
+        kept = environment.kept_approvals
+        return Permissions(
+            judge,
+            self._recorder,
+            settings.permissions,
+            kept,
+            sandbox=settings.command_sandbox,
+            asks_first=environment.asks_first,
+        )
+
+    def working(self, settings: Settings, window_tokens: int, permissions: Permissions) -> WorkingTools | None:
+        environment = self._environment
+        if not environment.works_in_folder:
+            return None
+        return WorkingTools(
+            environment.cwd,
+            settings,
+            window_tokens,
+            questions=environment.questions,
+            plan=SessionPlan(self._recorder),
+            commands=self.commands,
+            sandbox=Sandbox(
+                kind=settings.command_sandbox, folder=environment.cwd, home=Path.home(), paths=environment.paths
+            ),
+            user_skills=environment.paths.skills,
+            mcp=self._mcp,
+            permissions=permissions,
+            read_only=environment.read_only,
+        )
+
+    def instructions(self, model: str, settings: Settings, works: WorkingTools | None) -> str:
+        """The instructions, followed by the board the session started with: the same in each of its requests."""
+        if model == EMBEDDED:
+            return EMBEDDED_INSTRUCTIONS
+        board = self._recorder.state.board
+        return "\n\n".join(filter(None, (self._instructions(settings, works), board.note if board else "")))
+
+    def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
+        if not works:
+            return INSTRUCTIONS
+        folder, read_only = path_text(self._environment.cwd), self._environment.read_only
+        sandbox = "" if settings.command_sandbox == SANDBOX_OFF else sandbox_text(settings.command_sandbox)
+        return working_instructions(folder, settings.command_timeout_s, sandbox=sandbox, read_only=read_only)
+
+    def toolkit(
+        self, history: GovernedHistory, works: WorkingTools | None, settings: Settings, permissions: Permissions
+    ) -> Toolkit:
+        environment, memory = self._environment, self._memory_use(settings)
+
+        def own() -> Sequence[AbstractToolset[Any]]:
+            return self._own.with_own(environment.toolsets, history, memory=memory, works=bool(works))
+
+        capabilities = (CutReplies(self._recorder), *environment.capabilities)
+        before_sending = (ReplyRoom(self._recorder),)
+        if not works:
+            return Toolkit(own, capabilities, permissions.verdict, before_sending=before_sending)
+
+        delegates = self._delegates if works.delegates else None
+        capabilities = (*capabilities, *works.capabilities())
+        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending)
+
+    def predict(self, history: GovernedHistory, settings: Settings) -> PredictScaffold:
+        """Predicts the scaffold of the history's next turn."""
+        return partial(self._own.predicted_scaffold, history, self._memory_use(settings))
+
+    def _memory_use(self, settings: Settings) -> MemoryUse:
+        use = memory_use(settings)
+        return use._replace(written=Remembered.OFF) if self._environment.private else use
+
+    def scaffold_for(self, runtime: Runtime, sent: Scaffold, window_tokens: int) -> Scaffold | None:
+        """The scaffold of a runtime's requests, given the one sent last by another runtime with a window of
+        `window_tokens` (in our estimate); None if it is unknown before the first request."""
+        if not runtime.model_handle.takes_tools:
+            return Scaffold(instructions=runtime.instructions, was_sent=True)
+        chosen = runtime.settings.tools if self._environment.works_in_folder else ()
+        now_tokens = runtime.history.governor.estimated_window_tokens
+        tools_before, tools_now = (tools_for_window(each, chosen) for each in (window_tokens, now_tokens))
+        had_others = any(name not in OWN_TOOLS for name in sent.tool_names)
+        has_others = bool(tools_now or self._environment.toolsets)
+        is_same = (
+            tools_before == tools_now
+            and had_others == has_others
+            and sent.instructions.startswith(runtime.instructions)
+        )
+        return sent if is_same and sent.is_whole else None
+
+    def surplus_tools(self, runtime: Runtime) -> Sequence[str]:
+        """The kinds of tools a runtime offers that do not fit its window, by its model's current token ratio."""
+        if not runtime.works:
+            return ()
+        room = runtime.history.governor.estimated_window_tokens
+        return [name for name in runtime.works if name not in tools_for_window(room, runtime.settings.tools)]
+
+    async def _report_set_aside(self, created: CreatedProtected) -> None:
+        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved away"))
+
+
+def _for_git(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables git needs: where programs are, and whose configuration to read."""
+    return {name: environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME") if name in environ}
