@@ -55,10 +55,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    from tests.support.made_once import make_once  # the process that only hands out the tests needs none of it
+    from tests.support.drawing import draw_when_looked_at  # the process that only hands out the tests needs none of it
+    from tests.support.made_once import make_once
     from tests.support.patience import LIMITS, set_constants
 
     make_once()
+    draw_when_looked_at()
     set_constants(LIMITS)
     gc.collect()
     gc.freeze()
