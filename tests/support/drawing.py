@@ -14,11 +14,13 @@ from tests.support.long_run import LONG_RUN
 
 _DRAWN = "_drawn_once"
 _draw = Compositor.render_update
+_draw_lines = Compositor.render_strips
 
 
 def draw_when_looked_at() -> None:
     if not LONG_RUN:
         Compositor.render_update = _draw_first
+        Compositor.render_strips = _draw_over_other_screens
 
 
 def draw_every_change(monkeypatch: Any) -> None:
@@ -30,6 +32,12 @@ def _draw_first(self: Compositor, full: bool = False, screen_stack: Any = None, 
     if full or not active_app.get().is_headless or not hasattr(self, _DRAWN):
         setattr(self, _DRAWN, True)
         return _draw(self, full, screen_stack, simplify)
-    visible_screen_stack.set(screen_stack or [])
     self._dirty_regions.clear()
     return None
+
+
+def _draw_over_other_screens(self: Compositor, size: Any = None) -> Any:
+    """A dialog shows the screens below it, which only the drawing of a change is told."""
+    if self.root is not None:
+        visible_screen_stack.set(self.root.app._background_screens)
+    return _draw_lines(self, size)
