@@ -54,6 +54,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         importlib.import_module(".".join(file.relative_to(_TESTS.parent).with_suffix("").parts))
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    from tests.support.scheduling import Scheduling
+
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    from tests.support.scheduling import FIRST
+
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
 def pytest_collection_finish() -> None:
     from tests.support.drawing import draw_when_looked_at  # the process that only hands out the tests needs none of it
     from tests.support.made_once import make_once

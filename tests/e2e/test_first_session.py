@@ -179,6 +179,7 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     terminal.type("moon")  # right behind the key, as a fast hand does
     terminal.wait("Find · ")
     press(terminal, "Escape")
+    terminal.wait("Write a message", gone="Find · ")
     terminal.press("C-c")
     terminal.wait("Ctrl+C again quits")
     terminal.press("C-c")

@@ -27,7 +27,7 @@ class Served:
     """A running `co-tui serve`."""
 
     def __init__(self, command: Command) -> None:
-        self.process = command.start("serve", "--port", "0")
+        self.process = command.start_loaded("serve", "--port", "0")
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         self.host = urlsplit(self.url).netloc

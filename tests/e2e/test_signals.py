@@ -208,7 +208,7 @@ def children_of(process: int) -> list[int]:
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc to see child processes")
 def test_the_embedded_model_s_process_goes_with_the_app(co_tui: Command) -> None:
-    terminal = PseudoTerminal(co_tui)
+    terminal = PseudoTerminal(co_tui, loaded=True)
     try:
         terminal.wait("Embedded")
         until = time.monotonic() + PATIENCE_S

@@ -14,7 +14,6 @@ pytestmark = [
     pytest.mark.terminal,
     needs_tmux,
     pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the embedded model is not installed"),
-    pytest.mark.xdist_group("embedded"),
 ]
 
 

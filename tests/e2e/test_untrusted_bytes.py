@@ -7,8 +7,6 @@ import pty
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from pathlib import Path
@@ -32,10 +30,8 @@ class PseudoTerminal:
     def __init__(self, command: Command) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
-        environ = {**command.environ, "TERM": "xterm-256color"}
-        arguments = [sys.executable, "-m", "co_tui"]
-        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-        self.process = subprocess.Popen(arguments, cwd=command.cwd, env=environ, start_new_session=True, **streams)
+        command.environ["TERM"] = "xterm-256color"
+        self.process = command.fork((theirs,) * 3, terminal=True)
         os.close(theirs)
         self.written = b""
 
