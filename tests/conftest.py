@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.loaded import LoadedProcesses
 from tests.support.long_run import drawn
@@ -116,9 +116,9 @@ def loaded() -> Iterator[LoadedProcesses]:
 
 
 @pytest.fixture
-def co_tui(home: Path, folder: Path, loaded: LoadedProcesses) -> Command:
+def co_tui(home: Path, folder: Path, loaded: LoadedProcesses) -> CliCommand:
     """`co-tui` in a process of its own, for what only a process can show: signals, streams, other processes."""
-    return Command(home, folder, loaded)
+    return CliCommand(home, folder, loaded)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def here(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """`co-tui` in this process."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # what a command sets ends with the test
-    with mock.patch.dict(os.environ, Command(home, folder).environ, clear=True):
+    with mock.patch.dict(os.environ, CliCommand(home, folder).environ, clear=True):
         yield Here(home, folder)
 
 
@@ -137,7 +137,7 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture
-def served(co_tui: Command, provider: Provider) -> Command:
+def served(co_tui: CliCommand, provider: Provider) -> CliCommand:
     """`co-tui` whose model is the local provider, in a process of its own."""
     co_tui.environ.update(provider_environ(provider))
     return co_tui

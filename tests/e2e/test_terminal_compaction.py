@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import Terminal, needs_tmux
 from tests.support.waiting import HANGING_S, PATIENCE_S, wait_until
@@ -16,7 +16,7 @@ SUMMARY = "Title: Login\n## Decisions and outcomes\n- The fixture patches SESSIO
 
 
 @pytest.fixture
-def terminal(served: Command, provider: Provider) -> Iterator[Terminal]:
+def terminal(served: CliCommand, provider: Provider) -> Iterator[Terminal]:
     provider.window = 100_000
     reply = "The fixture opens the store before SESSION_DIR is patched; see tests/test_login.py. " * 6
     provider.default = Reply(text=reply, prompt_tokens=-1, completion_tokens=120)

@@ -11,7 +11,7 @@ import termios
 import time
 from pathlib import Path
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
 
@@ -27,7 +27,7 @@ FORBIDDEN = {*map(chr, (*range(32), *range(0x7F, 0xA0), 0x202E, 0x2066, 0x200B, 
 class PseudoTerminal:
     """The app in a terminal whose bytes are kept as they came."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: CliCommand) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
         command.environ["TERM"] = "xterm-256color"
@@ -59,7 +59,7 @@ class PseudoTerminal:
 
 
 def test_hostile_names_and_words_reach_the_terminal_as_signs_only(
-    served: Command, provider: Provider, tmp_path: Path
+    served: CliCommand, provider: Provider, tmp_path: Path
 ) -> None:
     served.cwd = tmp_path / f"folder {HOSTILE}".replace("/", "")
     served.cwd.mkdir()

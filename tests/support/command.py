@@ -31,7 +31,7 @@ class Result:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-class Command:
+class CliCommand:
     """`co-tui` with a home and an environment of its own."""
 
     def __init__(self, home: Path, cwd: Path, loaded: LoadedProcesses | None = None) -> None:
