@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.loaded import LoadedProcesses
 from tests.support.long_run import drawn
@@ -54,11 +54,25 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         importlib.import_module(".".join(file.relative_to(_TESTS.parent).with_suffix("").parts))
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    from tests.support.scheduling import Scheduling
+
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    from tests.support.scheduling import FIRST
+
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
 def pytest_collection_finish() -> None:
-    from tests.support.made_once import make_once  # the process that only hands out the tests needs none of it
+    from tests.support.drawing import draw_when_looked_at  # the process that only hands out the tests needs none of it
+    from tests.support.made_once import make_once
     from tests.support.patience import LIMITS, set_constants
 
     make_once()
+    draw_when_looked_at()
     set_constants(LIMITS)
     gc.collect()
     gc.freeze()
@@ -102,9 +116,9 @@ def loaded() -> Iterator[LoadedProcesses]:
 
 
 @pytest.fixture
-def co_tui(home: Path, folder: Path, loaded: LoadedProcesses) -> Command:
+def co_tui(home: Path, folder: Path, loaded: LoadedProcesses) -> CliCommand:
     """`co-tui` in a process of its own, for what only a process can show: signals, streams, other processes."""
-    return Command(home, folder, loaded)
+    return CliCommand(home, folder, loaded)
 
 
 @pytest.fixture
@@ -112,7 +126,7 @@ def here(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """`co-tui` in this process."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # what a command sets ends with the test
-    with mock.patch.dict(os.environ, Command(home, folder).environ, clear=True):
+    with mock.patch.dict(os.environ, CliCommand(home, folder).environ, clear=True):
         yield Here(home, folder)
 
 
@@ -123,7 +137,7 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture
-def served(co_tui: Command, provider: Provider) -> Command:
+def served(co_tui: CliCommand, provider: Provider) -> CliCommand:
     """`co-tui` whose model is the local provider, in a process of its own."""
     co_tui.environ.update(provider_environ(provider))
     return co_tui

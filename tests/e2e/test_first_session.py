@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import Terminal, needs_tmux
 from tests.support.waiting import wait_until
@@ -32,7 +32,7 @@ def key_for(what: str) -> str:
 
 
 @pytest.fixture
-def terminal(served: Command, provider: Provider) -> Iterator[Terminal]:
+def terminal(served: CliCommand, provider: Provider) -> Iterator[Terminal]:
     provider.window = 16_000
     provider.default = Reply(text=ANSWER, prompt_tokens=-1, completion_tokens=120)
     provider.summary = Reply(text=SUMMARY, prompt_tokens=500, completion_tokens=40)
@@ -179,6 +179,7 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     terminal.type("moon")  # right behind the key, as a fast hand does
     terminal.wait("Find · ")
     press(terminal, "Escape")
+    terminal.wait("Write a message", gone="Find · ")
     terminal.press("C-c")
     terminal.wait("Ctrl+C again quits")
     terminal.press("C-c")

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
@@ -18,7 +18,7 @@ ROUNDS = drawn(3)
 
 
 def test_nothing_acknowledged_is_lost_and_the_session_goes_on(
-    served: Command, served_here: Here, provider: Provider
+    served: CliCommand, served_here: Here, provider: Provider
 ) -> None:
     words = " ".join(f"w{n}" for n in range(400))
     acknowledged: list[dict] = []
@@ -60,14 +60,16 @@ def test_nothing_acknowledged_is_lost_and_the_session_goes_on(
     assert prompts == [*(f"prompt {n}" for n in range(ROUNDS)), "alive?"]
 
 
-def _log(command: Command, session_id: str) -> list[dict]:
+def _log(command: CliCommand, session_id: str) -> list[dict]:
     with sqlite3.connect(command.database) as connection:
         rows = connection.execute("SELECT seq, type FROM events WHERE session_id = ?", (session_id,)).fetchall()
     return [{"seq": seq, "type": kind} for seq, kind in rows]
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.2, 0.6])
-def test_killed_before_the_first_word(served: Command, served_here: Here, provider: Provider, delay_s: float) -> None:
+def test_killed_before_the_first_word(
+    served: CliCommand, served_here: Here, provider: Provider, delay_s: float
+) -> None:
     provider.script = [Reply(text="late", delay_s=30)]
     process = served.start("run", "-p", "hello")
     time.sleep(delay_s)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.exchange.test_exporters import STORY, called, logged, returned, said, text_in
 from tests.support.browser import Page, browsing, needs_browser
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import wait_for_end
@@ -26,8 +26,8 @@ from tests.ui.chat.test_images import red_above_blue
 class Served:
     """A running `co-tui serve`."""
 
-    def __init__(self, command: Command) -> None:
-        self.process = command.start("serve", "--port", "0")
+    def __init__(self, command: CliCommand) -> None:
+        self.process = command.start_loaded("serve", "--port", "0")
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         self.host = urlsplit(self.url).netloc
@@ -46,14 +46,16 @@ class Served:
 
 
 @pytest.fixture
-def page_server(served: Command) -> Iterator[Served]:
+def page_server(served: CliCommand) -> Iterator[Served]:
     running = Served(served)
     yield running
     running.stop()
 
 
 @needs_browser
-async def test_the_app_in_a_browser(page_server: Served, served: Command, provider: Provider, tmp_path: Path) -> None:
+async def test_the_app_in_a_browser(
+    page_server: Served, served: CliCommand, provider: Provider, tmp_path: Path
+) -> None:
     provider.script = [Reply(text="The answer is **42**, as ever.")]
     async with browsing(tmp_path / "profile") as page:
         await page.open(page_server.url)
@@ -128,7 +130,7 @@ async def an_exported_page_shows_all_and_obeys_nothing(page: Page, folder: Path)
     assert await page.evaluate(fetched) == 0
 
 
-async def test_only_the_page_that_was_served_gets_in(page_server: Served, served: Command) -> None:
+async def test_only_the_page_that_was_served_gets_in(page_server: Served, served: CliCommand) -> None:
     # Modules of the folder that the app is opened in are not loaded.
     (served.cwd / "json.py").write_text("raise SystemExit")
     url, host = page_server.url, page_server.host

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.ordinary_user import as_ordinary_user, folder_of_ordinary_user, needs_ordinary_user
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
@@ -54,7 +54,7 @@ def test_a_command_of_the_model_finds_no_key(provider: Provider) -> None:
     ]
     with folder_of_ordinary_user() as home:
         (home / "notes.txt").write_text("as ever")
-        command = Command(home / "state", home)
+        command = CliCommand(home / "state", home)
         command.environ |= {
             "HOME": str(home), "CO_TUI_MODEL": "openai-chat:scripted",
             "OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": KEY

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.terminal import Terminal, needs_tmux
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -14,7 +14,6 @@ pytestmark = [
     pytest.mark.terminal,
     needs_tmux,
     pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the embedded model is not installed"),
-    pytest.mark.xdist_group("embedded"),
 ]
 
 
@@ -22,7 +21,7 @@ REPLY_BEGAN = "│ co-tui"
 """The name above a reply, which comes with its first word."""
 
 
-def wait_for_first_word(command: Command) -> None:
+def wait_for_first_word(command: CliCommand) -> None:
     """Until the reply being streamed has a draft, which its first word makes."""
     wait_until(command.has_half_a_reply)
 
@@ -53,13 +52,13 @@ def stop_a_long_answer(terminal: Terminal) -> None:
 
 
 @pytest.fixture
-def terminal(co_tui: Command) -> Iterator[Terminal]:
+def terminal(co_tui: CliCommand) -> Iterator[Terminal]:
     terminal = Terminal(co_tui)
     yield terminal
     terminal.close()
 
 
-def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
+def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None:
     terminal.start()
     terminal.wait("Embedded model SmolLM2", "Write a message", "f1 help")
     terminal.type("Is Paris a capital? One word only: yes or no.")
@@ -100,7 +99,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     assert len(kinds) >= 6 and kinds == ["request", "response"] * (len(kinds) // 2)
 
 
-def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: Command) -> None:
+def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: CliCommand) -> None:
     terminal.start()
     terminal.wait("Write a message")
     terminal.type("Tell me a very long story about the mountains.")
@@ -113,6 +112,6 @@ def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: Command) -> None
     assert last["kind"] == "response" and last["state"] == "interrupted"
 
 
-def test_without_a_terminal_it_points_to_run(co_tui: Command) -> None:
+def test_without_a_terminal_it_points_to_run(co_tui: CliCommand) -> None:
     done = co_tui()
     assert done.code == 2 and "co-tui run -p" in done.err

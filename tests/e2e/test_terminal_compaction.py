@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import Terminal, needs_tmux
-from tests.support.waiting import HANGING_S, PATIENCE_S
+from tests.support.waiting import HANGING_S, PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.terminal, needs_tmux]
 
@@ -16,7 +16,7 @@ SUMMARY = "Title: Login\n## Decisions and outcomes\n- The fixture patches SESSIO
 
 
 @pytest.fixture
-def terminal(served: Command, provider: Provider) -> Iterator[Terminal]:
+def terminal(served: CliCommand, provider: Provider) -> Iterator[Terminal]:
     provider.window = 100_000
     reply = "The fixture opens the store before SESSION_DIR is patched; see tests/test_login.py. " * 6
     provider.default = Reply(text=reply, prompt_tokens=-1, completion_tokens=120)
@@ -36,6 +36,7 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
     provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
     terminal.press("F5")
     terminal.wait("Compacting conversation history", "you asked for it", "esc cancel")
+    wait_until(lambda: provider.summary_requests)  # cancelled before, it would have nobody to hang up on
     terminal.press("Escape")
     terminal.wait("Compaction cancelled", "compaction cancelled", gone="esc cancel")
     assert provider.closed_early.wait(PATIENCE_S), "the provider saw the connection go"

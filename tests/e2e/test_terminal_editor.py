@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.terminal import Terminal, needs_tmux
 from tests.support.waiting import wait_until
@@ -23,7 +23,7 @@ printf 'written elsewhere' > "$1"
 
 
 @pytest.fixture
-def terminal(served: Command, provider: Provider, tmp_path: Path) -> Iterator[Terminal]:
+def terminal(served: CliCommand, provider: Provider, tmp_path: Path) -> Iterator[Terminal]:
     provider.default = Reply(text="slow words " * 60 + "at last", delay_s=0.02)
     editor = tmp_path / "an editor"
     editor.write_text("no program")
@@ -35,7 +35,7 @@ def terminal(served: Command, provider: Provider, tmp_path: Path) -> Iterator[Te
 
 
 def test_an_editor_has_the_screen_to_itself_and_gives_it_back(
-    terminal: Terminal, served: Command, provider: Provider, tmp_path: Path
+    terminal: Terminal, served: CliCommand, provider: Provider, tmp_path: Path
 ) -> None:
     terminal.type(f"PS1='{SHELL} '")
     terminal.press("Enter")

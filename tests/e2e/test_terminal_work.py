@@ -12,7 +12,7 @@ import pytest
 
 from co_tui.agent.model_messages import read_messages
 from tests.context.request.test_repair import breaches
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.stores import listed, replayed
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def terminal(served: Command, provider: Provider) -> Iterator[Terminal]:
+def terminal(served: CliCommand, provider: Provider) -> Iterator[Terminal]:
     provider.window = 60_000
     provider.default = Reply(text="All is done.")
     opened = Terminal(served, 80, 24)

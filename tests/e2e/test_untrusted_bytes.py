@@ -7,13 +7,11 @@ import pty
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from pathlib import Path
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
 
@@ -29,13 +27,11 @@ FORBIDDEN = {*map(chr, (*range(32), *range(0x7F, 0xA0), 0x202E, 0x2066, 0x200B, 
 class PseudoTerminal:
     """The app in a terminal whose bytes are kept as they came."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: CliCommand) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
-        environ = {**command.environ, "TERM": "xterm-256color"}
-        arguments = [sys.executable, "-m", "co_tui"]
-        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-        self.process = subprocess.Popen(arguments, cwd=command.cwd, env=environ, start_new_session=True, **streams)
+        command.environ["TERM"] = "xterm-256color"
+        self.process = command.fork((theirs,) * 3, terminal=True)
         os.close(theirs)
         self.written = b""
 
@@ -63,7 +59,7 @@ class PseudoTerminal:
 
 
 def test_hostile_names_and_words_reach_the_terminal_as_signs_only(
-    served: Command, provider: Provider, tmp_path: Path
+    served: CliCommand, provider: Provider, tmp_path: Path
 ) -> None:
     served.cwd = tmp_path / f"folder {HOSTILE}".replace("/", "")
     served.cwd.mkdir()

@@ -10,7 +10,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from co_tui import cli
 from co_tui.headless import open_session
 from co_tui.session.approvals.questions import NOBODY, READ_ONLY
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 
 
@@ -58,6 +58,6 @@ def test_the_flags_decide_and_the_model_is_told(
     assert bool(flags) or "--yes" in said, "and what would allow it"
 
 
-def test_one_cannot_allow_everything_and_nothing(co_tui: Command) -> None:
+def test_one_cannot_allow_everything_and_nothing(co_tui: CliCommand) -> None:
     done = co_tui("run", "-p", "go", "--yes", "--read-only")
     assert done.code == 2 and "not allowed with argument --yes" in done.err

@@ -15,7 +15,7 @@ from co_tui import cli
 from co_tui.events import SessionStart
 from co_tui.paths import locate
 from co_tui.store.sqlite.writer import Writer
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider
 
@@ -66,7 +66,7 @@ def test_odd_arguments(here: Here, database: Path, arguments: list[str], code: i
     assert done.code == code and done.err.startswith("co-tui: ") and len(done.err) < 2_000
 
 
-def test_bytes_in_a_real_command_line_and_folder(served: Command, served_here: Here, provider: Provider) -> None:
+def test_bytes_in_a_real_command_line_and_folder(served: CliCommand, served_here: Here, provider: Provider) -> None:
     folder = os.fsencode(served.cwd) + b"/caf\xe9"
     os.mkdir(folder)  # noqa: PTH102  a name of bytes
     command = [sys.executable, "-m", "co_tui", "run", "--json", "-p", b"say \xff"]

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, chunk, sse
@@ -13,7 +13,7 @@ KEY = "sk-test-0123456789abcdef"
 
 
 def test_a_reply_that_breaks_off_is_a_failure_told_without_a_library_s_words(
-    served: Command, served_here: Here, provider: Provider
+    served: CliCommand, served_here: Here, provider: Provider
 ) -> None:
     served.environ["CO_TUI_MAX_RETRIES"] = "0"
     usage = chunk({}, choices=[], usage={"prompt_tokens": 1.5, "completion_tokens": "x", "total_tokens": None})

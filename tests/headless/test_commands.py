@@ -15,7 +15,7 @@ from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.cli_commands import COMMANDS
 from co_tui.commands import FUNCTIONS
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
@@ -54,7 +54,7 @@ def test_json_is_the_log_itself_with_the_figures_of_the_server(served_here: Here
     assert logged == events
 
 
-def test_the_prompt_may_come_from_standard_input(served: Command, provider: Provider) -> None:
+def test_the_prompt_may_come_from_standard_input(served: CliCommand, provider: Provider) -> None:
     done = served("run", stdin="from a pipe\nwith two lines\n")
     assert (done.code, done.out.split(), done.err) == (0, ["Hello", "from", "the", "provider."], "")
     assert provider.requests[0]["messages"][-1]["content"] == "from a pipe\nwith two lines\n"
@@ -198,7 +198,7 @@ def test_version() -> None:
     assert done.stdout == f"co-tui {__version__}\n"
 
 
-def test_ctrl_c_keeps_what_came_and_exits_130(served: Command, provider: Provider) -> None:
+def test_ctrl_c_keeps_what_came_and_exits_130(served: CliCommand, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 200, delay_s=0.05, open_end=True)]
     process = served.start_loaded("run", "-p", "talk")
     assert process.stdout is not None
@@ -211,7 +211,7 @@ def test_ctrl_c_keeps_what_came_and_exits_130(served: Command, provider: Provide
     assert provider.closed_early.wait(PATIENCE_S)
 
 
-def test_a_reader_that_leaves_ends_the_run_quietly(served: Command, provider: Provider) -> None:
+def test_a_reader_that_leaves_ends_the_run_quietly(served: CliCommand, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 100, delay_s=0.02)]
     process = served.start_loaded("run", "-p", "talk", "--json")
     assert process.stdout is not None
@@ -238,7 +238,7 @@ def test_failures_are_told_on_standard_error_and_exit_1(served_here: Here, provi
     assert "sk-test-0123456789abcdef" not in dump
 
 
-def test_a_session_open_elsewhere_is_refused(served: Command, served_here: Here, provider: Provider) -> None:
+def test_a_session_open_elsewhere_is_refused(served: CliCommand, served_here: Here, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 200, delay_s=0.1, open_end=True)]
     process = served.start_loaded("run", "-p", "talk")
     assert process.stdout is not None

@@ -10,7 +10,7 @@ import pytest
 
 from co_tui.agent.mcp import servers
 from co_tui.session.approvals.questions import NOBODY
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.mcp_talk import ODD, lives
 from tests.support.provider import Provider, Reply
@@ -108,7 +108,7 @@ def test_a_bad_server_is_wrong_usage_and_named(config: Path, served_here: Here) 
 
 
 def test_a_signal_ends_the_server_and_all_it_started(
-    config: Path, served: Command, provider: Provider, tmp_path: Path
+    config: Path, served: CliCommand, provider: Provider, tmp_path: Path
 ) -> None:
     pid_file = tmp_path / "pid"
     config.write_text(server("stubborn", str(pid_file)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from co_tui import cli
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.talks import talk, talking
@@ -78,7 +78,7 @@ def test_an_output_that_does_not_arrive_is_a_failure(
         assert code == 1 and "The output cannot be written: No space left on device." in said, (arguments, said)
 
 
-def test_a_run_whose_output_does_not_arrive_is_a_failure(served: Command) -> None:
+def test_a_run_whose_output_does_not_arrive_is_a_failure(served: CliCommand) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         process = served.start_loaded("run", "-p", "x", "--json", stdout=full)
         _, words = process.communicate(timeout=PATIENCE_S)
@@ -97,13 +97,13 @@ def test_a_run_whose_output_does_not_arrive_is_a_failure(served: Command) -> Non
         ("--version >/dev/full", 1, "The output cannot be written"),
     ],
 )
-def test_streams_that_are_closed_or_full(co_tui: Command, command: str, code: int, words: str) -> None:
+def test_streams_that_are_closed_or_full(co_tui: CliCommand, command: str, code: int, words: str) -> None:
     shell = f"{sys.executable} -m co_tui {command}"
     done = subprocess.run(shell, shell=True, capture_output=True, text=True, env=co_tui.environ, cwd=co_tui.cwd)
     assert done.returncode == code and words in done.stderr and "Traceback" not in done.stderr
 
 
-def test_the_database_never_takes_the_place_of_a_closed_stream(served: Command, here: Here) -> None:
+def test_the_database_never_takes_the_place_of_a_closed_stream(served: CliCommand, here: Here) -> None:
     shell = f"exec {sys.executable} -m co_tui run -p hello >&- 2>&- <&-"
     assert subprocess.run(shell, shell=True, env=served.environ, cwd=served.cwd).returncode == 1
     assert "ok," in here("doctor").out

@@ -6,7 +6,7 @@ from pathlib import Path
 from co_tui.paths import locate
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.settings.layers import load
-from tests.support.command import Command
+from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 
 
@@ -14,7 +14,7 @@ def settings_of(home: Path, cwd: Path):
     return load(paths=locate({"CO_TUI_HOME": str(home)}), cwd=cwd, environ={}).settings
 
 
-def test_rules_of_claude_code_are_taken_over(co_tui: Command, home: Path, tmp_path: Path) -> None:
+def test_rules_of_claude_code_are_taken_over(here: Here, home: Path, tmp_path: Path) -> None:
     theirs = tmp_path / "claude"
     theirs.mkdir()
     table = {
@@ -24,8 +24,8 @@ def test_rules_of_claude_code_are_taken_over(co_tui: Command, home: Path, tmp_pa
         "defaultMode": "acceptEdits",
     }
     (theirs / "settings.json").write_text(json.dumps({"permissions": table}))
-    co_tui.environ["CLAUDE_CONFIG_DIR"] = str(theirs)
-    done = co_tui("import", "--from", "claude-code", "--permissions")
+    here.environ["CLAUDE_CONFIG_DIR"] = str(theirs)
+    done = here("import", "--from", "claude-code", "--permissions")
     assert done.code == 0 and "allow Bash(npm run test:*)" in done.out
     assert "Not supported, skipped: allow Foo(x)" in done.err and "6 rules added" in done.err
     rules = {(each.effect, str(each.rule)) for each in settings_of(home, tmp_path).permissions}
@@ -33,23 +33,23 @@ def test_rules_of_claude_code_are_taken_over(co_tui: Command, home: Path, tmp_pa
         ("allow", "Bash(npm run test:*)"), ("allow", "Read(~/.zshrc)"), ("allow", "mcp__files__read"),
         ("deny", "Read(./.env)"), ("deny", "WebFetch"), ("ask", "Bash(git push:*)"),
     }  # fmt: skip
-    again = co_tui("import", "--from", "claude-code", "--permissions")
+    again = here("import", "--from", "claude-code", "--permissions")
     assert again.code == 0 and "0 rules added" in again.err and "6 were there" in again.err
 
 
-def test_what_cannot_be_taken_over_is_said(co_tui: Command, tmp_path: Path) -> None:
-    co_tui.environ["CLAUDE_CONFIG_DIR"] = str(tmp_path / "none")
-    done = co_tui("import", "--from", "claude-code", "--permissions")
+def test_what_cannot_be_taken_over_is_said(here: Here, tmp_path: Path) -> None:
+    here.environ["CLAUDE_CONFIG_DIR"] = str(tmp_path / "none")
+    done = here("import", "--from", "claude-code", "--permissions")
     assert done.code == 1 and "does not exist" in done.err
     (tmp_path / "none").mkdir()
     (tmp_path / "none/settings.json").write_text("{")
-    done = co_tui("import", "--from", "claude-code", "--permissions")
+    done = here("import", "--from", "claude-code", "--permissions")
     assert done.code == 1 and "cannot be read" in done.err
-    assert co_tui("import", "--from", "codex", "--permissions").code == 2
+    assert here("import", "--from", "codex", "--permissions").code == 2
 
 
-def test_a_mode_that_does_not_exist_is_named(co_tui: Command) -> None:
-    done = co_tui("run", "--mode", "yolo", "-p", "x")
+def test_a_mode_that_does_not_exist_is_named(here: Here) -> None:
+    done = here("run", "--mode", "yolo", "-p", "x")
     assert done.code == 2 and "mode = 'yolo' (the command line) is not allowed" in done.err
     assert "ask, edits, plan, auto" in done.err
 
@@ -75,11 +75,11 @@ def test_kept_patterns_of_older_versions(home: Path, tmp_path: Path) -> None:
     assert kept.drop_too_broad() == [] and [str(rule) for rule in kept.rules()] == rules
 
 
-def test_a_plan_is_printed(co_tui: Command, provider: Provider) -> None:
+def test_a_plan_is_printed(here: Here, provider: Provider) -> None:
     provider.window = 60_000
     plan = json.dumps({"steps": ["read the tests", "mend the fixture"], "summary": "The fixture is too early."})
     provider.script = [Reply(text="", tool=("present_plan", plan)), Reply(text="That is the plan.")]
-    co_tui.environ |= {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
-    done = co_tui("run", "--mode", "plan", "--model", "openai-chat:scripted", "-p", "plan it")
+    here.environ |= {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
+    done = here("run", "--mode", "plan", "--model", "openai-chat:scripted", "-p", "plan it")
     assert done.code == 0
     assert "The fixture is too early.\n1. read the tests\n2. mend the fixture\n" in done.out

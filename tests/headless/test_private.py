@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import wait_until
@@ -32,7 +32,7 @@ def test_a_private_run_answers_and_leaves_nothing(served_here: Here, provider: P
     assert traces(served_here.home), "the test finds what is kept"
 
 
-def test_a_killed_one_leaves_nothing_either(served: Command, provider: Provider) -> None:
+def test_a_killed_one_leaves_nothing_either(served: CliCommand, provider: Provider) -> None:
     provider.default = Reply(text=f"{MARKER} " * 400, delay_s=0.02, open_end=True)
     process = served.start_loaded("run", "--private", "-p", f"Say {MARKER}")
     wait_until(lambda: provider.requests)

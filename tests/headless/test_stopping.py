@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.loaded import LoadedProcess
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, talk, talking
@@ -34,7 +34,7 @@ def ended(process: "subprocess.Popen[str] | LoadedProcess") -> str:
     return words
 
 
-def log_of(command: Command) -> list[tuple[str, dict[str, Any]]]:
+def log_of(command: CliCommand) -> list[tuple[str, dict[str, Any]]]:
     if not command.database.exists():
         return []
     with sqlite3.connect(command.database) as connection:
@@ -47,7 +47,7 @@ def unread(pipe: IO[str] | None) -> int:
     return int(struct.unpack("i", fcntl.ioctl(pipe.fileno(), termios.FIONREAD, b"\0" * 4))[0])
 
 
-def test_while_it_reads_the_prompt(served: Command) -> None:
+def test_while_it_reads_the_prompt(served: CliCommand) -> None:
     process = served.start("run", stdin=subprocess.PIPE)
     wait_until(lambda: _waits_for_input(process.pid))
     process.send_signal(signal.SIGTERM)
@@ -74,7 +74,7 @@ def _waits_for_input(pid: int) -> bool:
     return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
-def test_while_the_model_is_opened(served: Command) -> None:
+def test_while_the_model_is_opened(served: CliCommand) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         served.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         process = served.start_loaded("run", "-p", "hello")
@@ -87,7 +87,7 @@ def test_while_the_model_is_opened(served: Command) -> None:
     assert "message" not in [kind for kind, _ in log_of(served)]
 
 
-def test_while_it_answers(served: Command, provider: Provider) -> None:
+def test_while_it_answers(served: CliCommand, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 500, delay_s=0.05, open_end=True)]
     process = served.start_loaded("run", "-p", "talk", "--json")
     assert process.stdout is not None
@@ -99,7 +99,7 @@ def test_while_it_answers(served: Command, provider: Provider) -> None:
     assert "what came is kept in session" in words
 
 
-def test_while_it_compacts_beside_the_turn(served: Command, provider: Provider) -> None:
+def test_while_it_compacts_beside_the_turn(served: CliCommand, provider: Provider) -> None:
     provider.default, provider.window = LONG, 100_000
 
     async def converse() -> str:
@@ -118,7 +118,7 @@ def test_while_it_compacts_beside_the_turn(served: Command, provider: Provider) 
     assert (kind, payload["reason"]) == ("session.end", "interrupted")
 
 
-def test_while_the_lab_reads(co_tui: Command) -> None:
+def test_while_the_lab_reads(co_tui: CliCommand) -> None:
     os.mkfifo(co_tui.cwd / "talks.jsonl")
     process = co_tui.start_loaded("lab", "--input", "talks.jsonl")
     with open(co_tui.cwd / "talks.jsonl", "w", encoding="utf-8"):  # goes on once the lab has opened it, too
@@ -127,7 +127,7 @@ def test_while_the_lab_reads(co_tui: Command) -> None:
 
 
 @pytest.mark.parametrize("words_too", [False, True])
-def test_while_nobody_reads_what_it_prints(served: Command, provider: Provider, words_too: bool) -> None:
+def test_while_nobody_reads_what_it_prints(served: CliCommand, provider: Provider, words_too: bool) -> None:
     provider.script = [Reply(text=("word" * 5_000 + " ") * 10)]
     process = served.start_loaded("run", "-p", "talk", one_stream=words_too)
     wait_until(lambda: unread(process.stdout) > NEARLY_FULL)
@@ -139,7 +139,7 @@ def test_while_nobody_reads_what_it_prints(served: Command, provider: Provider, 
     assert [kind for kind, _ in log_of(served)][-1] == "session.end"
 
 
-def test_while_nobody_reads_a_listing(served: Command, provider: Provider) -> None:
+def test_while_nobody_reads_a_listing(served: CliCommand, provider: Provider) -> None:
     provider.default = Reply(text=("word" * 5_000 + " ") * 10)
 
     async def converse() -> str:
@@ -154,7 +154,7 @@ def test_while_nobody_reads_a_listing(served: Command, provider: Provider) -> No
     assert "Interrupted." in ended(process)
 
 
-def test_a_run_under_nohup_outlives_its_terminal(served: Command, provider: Provider) -> None:
+def test_a_run_under_nohup_outlives_its_terminal(served: CliCommand, provider: Provider) -> None:
     hung_up = threading.Event()
     provider.script = [Reply(text="one two three", until=hung_up)]
     process = served.start_loaded("run", "-p", "talk", ignored=[signal.SIGHUP])
@@ -165,7 +165,7 @@ def test_a_run_under_nohup_outlives_its_terminal(served: Command, provider: Prov
     assert (process.returncode, out.split()) == (0, ["one", "two", "three"])
 
 
-def test_a_dumb_terminal_gets_a_sentence_instead_of_a_screen(co_tui: Command) -> None:
+def test_a_dumb_terminal_gets_a_sentence_instead_of_a_screen(co_tui: CliCommand) -> None:
     ours, theirs = os.openpty()
     co_tui.environ["TERM"] = "dumb"
     process = co_tui.start(stdin=theirs, stdout=theirs)

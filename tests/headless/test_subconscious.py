@@ -8,7 +8,7 @@ from pathlib import Path
 from co_tui.session.board import board_process
 from co_tui.session.checkout import repository_branch_of
 from co_tui.store.notes.context_board import ContextBoard
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
@@ -19,7 +19,7 @@ LEARNS = [
 ]
 
 
-def on_board(command: Command) -> list[str]:
+def on_board(command: CliCommand) -> list[str]:
     board = ContextBoard(command.home / "data" / "boards", *repository_branch_of(command.cwd))
     return [entry.text for entry in board.read().entries]
 

@@ -17,7 +17,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.talks import served_environment, talking
 
 WINDOW = 6_000
-TURNS = 45
+TURNS = 38
 ANSWER = "The function in src/module.py returns early, as the tests in tests/test_module.py say. " * 8
 
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.settings.permission_rules import RuleInForce
+from tests.support.git_checks import git_checked_once
 
 SHELLS: Final = ("bash", "terminal")
 ROOTS: Final = re.compile(r"/testbed|/Users/\w+/workspaces/[\w-]+")
@@ -52,15 +53,16 @@ def replayed(conversations: Sequence[Sequence[str]], folder: Path, mode: str, *,
     for lines in conversations:
         if not one_project:
             rules, answers = [], 0
-        for verdict in _verdicts(judge, lines, mode, rules):
-            calls += 1
-            free += verdict.only_reads
-            asks = verdict.action == "ask"
-            asked += asks
-            later_calls += answers >= FIRST_ANSWERS
-            later_asked += asks and answers >= FIRST_ANSWERS
-            answers += asks
-            rules += [RuleInForce("allow", rule, "kept") for rule in verdict.rules]
+        with git_checked_once():
+            for verdict in _verdicts(judge, lines, mode, rules):
+                calls += 1
+                free += verdict.only_reads
+                asks = verdict.action == "ask"
+                asked += asks
+                later_calls += answers >= FIRST_ANSWERS
+                later_asked += asks and answers >= FIRST_ANSWERS
+                answers += asks
+                rules += [RuleInForce("allow", rule, "kept") for rule in verdict.rules]
     return Day(calls, asked, free, later_calls, later_asked)
 
 
@@ -68,7 +70,8 @@ def free_lines(conversations: Sequence[Sequence[str]], folder: Path) -> list[str
     """Those that run without a question, with the folder as their root."""
     judge = Judge(folder=folder, home=folder / "nowhere", environ={"PATH": "/usr/bin:/bin"})
     lines = [_in_folder(line, folder) for each in conversations for line in each]
-    return [line for line in lines if judge.verdict("run_command", {"command": line}, "ask", ()).only_reads]
+    with git_checked_once():
+        return [line for line in lines if judge.verdict("run_command", {"command": line}, "ask", ()).only_reads]
 
 
 def project(folder: Path) -> Path:

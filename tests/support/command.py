@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import MutableMapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class Result:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-class Command:
+class CliCommand:
     """`co-tui` with a home and an environment of its own."""
 
     def __init__(self, home: Path, cwd: Path, loaded: LoadedProcesses | None = None) -> None:
@@ -52,16 +53,13 @@ class Command:
             return bool(connection.execute("SELECT count(*) FROM drafts WHERE slot = 'reply'").fetchone()[0])
 
     def __call__(self, *arguments: str, stdin: str = "") -> Result:
-        done = subprocess.run(
-            [sys.executable, "-m", "co_tui", *arguments],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            env=self.environ,
-            cwd=self.cwd,
-        )
-        return Result(done.returncode, done.stdout, done.stderr)
+        """To its end, in a process with its libraries loaded already."""
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as given:
+            given.write(stdin)
+            given.seek(0)
+            process = self.fork((given, None, None), *arguments)
+        out, err = process.communicate(PATIENCE_S)
+        return Result(process.wait(), out, err)
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
         """From nothing, as a shell does it."""

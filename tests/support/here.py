@@ -11,10 +11,10 @@ from typing import IO
 from unittest import mock
 
 from co_tui import cli
-from tests.support.command import Command, Result
+from tests.support.command import CliCommand, Result
 
 
-class Here(Command):
+class Here(CliCommand):
     """`co-tui` as a function of its arguments; the folder and the environment are those of this process."""
 
     def __init__(self, home: Path, cwd: Path) -> None:

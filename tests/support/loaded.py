@@ -2,7 +2,7 @@
 
 Loading them takes ten times as long as most of what is looked at. One process has them and forks a new one for each
 start, with streams, signals, a folder and an environment of its own, which ends as every Python process does. What a
-process does from its very start is for `Command.start`.
+process does from its very start is for `CliCommand.start`.
 """
 
 import json

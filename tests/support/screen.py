@@ -57,6 +57,7 @@ async def running(
                 pilot, lambda: app.controller.backend.ready and (not app.controller.opening or question_shown(app))
             )
         yield app, pilot
+        screen_text(app)  # changes are not drawn until they are looked at
         await app.action_quit()
     assert failing or not app.failures, app.failures
 

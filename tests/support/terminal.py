@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.waiting import PATIENCE_S
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
@@ -27,7 +27,7 @@ def wait_for_end(process: int) -> None:
 class Terminal:
     """A tmux session of our own, on a server of our own."""
 
-    def __init__(self, command: Command, columns: int = 100, rows: int = 30) -> None:
+    def __init__(self, command: CliCommand, columns: int = 100, rows: int = 30) -> None:
         self._socket = f"co-tui-{uuid.uuid4().hex[:8]}"
         self._command = command
         size = ("-x", str(columns), "-y", str(rows))

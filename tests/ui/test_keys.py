@@ -73,7 +73,7 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
         await pilot.resize_terminal(120, 40)
         await pilot.press("f1")
         await until(pilot, lambda: "Type to search" in screen_text(app))
-        assert "First keys" in screen_text(app) and "alt+n" in screen_text(app)
+        await until(pilot, lambda: "First keys" in screen_text(app) and "alt+n" in screen_text(app))
         await type_text(pilot, "how many turns")
         await until(pilot, lambda: "(f12)" in screen_text(app) and "/compact" not in screen_text(app))
         await pilot.press("escape")

@@ -63,7 +63,7 @@ def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:
     """Names that share words with the newest messages; rarer words count more."""
     named = [name for names in ledger.names[-newest:] for name in names[:NAMES_A_MESSAGE]]
     found: dict[str, float] = {}
-    for word in dict.fromkeys(word for name in named for word in parts_of(name)):  # not a set: always one order
+    for word in sorted({word for name in named for word in parts_of(name)}):  # the order decides between equals
         names = ledger.by_part.get(word, ())
         if not 0 < len(names) <= COMMON:
             continue

@@ -17,7 +17,6 @@ from co_tui.settings import SettingsError, check
 
 WEIGHTS = find_weights(Path())
 needs_weights = pytest.mark.skipif(WEIGHTS is None or not find_runtime(Path()), reason="no weights are installed")
-pytestmark = pytest.mark.xdist_group("embedded")
 
 
 def config(tmp_path: Path, context_window: int = 0) -> ModelConfig:

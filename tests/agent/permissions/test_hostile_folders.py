@@ -10,6 +10,7 @@ import pytest
 from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.reading_tables import GIT_READERS
+from tests.support.git_checks import git_checked_once
 from tests.support.harmless_folders import HARMLESS
 from tests.support.hostile_folders import HOSTILE, HOSTILE_REPOSITORIES, SECRET, UNGUARDED
 
@@ -37,7 +38,8 @@ def judge(folder: Path) -> Judge:
 
 def free_of(folder: Path, lines: Iterable[str]) -> list[str]:
     judging = judge(folder)
-    return [line for line in lines if judging.verdict("run_command", {"command": line}, "ask", ()).action == "run"]
+    with git_checked_once():
+        return [line for line in lines if judging.verdict("run_command", {"command": line}, "ask", ()).action == "run"]
 
 
 def run(folder: Path, line: str, environ: Mapping[str, str]) -> str:

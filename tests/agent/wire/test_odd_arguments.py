@@ -87,7 +87,7 @@ ODD = {
     "names of Python": '{"__proto__": null, "__class__": "x", "self": 1, "kwargs": {}}',
 }
 assert len(ODD) >= 40
-A_TURN = 10
+A_TURN = 20
 """So many of them come in one turn, one step after the other."""
 
 
@@ -182,7 +182,7 @@ async def test_a_session_survives_odd_arguments(home: Path, provider: Provider, 
     whole: dict[str, Any] = {"compaction": "none", "truncation": "off", "max_retries": 0}
     async with session_with(home, provider, name, tools=[weigh], **whole) as session:
         for kinds, must_succeed in turns(name):
-            called = [(tool, ODD[kind]) for kind in kinds for tool in ("look", "weigh")]
+            called = [(tool_for(kind, name), ODD[kind]) for kind in kinds]
             replies = [WORK[name](tool, f"call_{n}", odd) for n, (tool, odd) in enumerate(called, calls)]
             provider.script = [*(Reply(raw=(reply,)) for reply in replies), END[name]]
             outcome = await session.submit(f"Look: {', '.join(kinds)}.")
@@ -197,7 +197,12 @@ async def test_a_session_survives_odd_arguments(home: Path, provider: Provider, 
         resumed = await Session.resume(environment, session.id)
         await check_turn(resumed, provider, name, calls, "resumed")
         await resumed.close()
-    assert calls == 2 * len(ODD) or (name == "google" and calls > len(ODD))
+    assert calls == len(ODD) or (name == "google" and calls > len(ODD) / 2)
+
+
+def tool_for(kind: str, name: str) -> str:
+    """Each kind reaches each tool on two of the four wires: what a tool makes of it depends on no wire."""
+    return ("look", "weigh")[(list(ODD).index(kind) + list(WORK).index(name)) % 2]
 
 
 async def check_turn(session: Session, provider: Provider, name: str, calls: int, prompt: str) -> None:

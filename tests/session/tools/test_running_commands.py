@@ -16,7 +16,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.session.tools.test_commands import is_gone, runs
 from tests.support.approving import left
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.sandbox import KINDS, needs_bwrap
 from tests.support.waiting import PATIENCE_S, until, wait_until
@@ -160,7 +160,7 @@ async def test_the_model_is_told_how_long_a_command_may_take(folder: Path, home:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_commands_end_when_co_tui_is_killed(served: Command, provider: Provider, folder: Path, kind: str) -> None:
+def test_commands_end_when_co_tui_is_killed(served: CliCommand, provider: Provider, folder: Path, kind: str) -> None:
     def call(tool: str, command: str) -> Reply:
         return Reply(text="", tool=(tool, json.dumps({"command": command})))
 

@@ -15,6 +15,7 @@ from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.widgets.line_list import LineList
+from tests.support.drawing import draw_every_change
 from tests.support.provider import Provider
 from tests.support.screen import (
     answer,
@@ -150,6 +151,7 @@ async def test_the_gauge_is_right_from_its_first_frame(
     environ = {"CO_TUI_POLICY": policy, "CO_TUI_CONTEXT_WINDOW": "8000"}
     launch = launch_for(home, provider, session_id="s-1", environ=environ)
     say(home, "s-1", "how full?", cwd=str(launch.cwd), policy=policy)
+    draw_every_change(monkeypatch)
     painted: list[GaugeReading] = []
     render = Gauge.render
 

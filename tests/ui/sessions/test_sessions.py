@@ -12,6 +12,7 @@ from co_tui.events import Message, SessionStart
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.launch import Launch
+from co_tui.ui.sessions import sessions_screen
 from co_tui.ui.sessions.session_actions import deletion_question
 from co_tui.ui.sessions.session_finder import SessionFinder
 from co_tui.ui.sessions.session_list_widget import SessionList
@@ -19,6 +20,7 @@ from co_tui.ui.sessions.session_listing import day_name
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed, store_in, stored_events
+from tests.support.waiting import HANGING_S
 
 
 def store(launch: Launch, *sessions: tuple[str, str, str]) -> None:
@@ -99,7 +101,9 @@ async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provide
         assert app.screen is app.chat
 
 
-async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provider) -> None:
+async def test_what_was_said_is_found_as_one_pauses(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     launch = launch_for(home, provider)
     store(
         launch,
@@ -112,8 +116,11 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         await pilot.press("f2")
         await until(pilot, lambda: "Sessions · 4" in screen_text(app))
         assert "[bold]a [/bold]" in screen_text(app) and "\x1b" not in screen_text(app), "shown, not obeyed"
-        await type_text(pilot, "answer")
-        assert "No title holds “answer”" in screen_text(app)
+        with monkeypatch.context() as typing:
+            typing.setattr(sessions_screen, "PAUSE_S", HANGING_S)
+            await type_text(pilot, "answe")
+            await until(pilot, lambda: "No title holds “answe”" in screen_text(app))
+        await pilot.press("r")
         await until(pilot, lambda: "Said in 4 sessions, newest first" in screen_text(app))
         assert "Sessions · 4 of 4" in screen_text(app) and "^f fork" in screen_text(app)
         await pilot.press("ctrl+s")

@@ -1,0 +1,23 @@
+"""Which tests a worker gets, and when.
+
+`--dist loadgroup` would do it, were it not for how pytest 9.2 makes the names of tests: their groups are not seen.
+"""
+
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = {
+    "tests/test_imports.py": "imports",  # what several of them ask is found out once
+    "tests/agent/local/test_gguf.py": "embedded",  # one model at a time has both cores
+    "tests/e2e/test_embedded.py": "embedded",
+    "tests/e2e/test_terminal.py": "embedded",
+}
+"""Files whose tests run one after the other in one process; these begin first."""
+FIRST = ("tests/e2e/", "tests/lab/", "tests/headless/")
+"""The longest tests: begun last, all would wait for them in the end."""
+
+
+class Scheduling(LoadScopeScheduling):
+    """One test after the other to whoever is free."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return TOGETHER.get(nodeid.partition("::")[0], nodeid)
