@@ -65,7 +65,7 @@ class ChatScreen(ChatRequests):
         self._embedded_is_missing = False
         self._shown_context = SessionState()
         """A state with the same messages out of context as shown."""
-        self._out = NOTHING_REMOVED
+        self._removed = NOTHING_REMOVED
         self._can_withdraw = False
         """Whether a prompt waits for a session."""
 
@@ -198,12 +198,12 @@ class ChatScreen(ChatRequests):
         self.transcript.show_pins(state.pins)
         if not is_same_context(state, self._shown_context):
             self._shown_context = state
-            self._out = out_of_context(state)
-            self.transcript.show_context(self._out)
+            self._removed = out_of_context(state)
+            self.transcript.show_context(self._removed)
         self._status.show_mode(self._host.controller.modes.current)
         self._status.provider = one_line(self._model.partition(":")[0], PROVIDER_CHARS)
         if self._late is not None:
-            self._late.show_gauge(state, self._launch.settings)
+            self._late.show_gauge(state, self._launch.settings, self._removed.compactions)
         self._show_title()
 
     @property

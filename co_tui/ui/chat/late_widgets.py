@@ -48,8 +48,9 @@ class LateWidgets:
         self._compacting.end()
         self.show_timeline(state)
 
-    def show_gauge(self, state: SessionState, settings: Settings) -> None:
-        reading = reading_of(state, settings)
+    def show_gauge(self, state: SessionState, settings: Settings, compactions: int) -> None:
+        """Show the figures, with the number of compactions in force."""
+        reading = reading_of(state, settings, compactions)
         for gauge in self._gauges:
             gauge.reading = reading
 

@@ -179,7 +179,7 @@ def _note(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
 
 def _compaction(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """Highlighted, with the symbol that compactions have everywhere."""
-    what, colon, figures = block.text.partition(":")
+    what, colon, figures = (block.text.rstrip(".") if block.undone else block.text).partition(":")
     style = renderer.muted if block.undone else renderer.compaction
     end = f"{BETWEEN_FIGURES}undone" if block.undone else ""
     wording = Text.assemble((what, style), (f"{colon}{figures}{end}", renderer.muted))

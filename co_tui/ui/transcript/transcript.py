@@ -75,7 +75,7 @@ class Transcript(TranscriptView, can_focus=True):
         self._marked: set[Block] = set()
         self._search = Search()
         self._pins = Pins()
-        self._context = ContextMarks()
+        self._context_marks = ContextMarks()
         self._images = ImageLoader(self.changed)
         self._copied_code: tuple[Block, int] | None = None
         self._shown_event: tuple[int, Block | None] = (0, None)
@@ -89,13 +89,13 @@ class Transcript(TranscriptView, can_focus=True):
         self._search.set_needle("")
         blocks = list(blocks)
         self._pins.apply(blocks)
-        self._context.apply(blocks)
-        super().show(self._context.with_boundaries(blocks))
+        self._context_marks.apply(blocks)
+        super().show(self._context_marks.with_boundaries(blocks))
 
     def prepend(self, blocks: Sequence[Block]) -> None:
         self._pins.apply(blocks)
-        self._context.apply(blocks)
-        super().prepend(self._context.with_boundaries(blocks))
+        self._context_marks.apply(blocks)
+        super().prepend(self._context_marks.with_boundaries(blocks))
 
     def show_pins(self, pins: Set[Ref]) -> None:
         """Show which messages are pinned."""
@@ -106,13 +106,13 @@ class Transcript(TranscriptView, can_focus=True):
 
     def show_context(self, out: OutOfContext) -> None:
         """Set apart what the model no longer sees."""
-        self._context.use(out)
-        changed = self._context.apply(self.blocks)
+        self._context_marks.use(out)
+        changed = self._context_marks.apply(self.blocks)
         self._layout.show_removals(block for block in changed if block.is_message)
         for block in changed:
             if not block.is_message:
                 self.changed(block)
-        wanted = list(self._context.boundaries(self.blocks))
+        wanted = list(self._context_marks.boundaries(self.blocks))
         shown = [block for block in self.blocks if block.kind == "boundary"]
         placed = {each.line for each in wanted if self._is_below(each)}
         for block in shown:
