@@ -44,6 +44,14 @@ class GaugeReading(NamedTuple):
     summarising: int = 0
     """Number of messages being summarised in the background."""
 
+    def with_reply(self, tokens: int) -> "GaugeReading":
+        """With the estimated tokens of a reply that is not counted yet."""
+        if self.usage is None or not tokens:
+            return self
+        current, conversation = self.usage.current_tokens + tokens, self.usage.conversation_tokens + tokens
+        grown = self.usage.but(current_tokens=current, conversation_tokens=conversation, measured="estimate")
+        return self._replace(usage=grown)
+
     @property
     def share(self) -> float:
         return self.usage.share if self.usage else 0.0
