@@ -26,7 +26,7 @@ class RemovedGroup(NamedTuple):
     """All messages that one event removed."""
 
     removal: Removal
-    count: int
+    messages: int
     undoable: int
     """How many of them `/undo` would bring back."""
 

@@ -66,6 +66,11 @@ class StoredTranscript:
             started=True,
         )
 
+    def replayed(self) -> SessionState:
+        """The state from the whole log. Slow for a long one."""
+        with self._store.reading() as reading:
+            return replay(reading.events(self._row.id))
+
     async def new_events(self, keep_reading: Callable[[], bool]) -> AsyncIterator[Event]:
         """Yield the events another process appends to this session, for as long as `keep_reading()`."""
         seq = max(self._row.last_seq, self._newest[-1].seq or 0 if self._newest else 0)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.out_of_context import DOES_NOT_FIT, NOTHING_REMOVED, OutOfContext, RemovedGroup
 from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.transcript_view import TranscriptView
 
 BETWEEN_ITEMS = " · "
 _SYMBOLS = {"summarised": COMPACTED_SYMBOL, "cleared": "⌫", "rewound": "↶"}
@@ -27,7 +28,7 @@ class ContextMarks:
         self._lines: dict[int, Block] = {}
         """The boundary lines by the event that removed the messages above."""
 
-    def use(self, out: OutOfContext) -> None:
+    def _use(self, out: OutOfContext) -> None:
         self._out = out
         wording = {group.removal.seq: boundary_text(group) for group in out.groups}
         self._lines = {seq: self._line(seq, text) for seq, text in wording.items()}
@@ -59,15 +60,38 @@ class ContextMarks:
             if block.removal is not None and (line := missing.pop(block.removal.seq, None)) is not None:
                 yield Boundary(block, line)
 
+    def show_in(self, view: TranscriptView, out: OutOfContext) -> None:
+        """Show what is out of the context now; only what changed is drawn again."""
+        self._use(out)
+        changed = self.apply(view.blocks)
+        view.layout_of_blocks.show_removals(block for block in changed if block.is_message)
+        for block in changed:
+            if not block.is_message:
+                view.changed(block)
+        wanted = [each for each in self.boundaries(view.blocks) if not _is_placed(view, each)]
+        moved = {each.line for each in wanted}
+        for block in [each for each in view.blocks if each.kind == "boundary"]:
+            if block in moved or self._lines.get(block.opens) is not block:
+                view.drop(block)
+        for each in wanted:
+            view.insert_below(each.below, each.line)
+        view.refresh()
+
     def with_boundaries(self, blocks: Sequence[Block]) -> list[Block]:
         """Blocks that were not shown yet, with the lines between them."""
         below = {each.below: each.line for each in self.boundaries(blocks)}
         return [each for block in blocks for each in (block, below.get(block)) if each is not None]
 
 
+def _is_placed(view: TranscriptView, boundary: Boundary) -> bool:
+    """Whether a line is shown where it belongs."""
+    index = view.layout_of_blocks.index_of(boundary.below)
+    return index is not None and view.blocks[index + 1 : index + 2] == [boundary.line]
+
+
 def boundary_text(group: RemovedGroup) -> str:
     """How many messages are gone, why, and how to get them back; the most important first."""
-    reason, count = group.removal.reason, group.count
+    reason, count = group.removal.reason, group.messages
     one = count == 1
     messages = f"{count:,} message{'' if one else 's'} above"
     is_gone = f"{'does' if one else 'do'} not fit" if reason == DOES_NOT_FIT else f"{'is' if one else 'are'} {reason}"
@@ -81,6 +105,6 @@ def boundary_text(group: RemovedGroup) -> str:
 def _way_back(group: RemovedGroup) -> str:
     if group.removal.reason == DOES_NOT_FIT:
         return "/compact summarises them"
-    if group.undoable < group.count:
+    if group.undoable < group.messages:
         return f"/undo brings back {group.undoable:,}" if group.undoable else ""
-    return f"/undo brings {'it' if group.count == 1 else 'them'} back"
+    return f"/undo brings {'it' if group.messages == 1 else 'them'} back"

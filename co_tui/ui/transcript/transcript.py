@@ -15,7 +15,7 @@ from co_tui.session.state.out_of_context import OutOfContext
 from co_tui.ui.background import run_in_background
 from co_tui.ui.keys import command_table
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.context_marks import Boundary, ContextMarks
+from co_tui.ui.transcript.context_marks import ContextMarks
 from co_tui.ui.transcript.image_loader import ImageLoader
 from co_tui.ui.transcript.layout import LinePosition
 from co_tui.ui.transcript.marked_blocks import Mark, Pins, code_in, copied_text, event_at, index_of_event, toggle_all
@@ -106,27 +106,7 @@ class Transcript(TranscriptView, can_focus=True):
 
     def show_context(self, out: OutOfContext) -> None:
         """Set apart what the model no longer sees."""
-        self._context_marks.use(out)
-        changed = self._context_marks.apply(self.blocks)
-        self._layout.show_removals(block for block in changed if block.is_message)
-        for block in changed:
-            if not block.is_message:
-                self.changed(block)
-        wanted = list(self._context_marks.boundaries(self.blocks))
-        shown = [block for block in self.blocks if block.kind == "boundary"]
-        placed = {each.line for each in wanted if self._is_below(each)}
-        for block in shown:
-            if block not in placed:
-                self.drop(block)
-        for each in wanted:
-            if each.line not in placed:
-                self.insert_below(each.below, each.line)
-        self.refresh()
-
-    def _is_below(self, boundary: Boundary) -> bool:
-        """Whether a line is where it belongs."""
-        index = self._layout.index_of(boundary.below)
-        return index is not None and index + 1 < len(self.blocks) and self.blocks[index + 1] is boundary.line
+        self._context_marks.show_in(self, out)
 
     def drop(self, block: Block) -> None:
         self._mark.leave(block)

@@ -67,7 +67,7 @@ def check_removed(state: SessionState, sent: set[Ref | None]) -> None:
     assert set(out.removals) == {entry.seq for entry in state.transcript if entry.ref not in sent}
     rewrites = {rewrite.seq for rewrite in state.rewrites}
     assert {removal.seq for removal in out.removals.values()} <= rewrites
-    assert sum(group.count for group in out.groups) == len(out.removals)
+    assert sum(group.messages for group in out.groups) == len(out.removals)
     if state.rewrites:
         back = {entry.seq for entry in apply_undo(state).history}
         assert sum(group.undoable for group in out.groups) == len(back & set(out.removals))
