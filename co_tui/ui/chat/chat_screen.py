@@ -256,9 +256,8 @@ class ChatScreen(ChatRequests):
         """Show the prompts that are not part of the conversation yet."""
         self.feed.show_waiting(prompts)
         self._can_withdraw = any(prompt.status == STARTING for prompt in prompts)
-        self._status.show_waiting(
-            sum(bool(prompt.status) for prompt in prompts), sum(prompt.status == HELD for prompt in prompts)
-        )
+        waiting = [prompt for prompt in prompts if prompt.status]
+        self._status.show_waiting(len(waiting), sum(prompt.status == HELD for prompt in waiting))
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

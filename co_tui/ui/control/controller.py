@@ -359,6 +359,7 @@ class SessionController:
         """Close the session; unsent prompts return to the prompt, and from there to the draft."""
         session, self.session = self.session, None
         self.modes.forget()
+        self.sender.forget_under_way()
         self.resume_questions.withdraw()
         if not takes_waiting:
             self.sender.give_back_unsent()

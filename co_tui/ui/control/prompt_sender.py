@@ -222,6 +222,10 @@ class PromptSender:
             if said:
                 self._arrived(said[0])
 
+    def forget_under_way(self) -> None:
+        """The session is left: its turns return what they did not send."""
+        self._under_way = []
+
     def _arrived(self, prompt: OutgoingPrompt) -> None:
         """Stop showing a prompt as under way."""
         left = [each for each in self._under_way if each is not prompt]

@@ -2,7 +2,7 @@
 
 from co_tui.events import Fact, Message, StreamDelta, StreamReset, UsageInfo, agent_of
 from co_tui.events.stored_messages import prompt_of
-from co_tui.ui.prompt.activity import CHARS_PER_TOKEN
+from co_tui.ui.formatting import CHARS_PER_TOKEN
 
 REDRAW_S = 0.25
 """Shortest time between two figures."""

@@ -196,8 +196,10 @@ async def test_the_reader_stays_where_they_are_when_messages_leave_the_context(h
 
 async def test_a_message_that_does_not_fit_is_set_apart_too(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider, session_id="long")
-    figures = dict(pre_tokens=9, post_tokens=5, pre_messages=4, post_messages=2, tokens_removed=4, messages_removed=2)
-    cut = Truncation(**figures, performed_by="co-tui", left_out=((2, 0), (3, 0)))  # type: ignore[arg-type]
+    cut = Truncation(
+        pre_tokens=9, post_tokens=5, pre_messages=4, post_messages=2, tokens_removed=4, messages_removed=2,
+        performed_by="co-tui", left_out=((2, 0), (3, 0)),
+    )  # fmt: skip
     said = [Message(turn=n, message=each) for n in (1, 2) for each in (prompt(n), reply(n))]
     with store_in(home) as store:
         start = SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd))

@@ -106,9 +106,11 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
             await until(pilot, lambda: app.controller.idle and app.controller.state.turn == 3)
             assert app.controller.session_id != "s-1" and "shared (fork)" in screen_text(app)
             assert len(stored_events(home, "s-1")) == before + 1, "nothing of ours was written there"
+            copy = app.controller.session_id
             await type_text(pilot, "/resume s-1\n")
             await answer(app, pilot, "escape")
-            await until(pilot, lambda: not app.controller.session_id)
+            await until(pilot, lambda: app.controller.session_id == copy and app.controller.idle)
+            assert "shared (fork)" in screen_text(app), "back to where one was"
 
 
 async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
