@@ -349,7 +349,7 @@ class SessionController:
         self._drafts.save()
         self.chat.prompt.text = ""
         self._came_from = self.session_id if self.session_id != session_id else None
-        self.session_id = session_id
+        self.session_id, self._read_only_id = session_id, ""
         self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
         if self.session_id and self.backend.ready:
