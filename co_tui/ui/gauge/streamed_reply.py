@@ -20,7 +20,7 @@ class StreamedReply:
         return self._chars // CHARS_PER_TOKEN
 
     def apply(self, fact: Fact, now: float) -> bool:
-        """Follow an event; whether the gauge should be drawn again."""
+        """Follow an event; whether the gauge should be drawn again because of it alone."""
         if agent_of(fact):
             return False
         match fact:
@@ -30,13 +30,13 @@ class StreamedReply:
                     return False
                 self._shown_at = now
                 return True
-            case StreamReset() | UsageInfo():
-                return self._forget()
+            case StreamReset():
+                self._chars = 0
+                return True
+            case UsageInfo():  # has its own figure
+                self._chars = 0
             case Message(message=message) if prompt_of(message) is not None:
-                return self._forget()
+                self._chars = 0
             case _:
-                return False
-
-    def _forget(self) -> bool:
-        had_some, self._chars = self._chars > 0, 0
-        return had_some
+                pass
+        return False
