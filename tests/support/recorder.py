@@ -76,7 +76,7 @@ class Cells:
             self._x += width
 
     def _control(self, final: str, numbers: list[int]) -> None:
-        first, second = max(1, numbers[0]), max(1, (numbers + [1])[1])
+        first, second = max(1, numbers[0]), max(1, [*numbers, 1][1])
         match final:
             case "H" | "f":
                 self._y, self._x = min(self._rows, first) - 1, min(self._columns, second) - 1

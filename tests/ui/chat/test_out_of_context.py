@@ -7,8 +7,10 @@ from typing import Any
 from textual.pilot import Pilot
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Message, Rewind, SessionStart, Truncation
+from co_tui.session.state.out_of_context import out_of_context
 from co_tui.ui.app import CoTui
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
+from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.gauge.gauge_widget import MiniGauge
 from co_tui.ui.timeline.detail_screen import EventScreen
 from co_tui.ui.timeline.timeline_widget import Timeline
@@ -227,3 +229,10 @@ async def test_each_way_out_has_its_own_line(home: Path, provider: Provider) -> 
         await until(pilot, lambda: "⌫ 4 messages above are cleared" in screen_text(app))
         assert Clear.TYPE in {event.type for event in app.controller.state.timeline}
         assert "↶ 2 messages above are rewound" in screen_text(app)
+
+
+def test_the_first_paint_of_a_session_that_is_not_long_shows_it_already(home: Path) -> None:
+    store_long_talk(home, 100, removed=90, cwd=home)
+    with store_in(home) as store:
+        state = StoredTranscript(store, "long").preview_state()
+    assert len(out_of_context(state).removals) == 180
