@@ -59,9 +59,13 @@ def out_of_context(state: SessionState) -> OutOfContext:
     said = (entry for entry in state.transcript if not entry.agent)
     removals = {entry.seq: found for entry in said if (found := trace.removal(entry)) is not None}
     back = {entry.seq for entry in state.without(state.rewrites[-1])} if removals and state.rewrites else set()
-    counts = Counter(removals.values())
-    undoable = Counter(found for seq, found in removals.items() if seq in back and found.reason != DOES_NOT_FIT)
-    groups = tuple(RemovedGroup(found, count, undoable[found]) for found, count in counts.items())
+    kinds = {found.seq: found for found in removals.values()}
+    counts = Counter(found.seq for found in removals.values())
+    undoable = Counter(removals[seq].seq for seq in back & removals.keys())
+    groups = tuple(
+        RemovedGroup(found, counts[seq], undoable[seq] if found.reason != DOES_NOT_FIT else 0)
+        for seq, found in kinds.items()
+    )
     undone = {seq_of(event) for event in state.compactions} - {rewrite.seq for rewrite in state.rewrites}
     return OutOfContext(removals, groups, frozenset(undone), _compactions_in_force(state))
 
@@ -100,9 +104,7 @@ class _Trace:
         rewrite = self._removed_by.get(entry.ref)
         if rewrite is None:
             return Removal("", 0)
-        copy = next(
-            (made for made in replacement_entries(rewrite.event) if _is_copy(made.message, entry.message)), None
-        )
+        copy = next((made for made in self._copies[rewrite.seq] if _is_copy(made.message, entry.message)), None)
         return self.removal(copy) if copy is not None else self._causes[rewrite.seq]
 
     def _cause(self, rewrite: Rewritten) -> Removal:
