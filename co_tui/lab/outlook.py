@@ -8,8 +8,9 @@ from co_tui.context.measure.meter import Meter
 from co_tui.lab.engine import ReplayEngine
 from co_tui.session.history.next_request import NEXT_PROMPT
 from co_tui.session.history.whole_transcript import WholeTranscript
-from co_tui.session.lens.request_rows import DOES_NOT_FIT, Fate, Lens
+from co_tui.session.lens.request_rows import Fate, Lens
 from co_tui.session.lens.snapshot import LensSource, read_lens
+from co_tui.session.state.out_of_context import DOES_NOT_FIT
 from co_tui.session.tools.archive import archived
 
 

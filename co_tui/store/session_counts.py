@@ -7,8 +7,10 @@ from co_tui.events import (
     CompactionComplete,
     Event,
     Message,
+    ModeChange,
     ModelChange,
     PolicyChange,
+    SessionEnd,
     SessionFork,
     SessionPinned,
     SessionRename,
@@ -94,12 +96,15 @@ class SessionCounters:
             case SessionPinned():
                 self.pinned = fact.pinned
                 return
-            case SessionRename():
+            case SessionRename() | SessionEnd() | UsageInfo() | ModeChange():
                 return
             case SessionTrashed(trashed=True):
                 self.trashed = event.timestamp
                 return
-            case SessionTrashed() | SessionResume():  # resuming restores it
+            case SessionResume():  # restores it; looking at a session does not make it the newest
+                self.trashed = ""
+                return
+            case SessionTrashed():
                 self.trashed = ""
             case SessionFork():
                 self.pinned, self.trashed = False, ""

@@ -7,6 +7,8 @@ from co_tui.session.event_wording import FREE, cost_text
 
 __all__ = ["FREE", "cost_text", "counted", "money", "tokens"]
 
+CHARS_PER_TOKEN = 4
+"""An estimate while a reply streams; the provider's count comes at its end."""
 IN_SECONDS_S = 100
 """Shorter times are shown in seconds only."""
 

@@ -81,7 +81,7 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     way_back = re.search(r"co-tui (--resume \S+)", terminal.wait("--resume"))
     assert way_back is not None, "nothing was said in the new one: the way back leads to the one before"
     terminal.start(way_back[1])
-    terminal.wait("Context cleared", "Write a message")
+    terminal.wait("undone", "Write a message")
     ask(terminal, "Thanks!")
     wait_until(lambda: len(provider.requests) > asked)
     terminal.wait("▌ Thanks!", "notes/tides.md", gone="esc stop")
@@ -106,7 +106,7 @@ def look_around(terminal: Terminal) -> None:
 
 def compact_and_take_it_back(terminal: Terminal) -> None:
     terminal.press(key_for("compact"))
-    terminal.wait("/undo takes it back")
+    terminal.wait("Conversation Compacted:")
     terminal.press(key_for("timeline"))
     terminal.wait("Conversation", "Compacted")
     press(terminal, "End", "Enter")
@@ -116,7 +116,7 @@ def compact_and_take_it_back(terminal: Terminal) -> None:
     press(terminal, "Escape")
     terminal.wait(gone="╭─ Timeline")
     terminal.press(key_for("clear what the model sees"))
-    terminal.wait("Context cleared")
+    terminal.wait("above are cleared")
     ask(terminal, "/undo ")
     terminal.wait("The clearing is undone")
 

@@ -68,7 +68,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None
     stop_a_long_answer(terminal)
 
     terminal.press("F8")
-    terminal.wait("Context cleared")
+    terminal.wait("above are cleared")
     terminal.leave()
 
     terminal.start("--continue")

@@ -41,7 +41,7 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
     terminal.wait("Compaction cancelled", "compaction cancelled", gone="esc cancel")
     assert provider.closed_early.wait(PATIENCE_S), "the provider saw the connection go"
     terminal.press("F5")
-    terminal.wait("◆ Conversation Compacted", "/undo takes it back", "checkpoint 1")
+    terminal.wait("◆ Conversation Compacted", "are summarised", "checkpoint 1")
     for key in ("Tab", "Tab", "End", "Enter"):
         terminal.press(key)
         time.sleep(0.3)  # as a hand does

@@ -119,7 +119,7 @@ def test_the_trash_is_left_out_of_everything_but_itself(log: Log, reading: Readi
     log("c", SessionTrashed(trashed=False))
     assert ids(reading.sessions()) == ["c", "b"] and reading.session("c").trashed == ""
     log("a", SessionResume())
-    assert ids(reading.sessions()) == ["a", "c", "b"], "who goes on with it wants it back"
+    assert ids(reading.sessions()) == ["c", "b", "a"], "it is back, and not newer for having been looked at"
 
 
 def test_a_fork_is_neither_pinned_nor_in_the_trash(store: Store, log: Log, reading: Reading) -> None:

@@ -41,10 +41,10 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
         await type_text(pilot, "/context nonsense\n")
         await until(pilot, lambda: "/context takes nothing, `instructions` or `clear`" in transcript_text(app))
         await type_text(pilot, "/context clear\n")
-        await until(pilot, lambda: "Context cleared" in transcript_text(app))
+        await until(pilot, lambda: "above are cleared" in transcript_text(app))
         assert len(app.controller.state.transcript) == 2, "commands are not part of the conversation"
         await app.controller.switch_session(app.controller.session_id)
-        await until(pilot, lambda: "Context cleared" in transcript_text(app))  # also when it is read again
+        await until(pilot, lambda: "above are cleared" in transcript_text(app))  # also when it is read again
 
 
 async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Provider) -> None:

@@ -17,7 +17,7 @@ from co_tui.events import Event, Message, StreamDelta, ToolActivity
 from co_tui.ui.app import CoTui
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.layout import TranscriptLayout
-from co_tui.ui.transcript.transcript_view import GAP_TO_BAR
+from co_tui.ui.transcript.transcript_view import GAP_TO_BAR, GUTTER
 from tests.support.long_run import drawn
 from tests.support.screen import launch_for
 
@@ -114,14 +114,14 @@ class Played:
             return
         fresh = TranscriptLayout()
         fresh.set_renderer(self.app.renderer)
-        fresh.set_width(width - GAP_TO_BAR)
+        fresh.set_width(width - len(GUTTER) - GAP_TO_BAR)
         fresh.show(transcript.blocks)
         expected = [
             fresh.lay_out(n).line(line).crop_extend(0, width, None).text.rstrip()
             for n in range(len(fresh.blocks))
             for line in range(fresh.lay_out(n).height)
         ]
-        drawn = [transcript.render_line(y).text.rstrip() for y in range(height)]
+        drawn = [transcript.render_line(y).text[len(GUTTER) :].rstrip() for y in range(height)]
         top = fresh.row_of(transcript.top)
         assert drawn[: len(expected) - top] == expected[top : top + height]
         assert not any(drawn[len(expected) - top :]), "below the end there is nothing"

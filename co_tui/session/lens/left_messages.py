@@ -7,10 +7,11 @@ from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from co_tui.agent.model_messages import read_messages
 from co_tui.context.measure.count import estimate_message, system_tokens
 from co_tui.context.measure.meter import Meter
-from co_tui.events import Clear, CompactionComplete, Json
+from co_tui.events import CompactionComplete, Json
 from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.last_viewed import LastView
-from co_tui.session.lens.request_rows import DOES_NOT_FIT, Fate, LeftMessage, LensMessage
+from co_tui.session.lens.request_rows import Fate, LeftMessage, LensMessage
+from co_tui.session.state.out_of_context import DOES_NOT_FIT, removal_reason
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.released import opened
 from co_tui.session.state.session_state import Rewritten, SessionState
@@ -41,17 +42,10 @@ def left_messages(
 
 
 def _rewritten(rewrite: Rewritten) -> Iterator[LeftMessage]:
-    after, why, kept_in = {entry.ref for entry in rewrite.after}, _why(rewrite), _checkpoint(rewrite)
+    after, why, kept_in = {entry.ref for entry in rewrite.after}, removal_reason(rewrite.event), _checkpoint(rewrite)
     for entry in rewrite.before:
         if entry.ref not in after:
             yield LeftMessage(entry.ref, entry.turn, why, entry.message, f"{kept_in}event {entry.seq}")
-
-
-def _why(rewrite: Rewritten) -> str:
-    fact = rewrite.event.fact
-    if isinstance(fact, CompactionComplete):
-        return "summarised" if fact.summary else "left out"
-    return "cleared" if isinstance(fact, Clear) else "rewound"
 
 
 def _checkpoint(rewrite: Rewritten) -> str:

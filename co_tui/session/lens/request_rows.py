@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -14,8 +14,7 @@ from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_repl
 from co_tui.events import Json, Ref
 from co_tui.events.stored_messages import COMMAND, REPLACES, pieces
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
-
-DOES_NOT_FIT: Final = "does not fit"
+from co_tui.session.state.out_of_context import DOES_NOT_FIT
 
 
 class Kind(StrEnum):

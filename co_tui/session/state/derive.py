@@ -230,8 +230,9 @@ def _replaced(history: AppendOnly[Entry], event: Event, fact: CompactionComplete
 
 def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) -> SessionState:
     standing = {entry.ref for entry in history}
-    removed_chars = characters_in(entry for entry in state.history if entry.ref not in standing)
-    kept = Rewritten(event, before=state.history, after=history, removed_chars=removed_chars)
+    removed = [entry for entry in state.history if entry.ref not in standing]
+    refs = tuple(entry.ref for entry in removed)
+    kept = Rewritten(event, state.history, history, removed_chars=characters_in(removed), removed=refs)
     state = _unmeasured(state)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 

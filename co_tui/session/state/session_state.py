@@ -51,6 +51,7 @@ class Rewritten(NamedTuple):
     after: AppendOnly[Entry]
     removed_chars: int = 0
     """The length of what it removed from the history."""
+    removed: tuple[Ref, ...] = ()
 
     @property
     def seq(self) -> int:

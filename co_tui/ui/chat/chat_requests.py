@@ -1,5 +1,6 @@
 """Messages of the chat's widgets, passed on to the app or another widget."""
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -7,7 +8,7 @@ from textual.getters import query_one
 from textual.screen import Screen
 
 from co_tui.inert import inert
-from co_tui.session.state.session_state import SessionState
+from co_tui.session.state.session_state import SessionState, seq_of
 from co_tui.ui.chat.message_actions import MessageActions
 from co_tui.ui.chat.transcript_feed import Feed
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
@@ -126,6 +127,13 @@ class ChatRequests(SteadyScreen, Screen[None]):
     @on(Transcript.ActionRequested)
     def _action_requested(self, event: Transcript.ActionRequested) -> None:
         self._messages.do(event.action, event.block)
+
+    @on(Transcript.EventOpened)
+    def _event_opened(self, event: Transcript.EventOpened) -> None:
+        timeline = self._state.timeline
+        place = bisect_left(timeline, event.seq, key=seq_of)
+        if place < len(timeline) and timeline[place].seq == event.seq:
+            self._host.open_entry(timeline[place])
 
     @on(Transcript.Copied)
     def _copied(self, event: Transcript.Copied) -> None:

@@ -1,5 +1,6 @@
 """The chat's widgets that are mounted after the first paint; their styles would double its time."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, E
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.ui.compaction.compacting_bar import CompactingIndicator
-from co_tui.ui.gauge.gauge_reading import reading_of
+from co_tui.ui.gauge.gauge_reading import GaugeReading, reading_of
 from co_tui.ui.gauge.gauge_widget import Gauge, MiniGauge
+from co_tui.ui.gauge.streamed_reply import StreamedReply
 from co_tui.ui.prompt.completion import CompletionOffer
 from co_tui.ui.prompt.completion_list import Completions
 from co_tui.ui.prompt.file_finder import FileFinder
@@ -27,6 +29,7 @@ class LateWidgets:
         self._finder = finder
         self._gauges = (Gauge(id="gauge"), MiniGauge(id="mini"))
         self._gauges[0].border_title = "Context"
+        self._reading, self._reply = GaugeReading(), StreamedReply()
         self._timeline = Timeline(id="timeline")
         self._timeline.border_title = "Timeline"
         self._compacting = CompactingIndicator(id="compacting")
@@ -46,12 +49,17 @@ class LateWidgets:
 
     def show_session(self, state: SessionState) -> None:
         self._compacting.end()
+        self._reply = StreamedReply()
         self.show_timeline(state)
 
-    def show_gauge(self, state: SessionState, settings: Settings) -> None:
-        reading = reading_of(state, settings)
+    def show_gauge(self, state: SessionState, settings: Settings, compactions: int) -> None:
+        """Show the figures, with the number of compactions in force."""
+        self._reading = reading_of(state, settings, compactions)
+        self._draw_gauges()
+
+    def _draw_gauges(self) -> None:
         for gauge in self._gauges:
-            gauge.reading = reading
+            gauge.reading = self._reading.with_reply(self._reply.tokens)
 
     def show_timeline(self, state: SessionState) -> None:
         self._timeline.show(state.timeline)
@@ -74,6 +82,8 @@ class LateWidgets:
         """Show one event of the running session; the gauge shows background compaction by itself."""
         if event.seq is not None and state.timeline and state.timeline[-1] is event:
             self._timeline.add(event)
+        if self._reply.apply(event.fact, time.monotonic()):
+            self._draw_gauges()
         match event.fact:
             case CompactionStart(blocks=True, trigger=trigger):
                 self._compacting.begin(trigger, state.usage.share if state.usage else 0.0)

@@ -36,7 +36,8 @@ class WaitingShown(NamedTuple):
     """A prompt that is not part of the conversation yet, and why."""
 
     text: str
-    status: str
+    status: str = ""
+    """Empty while it is being sent."""
 
 
 class Feed:

@@ -96,10 +96,11 @@ async def rewind(host: CommandHost, turn: str) -> None:
 
 
 async def _chosen_turn(host: CommandHost, session: "Session") -> str:
-    from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, row_of
+    from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, prompt_row
 
-    turns = {entry.ref: entry for entry in session.state.transcript if prompt_of(entry.message) is not None}
-    rows = [row_of(entry) for entry in turns.values()]
+    said = (entry for entry in session.state.transcript if not entry.agent)
+    turns = {entry.ref: entry for entry in said if prompt_of(entry.message) is not None}
+    rows = [prompt_row(entry) for entry in turns.values()]
     chosen = await host.ask(lambda: ChooseMessageScreen("Go back to before…", rows, "go back to before it"))
     return str(turns[chosen].turn) if chosen is not None else ""
 

@@ -60,10 +60,10 @@ async def context(host: CommandHost, arguments: str) -> None:
 
 
 async def _whole_state(host: CommandHost) -> "SessionState":
-    """The session's own state, which may be ahead of the screen; a read-only session is read from its log."""
+    """The session's own state, which may be ahead of the screen; one that is not open here is read from its log."""
     if host.session is not None:
         return host.session.state
-    if not host.sessions.is_read_only:
+    if not host.sessions.session_id:
         return host.state
     from co_tui.ui.commands.lens_source import StoredSubject
 

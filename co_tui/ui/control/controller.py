@@ -1,5 +1,6 @@
 """A session's life on the screen: show, open, switch and close it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,8 @@ class SessionController:
         self.older = OlderMessages(host, chat)
         self._read_only_id = ""
         """The session that another process writes and that is read-only here."""
+        self._came_from: str | None = None
+        """The session shown before the one being opened; None if there was none."""
         self._leaving = False
 
     @cached_property
@@ -182,7 +185,7 @@ class SessionController:
             return False
         if session_id:
             self._show_replayed(session.resumed_from)
-        self.session, self.session_id = session, session.id
+        self.session, self.session_id, self._came_from = session, session.id, None
         await self.modes.begin(session)
         if not session_id:
             self._drafts.save_soon()  # what was typed meanwhile is now this session's draft
@@ -202,11 +205,19 @@ class SessionController:
             self.chat.feed.note("This is a copy now; the session it came from stays as it was.")
             return await self._opened(self.session_id, model)
         if answer == "read":
-            self._follow_read_only()
-        else:
-            self.session_id = ""
-            self.show_stored("")
+            await self._read_only()
+        elif self._came_from is not None and not self.is_read_only:
+            back = partial(self.switch_session, self._came_from)
+            run_in_background(self._host, "Going back", back, group="return", latest=True)
         return False
+
+    async def _read_only(self) -> None:
+        """Show the whole state of a session that another process writes, and follow it."""
+        stored = self.older.stored
+        state = await asyncio.to_thread(stored.replayed) if stored is not None else SessionState()
+        if self.older.stored is stored:
+            self._show_replayed(state)
+            self._follow_read_only()
 
     def _follow_read_only(self) -> None:
         """Show what the other process appends to the shown session."""
@@ -248,6 +259,7 @@ class SessionController:
         if isinstance(event.fact, PromptReturned):
             self.sender.give_back(event.fact.prompt)
         self.chat.apply_event(event, state)
+        self.sender.show_said(event.fact)
         self.hints.on_event(event)
         if isinstance(event.fact, QueueChanged):
             self.sender.show_waiting()
@@ -336,7 +348,8 @@ class SessionController:
         await self.leave(takes_waiting=takes_waiting)
         self._drafts.save()
         self.chat.prompt.text = ""
-        self.session_id = session_id
+        self._came_from = self.session_id if self.session_id != session_id else None
+        self.session_id, self._read_only_id = session_id, ""
         self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
         if self.session_id and self.backend.ready:
@@ -346,6 +359,7 @@ class SessionController:
         """Close the session; unsent prompts return to the prompt, and from there to the draft."""
         session, self.session = self.session, None
         self.modes.forget()
+        self.sender.forget_under_way()
         self.resume_questions.withdraw()
         if not takes_waiting:
             self.sender.give_back_unsent()

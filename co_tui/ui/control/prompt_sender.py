@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from textual.app import App
 
+from co_tui.events import CommandOutput, Fact, Message
+from co_tui.events.stored_messages import command_in, prompt_of
 from co_tui.inert import one_line
 from co_tui.session.file_references import NamedFile
 from co_tui.store.store_errors import StoreError
@@ -81,6 +83,8 @@ class PromptSender:
         self._opener = opener
         self._unsent: list[OutgoingPrompt | WaitingCommand] = []
         """Prompts and commands that wait for a session, in order."""
+        self._under_way: list[OutgoingPrompt] = []
+        """Prompts given to the session that are not part of the conversation yet."""
         self._run: object | None = None
         """Identifies the run that works off `_unsent`; None while there is none."""
         self._trouble = ""
@@ -167,7 +171,7 @@ class PromptSender:
                         return
                     self.show_waiting()
                 elif isinstance(upcoming, OutgoingPrompt):
-                    self._take_first()
+                    del self._unsent[0]
                     turns.append(self._begin_turn(upcoming))
                 elif turns:
                     await turns.pop().wait()
@@ -186,6 +190,8 @@ class PromptSender:
     def _begin_turn(self, prompt: OutgoingPrompt) -> asyncio.Event:
         """Start a turn; returns an event that is set when the turn has ended."""
         ended = asyncio.Event()
+        self._under_way.append(prompt)
+        self.show_waiting()
 
         def failed() -> None:
             self.give_back(prompt.text)
@@ -195,10 +201,37 @@ class PromptSender:
             try:
                 await self._turn(prompt)
             finally:
+                self._arrived(prompt)
                 ended.set()
 
         run_in_background(self._host, SENDING, turn, group="turns", failed=failed)
         return ended
+
+    def show_said(self, fact: Fact) -> None:
+        """A prompt or command became part of the conversation, which shows it from now on."""
+        match fact:
+            case CommandOutput():
+                text = f"!{fact.command}"
+            case Message(message=message, agent=""):
+                command = command_in(message)
+                text = f"!{command}" if command else prompt_of(message) or ""
+            case _:
+                return
+        if text and self._under_way:
+            said = [each for each in self._under_way if _first_word(each.text) == _first_word(text)]
+            if said:
+                self._arrived(said[0])
+
+    def forget_under_way(self) -> None:
+        """The session is left: its turns return what they did not send."""
+        self._under_way = []
+
+    def _arrived(self, prompt: OutgoingPrompt) -> None:
+        """Stop showing a prompt as under way."""
+        left = [each for each in self._under_way if each is not prompt]
+        if len(left) < len(self._under_way):
+            self._under_way = left
+            self.show_waiting()
 
     async def _turn(self, prompt: OutgoingPrompt) -> None:
         session = self._opener.session
@@ -258,7 +291,18 @@ class PromptSender:
         queued = session.queue.prompts if session is not None else ()
         shown = [WaitingShown(each.text, HELD if each.held else STEERING if each.steers else QUEUED) for each in queued]
         waits_for = STARTING if session is None else QUEUED
-        self._chat.show_waiting([*shown, *(WaitingShown(each.text, waits_for) for each in self._unsent)])
+        unsent = [WaitingShown(each.text, waits_for) for each in self._unsent]
+        self._chat.show_waiting([*self._shown_under_way([each.text for each in queued]), *shown, *unsent])
+
+    def _shown_under_way(self, queued: list[str]) -> list[WaitingShown]:
+        """The prompts that neither the conversation nor the queue shows."""
+        shown: list[WaitingShown] = []
+        for each in self._under_way:
+            if each.text in queued:
+                queued.remove(each.text)
+            else:
+                shown.append(WaitingShown(each.text))
+        return shown
 
     def withdraw_latest(self) -> bool:
         """Withdraw the latest prompt or command that waits for a session; False if none does."""
@@ -297,6 +341,11 @@ class PromptSender:
         dropped = [each.text for each in unsent if isinstance(each, WaitingCommand)]
         if dropped:
             self._chat.feed.note(f"{NOT_CARRIED_OUT} {one_line(', '.join(dropped), 200)}.", "error")
+
+
+def _first_word(text: str) -> str:
+    """Enough to recognise a prompt, which is stored without its files and outer blanks."""
+    return next(iter(text.split(maxsplit=1)), "")
 
 
 def _failure_text(error: Exception, session: "Session") -> str:

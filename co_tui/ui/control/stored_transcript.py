@@ -36,16 +36,20 @@ class StoredTranscript:
             self._row = reading.session(session_id)
             self._usage = reading.usage(self._row.id)
             self._newest = self._page(reading)
-        self._first_seq = self._newest[0].seq or 1 if self._newest else 1
+            self._first_seq = self._newest[0].seq or 1 if self._newest else 1
+            reads_all = self._first_seq > 1 and self._row.compactions and self._row.last_seq <= LARGEST_PAGE_EVENTS
+            self._known = list(reading.events(self._row.id)) if reads_all else self._newest
 
     def preview_state(self) -> SessionState:
-        """The state from the session's row and its last events, without reading the whole log.
+        """The state from the session's row and its last events, without reading a long log.
 
-        History and transcript are empty: the engine replays them later.
+        What the model sees is known only of a short one: the engine replays the others later.
         """
-        row, recent = self._row, replay(self._newest)
+        row, recent = self._row, replay(self._known)
+        is_whole = not self._known or self._known[0].seq == 1
         by_row = SessionState(cost=row.cost - row.summary_cost, summary_cost=row.summary_cost)
-        counted = recent if self._first_seq <= 1 else by_row  # a row has fewer figures
+        counted = recent if is_whole else by_row  # a row has fewer figures
+        seen = recent if is_whole else SessionState()
         return SessionState(
             session_id=row.id,
             seq=row.last_seq,
@@ -63,8 +67,19 @@ class StoredTranscript:
             cached_tokens=counted.cached_tokens,
             cache_saved=counted.cache_saved,
             timeline=recent.timeline,
+            history=seen.history,
+            transcript=seen.transcript,
+            rewrites=seen.rewrites,
+            compactions=seen.compactions,
+            pins=seen.pins,
+            held_out=seen.held_out,
             started=True,
         )
+
+    def replayed(self) -> SessionState:
+        """The state from the whole log. Slow for a long one."""
+        with self._store.reading() as reading:
+            return replay(reading.events(self._row.id))
 
     async def new_events(self, keep_reading: Callable[[], bool]) -> AsyncIterator[Event]:
         """Yield the events another process appends to this session, for as long as `keep_reading()`."""

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import REPLACES, pieces
+from co_tui.events.stored_messages import REPLACES, pieces, prompt_of
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
@@ -45,6 +45,11 @@ def row_of(entry: Entry, mark: str = "") -> Row:
     """An entry as a row, with the start of its text."""
     role, text = first_piece(entry.message)
     return Row(entry.ref, entry.turn, role, text, mark)
+
+
+def prompt_row(entry: Entry) -> Row:
+    """A prompt as a row: only what the user wrote, whatever else is in its message."""
+    return Row(entry.ref, entry.turn, _LABELS["user"], one_line(prompt_of(entry.message) or "", LINE_CHARS))
 
 
 def first_piece(message: Json) -> tuple[str, str]:

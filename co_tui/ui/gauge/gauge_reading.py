@@ -37,12 +37,20 @@ class GaugeReading(NamedTuple):
     fills: tuple[Fill, ...] = ()
     """How full the context was after each of the last turns."""
     compactions: int = 0
-    """Number of compactions so far."""
+    """Number of compactions in force."""
     turns: int = 0
     """Number of turns in the context."""
     marks: Thresholds = Thresholds(NEARLY, FULLY)
     summarising: int = 0
     """Number of messages being summarised in the background."""
+
+    def with_reply(self, tokens: int) -> "GaugeReading":
+        """With the estimated tokens of a reply that is not counted yet."""
+        if self.usage is None or not tokens:
+            return self
+        current, conversation = self.usage.current_tokens + tokens, self.usage.conversation_tokens + tokens
+        grown = self.usage.but(current_tokens=current, conversation_tokens=conversation, measured="estimate")
+        return self._replace(usage=grown)
 
     @property
     def share(self) -> float:
@@ -142,8 +150,8 @@ def _in_turns(left: int | None) -> str:
     return f"≈ {left} turns" if left > 1 else "next turn"
 
 
-def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
-    """A session's figures and its policy's thresholds."""
+def reading_of(state: SessionState, settings: Settings, compactions: int = 0) -> GaugeReading:
+    """A session's figures, how many compactions are in force, and its policy's thresholds."""
     running = state.compacting.fact if state.compacting else None
     usage = state.usage
     acts = (
@@ -161,7 +169,7 @@ def reading_of(state: SessionState, settings: Settings) -> GaugeReading:
         tokens_per_turn=state.pace.tokens_per_turn,
         messages_per_turn=state.pace.messages_per_turn,
         fills=state.pace.fills,
-        compactions=len(state.compactions),
+        compactions=compactions,
         turns=state.turns_in_context(acts.turns) if acts.turns else 0,
         marks=acts,
         summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,

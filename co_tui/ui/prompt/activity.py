@@ -28,6 +28,7 @@ from co_tui.events import (
 from co_tui.events.stored_messages import prompt_of
 from co_tui.inert import one_line
 from co_tui.session.tool_wording import call_summary
+from co_tui.ui.formatting import CHARS_PER_TOKEN
 from co_tui.ui.formatting import elapsed as duration_text
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -37,8 +38,6 @@ SILENCE_S = 5.0
 HIDDEN_SILENCE_S = 60.0
 """The same during hidden thinking, which can take long."""
 SPEED_FROM_S = 1.0
-CHARS_PER_TOKEN = 4
-"""An estimate while a reply streams; the provider's count comes at its end."""
 GIST_CHARS = 48
 BOARD = "board"
 """Key of a context board update among the running tools."""

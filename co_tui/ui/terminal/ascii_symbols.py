@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 HANDLER: Final = "co-tui-plain"
 _SYMBOLS: Final = {
-    "-": "─━╸╺╴╶═–—−",
+    "-": "─━╸╺╴╶═–—−┄",
     "|": "│┃║▌▐▎▍▏▊▉▋┆",
     "+": "╭╮╰╯┌┐└┘├┤┬┴┼╔╗╚╝",
     "#": "█■▇▆",

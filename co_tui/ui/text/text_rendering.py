@@ -5,6 +5,7 @@ from functools import cached_property
 
 from rich.color import Color as RichColor
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
@@ -100,6 +101,11 @@ class TextRenderer:
 
         narrow = prose_width(width)
         return highlighted(text, language, narrow, width, self.palette)
+
+    def faded(self, line: list[Segment]) -> list[Segment]:
+        """A line in the muted colour; links, bold and italic stay."""
+        muted = self.muted
+        return [Segment(text, style.without_color + muted if style else muted) for text, style, _ in line]
 
     def plain(self, text: str, width: int, style: Style | None = None) -> list[Strip]:
         return self.lines(Text(text.expandtabs(4), style=style or "", overflow="fold"), width)

@@ -17,6 +17,7 @@ INDENT = "        "
 """Aligns further lines with an entry's text, past its time and symbol."""
 NARROWEST_WORDS = 8
 BETWEEN = " · "
+UNDONE = "undone"
 QUIET: Final = Style(dim=True)
 DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
     EntryWeight.LIGHT: QUIET,
@@ -27,11 +28,15 @@ DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
 }
 
 
-def timeline_row(event: Event, width: int, styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES) -> Text:
+def timeline_row(
+    event: Event, width: int, styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES, *, undone: bool = False
+) -> Text:
     """Time, symbol and text; longer text is wrapped with a hanging indent."""
     entry, words = event.fact.entry(), event.fact.timeline_text()
     assert entry is not None, "not on the timeline"
     first, *others = words.rstrip("\n").split("\n")
+    if undone:
+        first, entry = f"{first}{BETWEEN}{UNDONE}", entry._replace(weight=EntryWeight.LIGHT)
     room = width - len(INDENT)
     style = styles[entry.weight]
     row = Text(no_wrap=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from co_tui.events import Event
+from co_tui.events import CompactionUndone, Event
 from co_tui.events.symbols import EntryKind
 
 EVERYTHING = None
@@ -14,6 +14,7 @@ class TimelineLog:
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._all: list[Event] = []
+        self._undone: set[int] = set()
         self._of_kind: dict[EntryKind, list[Event]] = {kind: [] for kind in EntryKind}
         for event in events:
             self.add(event)
@@ -23,9 +24,15 @@ class TimelineLog:
         entry = event.fact.entry()
         if entry is None:
             return None
+        if isinstance(event.fact, CompactionUndone):
+            self._undone.add(event.fact.compaction_seq)
         self._all.append(event)
         self._of_kind[entry.kind].append(event)
         return entry.kind
+
+    def is_undone(self, event: Event) -> bool:
+        """Whether a later entry undid this compaction, clearing or rewind."""
+        return event.seq in self._undone
 
     def of(self, kind: EntryKind | None) -> Sequence[Event]:
         return self._all if kind is EVERYTHING else self._of_kind[kind]

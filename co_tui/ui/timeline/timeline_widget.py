@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.events import Event
+from co_tui.events import CompactionUndone, Event
 from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.ui.keys import command_table
 from co_tui.ui.timeline.timeline_entry import timeline_row
@@ -96,10 +96,19 @@ class Timeline(SteadyList):
         if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MAX_DRAWN:
             self._drawn = range(self._drawn.start, self._drawn.stop + 1)
             self.add_option(self._option(event))
+        self._show_undone(event)
         self._show_hidden()
         if self.has_focus and at_newest:  # the reader at the newest entry sees the next one, too
             self.scroll_end(animate=False, immediate=False)
         self.see_newest()
+
+    def _show_undone(self, event: Event) -> None:
+        """Draw the entry again that this event undoes."""
+        if not isinstance(event.fact, CompactionUndone):
+            return
+        for position, index in enumerate(self._drawn):
+            if self._log.is_undone(self._entries[index]):
+                self.replace_option_prompt_at_index(position, self._option(self._entries[index]).prompt)
 
     def see_newest(self) -> None:
         """Scroll to the end, unless the timeline has the focus."""
@@ -138,7 +147,7 @@ class Timeline(SteadyList):
         self.highlighted = index - self._drawn.start
 
     def _option(self, event: Event) -> Option:
-        return Option(timeline_row(event, *self._drawn_as))
+        return Option(timeline_row(event, *self._drawn_as, undone=self._log.is_undone(event)))
 
     def _show_hidden(self) -> None:
         above, below = self._drawn.start, len(self._entries) - self._drawn.stop

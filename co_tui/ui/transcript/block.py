@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from co_tui.events.images import images_label
 from co_tui.events.tool_calls import GIST_CHARS
 from co_tui.inert import one_line
+from co_tui.session.state.out_of_context import Removal
 from co_tui.session.tool_wording import argument_lines, call_summary
 from co_tui.ui.images.block_image import MAX_DRAWN, BlockImage
 
@@ -16,7 +17,9 @@ ATTACHED, MADE = "attached", "made"
 PROMPT_LINES = 60
 """Longer prompts are folded."""
 
-Kind: TypeAlias = Literal["user", "reply", "thinking", "tool", "plan", "note", "error", "compaction", "welcome"]
+Kind: TypeAlias = Literal[
+    "user", "reply", "thinking", "tool", "plan", "note", "error", "compaction", "boundary", "welcome"
+]
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +48,12 @@ class Block:
     images: tuple[BlockImage, ...] = ()
     pinned: bool = False
     """Whether compaction keeps its message."""
+    removal: Removal | None = None
+    """Why the model no longer sees it; None while it does."""
+    undone: bool = False
+    """Whether this compaction was undone."""
+    opens: int = 0
+    """The event that Enter opens."""
     seq: int = 0
     result_seq: int = 0
     """Event of the message with the tool's result."""
@@ -53,7 +62,7 @@ class Block:
     @property
     def is_message(self) -> bool:
         """Whether it is part of the conversation, not a note about it."""
-        return self.seq > 0 and self.kind not in ("note", "error", "plan", "compaction", "welcome")
+        return self.seq > 0 and self.kind not in ("note", "error", "plan", "compaction", "boundary", "welcome")
 
     def __post_init__(self) -> None:
         self.folded = self.folded or self.is_long_prompt

@@ -17,6 +17,8 @@ from co_tui.ui.transcript.block import Block
 BAR = "▌ "
 INDENT = "  "
 PINNED = "◉ pinned  "
+NOT_IN_CONTEXT = "not in context"
+DASH = "┄"
 TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
 KEY_NAMES = re.compile(r"\b(?:Enter|F\d+|Ctrl\+\w)\b|(?<=  )[@!](?= )")
 BETWEEN_FIGURES = " · "
@@ -32,15 +34,22 @@ PROMPT_LINES_LEFT = 30
 def head_of(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """The speaker's name and the time."""
     narrow, pin = prose_width(width), Segment(PINNED if block.pinned else "", renderer.you)
-    if block.kind == "user":
-        return [
-            _spread(Segment("You", renderer.you), [pin, Segment(block.status or block.time, renderer.muted)], narrow)
-        ]
-    if block.first_of_reply:
-        return [_spread(Segment("co-tui", renderer.me), [pin, Segment(block.time, renderer.muted)], narrow)]
+    if block.kind == "user" or block.first_of_reply:
+        name = Segment("You", renderer.you) if block.kind == "user" else Segment("co-tui", renderer.me)
+        time = Segment(block.status or block.time if block.kind == "user" else block.time, renderer.muted)
+        room = narrow - cell_len(name.text + pin.text + time.text) - 1
+        return [_spread(name, [pin, Segment(_removal_label(block, room), renderer.muted), time], narrow)]
     if block.pinned and block.kind == "reply":
         return [_spread(Segment(""), [pin], narrow)]
     return []
+
+
+def _removal_label(block: Block, room: int) -> str:
+    """That the model no longer sees it, and why; the longest form that fits."""
+    if block.removal is None:
+        return ""
+    forms = (f"{NOT_IN_CONTEXT} · {block.removal.reason}  " if block.removal.reason else "", f"{NOT_IN_CONTEXT}  ")
+    return next((form for form in forms if form and cell_len(form) <= room), "")
 
 
 def _spread(left: Segment, right: Sequence[Segment], width: int) -> Strip:
@@ -170,10 +179,24 @@ def _note(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
 
 def _compaction(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """Highlighted, with the symbol that compactions have everywhere."""
-    what, colon, figures = block.text.partition(":")
-    wording = Text.assemble((what, renderer.compaction), (f"{colon}{figures}", renderer.muted))
-    symbol = Segment(f"{COMPACTED_SYMBOL} ", renderer.compaction)
+    what, colon, figures = (block.text.rstrip(".") if block.undone else block.text).partition(":")
+    style = renderer.muted if block.undone else renderer.compaction
+    end = f"{BETWEEN_FIGURES}undone" if block.undone else ""
+    wording = Text.assemble((what, style), (f"{colon}{figures}{end}", renderer.muted))
+    symbol = Segment(f"{COMPACTED_SYMBOL} ", style)
     return _hanging(symbol, renderer.lines(wording, prose_width(width) - 2))
+
+
+def _boundary(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """One line across; what does not fit is left out, the last item first."""
+    width, items = prose_width(width), block.text.split(BETWEEN_FIGURES)
+    while len(items) > 1 and cell_len(BETWEEN_FIGURES.join(items)) > width - 4:
+        items.pop()
+    line = Text.assemble((f"{DASH * 2} ", renderer.muted), (items[0], renderer.compaction), no_wrap=True)
+    line.append("".join(f"{BETWEEN_FIGURES}{item}" for item in items[1:]), renderer.muted)
+    line.append(f" {DASH * max(0, width - line.cell_len - 1)}", renderer.muted)
+    line.truncate(width, overflow="ellipsis")
+    return renderer.lines(line, width)[:1]
 
 
 def _welcome(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
@@ -209,6 +232,7 @@ BODIES: dict[str, Callable[[Block, TextRenderer, int], list[Strip]]] = {
     "note": _note,
     "error": _error,
     "compaction": _compaction,
+    "boundary": _boundary,
     "welcome": _welcome,
 }
 

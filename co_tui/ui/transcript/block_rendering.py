@@ -63,9 +63,13 @@ class BlockLayout:
     """A block laid out at one width: an empty line unless it is tight, a head, a body and a foot."""
 
     def __init__(self, block: Block, renderer: TextRenderer, width: int, image_rows: int = MAX_ROWS) -> None:
-        gap = [] if block.tight else [Strip.blank(0)]
         images = ImageLines(block, renderer, width, image_rows)
-        self._head = _segments([*gap, *head_of(block, renderer, width), *images.above])
+        self._make_head: Callable[[], list[list[Segment]]] = lambda: _segments(
+            [*([] if block.tight else [Strip.blank(0)]), *head_of(block, renderer, width), *images.above]
+        )
+        self._head = self._make_head()
+        self._faded = renderer.faded
+        self._is_faded = block.removal is not None
         self._prose: Prose | None = None
         self._body: list[list[Segment]] = []
         self._fed = 0
@@ -120,7 +124,13 @@ class BlockLayout:
         return "".join(segment.text for segment in self._line(index))
 
     def line(self, index: int) -> Strip:
-        return Strip(self._line(index))
+        line = self._line(index)
+        return Strip(self._faded(line) if self._is_faded and index not in self._drawn else line)
+
+    def show_removal(self, is_removed: bool) -> None:
+        """Fade it or not; its lines stay where they are."""
+        self._is_faded = is_removed
+        self._head = self._make_head()
 
     def _line(self, index: int) -> list[Segment]:
         if index < len(self._head):
@@ -139,6 +149,8 @@ def _segments(strips: list[Strip]) -> list[list[Segment]]:
 
 def estimated_height(block: Block, width: int) -> int:
     """An estimate for the scroll bar until the block is laid out."""
+    if block.kind == "boundary":
+        return 1
     if block.folded and block.is_long_prompt:
         return PROMPT_LINES_LEFT + 3
     if block.folded:

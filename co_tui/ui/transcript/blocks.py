@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
-    Clear,
     CompactionComplete,
     CompactionStart,
     DelegationEnd,
@@ -44,10 +43,6 @@ if TYPE_CHECKING:
     from co_tui.ui.transcript.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
-CLEARED = (
-    "Context cleared: the model starts afresh. Everything above stays in the session, and /undo lets the model see it "
-    "again."
-)
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
 _NEXT_STEPS = {
     "steps": "{continue} goes on.",
@@ -100,11 +95,8 @@ class BlockBuilder:
             case SessionInterrupted():
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
-                undo_hint = " /undo takes it back." if fact.success and fact.replaced else ""
                 kind: Kind = "compaction" if fact.success else "note"
-                self.note(fact.outcome_sentence() + undo_hint, kind, event.seq or 0)
-            case Clear():
-                self.note(CLEARED, "note", event.seq or 0)
+                self.note(fact.outcome_sentence(), kind, event.seq or 0).opens = event.seq or 0
             case PlanChanged(steps=steps):
                 self.plan(steps)
             case _:

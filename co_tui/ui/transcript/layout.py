@@ -106,6 +106,13 @@ class TranscriptLayout:
         ]
         self._changed()
 
+    def show_removals(self, blocks: Iterable[Block]) -> None:
+        """Draw blocks as in or out of the context; no height changes."""
+        for block in blocks:
+            if (laid := self._laid.get(block)) is not None:
+                laid.show_removal(block.removal is not None)
+        self.version += 1
+
     def grow(self, block: Block, text: str) -> None:
         """Append text to a reply without laying out the rest again."""
         laid = self._laid.get(block)

@@ -11,9 +11,11 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from co_tui.events import Ref
+from co_tui.session.state.out_of_context import OutOfContext
 from co_tui.ui.background import run_in_background
 from co_tui.ui.keys import command_table
 from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.context_marks import ContextMarks
 from co_tui.ui.transcript.image_loader import ImageLoader
 from co_tui.ui.transcript.layout import LinePosition
 from co_tui.ui.transcript.marked_blocks import Mark, Pins, code_in, copied_text, event_at, index_of_event, toggle_all
@@ -48,6 +50,13 @@ class Transcript(TranscriptView, can_focus=True):
             super().__init__()
             self.seq = seq
 
+    class EventOpened(Message):
+        """Open the timeline entry of this event."""
+
+        def __init__(self, seq: int) -> None:
+            super().__init__()
+            self.seq = seq
+
     class LinkClicked(Message):
         def __init__(self, address: str) -> None:
             super().__init__()
@@ -66,6 +75,7 @@ class Transcript(TranscriptView, can_focus=True):
         self._marked: set[Block] = set()
         self._search = Search()
         self._pins = Pins()
+        self._context_marks = ContextMarks()
         self._images = ImageLoader(self.changed)
         self._copied_code: tuple[Block, int] | None = None
         self._shown_event: tuple[int, Block | None] = (0, None)
@@ -79,11 +89,13 @@ class Transcript(TranscriptView, can_focus=True):
         self._search.set_needle("")
         blocks = list(blocks)
         self._pins.apply(blocks)
-        super().show(blocks)
+        self._context_marks.apply(blocks)
+        super().show(self._context_marks.with_boundaries(blocks))
 
     def prepend(self, blocks: Sequence[Block]) -> None:
         self._pins.apply(blocks)
-        super().prepend(blocks)
+        self._context_marks.apply(blocks)
+        super().prepend(self._context_marks.with_boundaries(blocks))
 
     def show_pins(self, pins: Set[Ref]) -> None:
         """Show which messages are pinned."""
@@ -91,6 +103,10 @@ class Transcript(TranscriptView, can_focus=True):
             self._layout.refresh_all(changed)
             self._settle()
             self.refresh_bindings()
+
+    def show_context(self, out: OutOfContext) -> None:
+        """Set apart what the model no longer sees."""
+        self._context_marks.show_in(self, out)
 
     def drop(self, block: Block) -> None:
         self._mark.leave(block)
@@ -262,7 +278,7 @@ class Transcript(TranscriptView, can_focus=True):
             case "on_block", ("fork" | "pin",):
                 return block.is_message
             case "open", _:
-                return block.foldable
+                return block.foldable or block.opens > 0
             case _:
                 return True
 
@@ -293,17 +309,19 @@ class Transcript(TranscriptView, can_focus=True):
             block, laid = self.blocks[position.block], self._layout.lay_out(position.block)
             if laid.is_drawn(position.line):
                 self._request("view", block)
-            elif block.is_step and position.line == laid.title_line:
+            elif block.opens or (block.is_step and position.line == laid.title_line):
                 self._open(block)
 
     def action_open(self) -> None:
         block = self._mark.start(self._blocks_in_view())
-        if block is not None and block.foldable:
+        if block is not None and (block.foldable or block.opens):
             self._open(block)
 
     def _open(self, block: Block) -> None:
-        """Show an image full-screen, or toggle a fold."""
-        if block.is_drawn_image:
+        """Open a compaction, show an image full-screen, or toggle a fold."""
+        if block.opens:
+            self.post_message(self.EventOpened(block.opens))
+        elif block.is_drawn_image:
             self._request("view", block)
         else:
             self._toggle(block)

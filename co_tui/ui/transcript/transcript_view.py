@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
@@ -19,6 +21,8 @@ STREAM_INTERVAL_S = 0.05
 """Minimum time between redraws of a streaming block."""
 MORE_BELOW = "↓ more below"
 NARROWEST, GAP_TO_BAR = 10, 1
+GUTTER, REMOVED_BAR = " ", "▏"
+"""The column left of each line; it shows what the model no longer sees."""
 MIN_ROWS = 5
 """Below this height there is no room for a border."""
 LINES_ABOVE = 2
@@ -75,7 +79,7 @@ class TranscriptView(ScrollView):
 
     @property
     def _width(self) -> int:
-        return max(NARROWEST, self.scrollable_content_region.width - GAP_TO_BAR)
+        return max(NARROWEST, self.scrollable_content_region.width - len(GUTTER) - GAP_TO_BAR)
 
     def set_renderer(self, renderer: TextRenderer) -> None:
         self._layout.set_renderer(renderer)
@@ -99,6 +103,15 @@ class TranscriptView(ScrollView):
         position = self._layout.index_of(before) if before is not None else None
         self._layout.insert(len(self.blocks) if position is None else position, blocks)
         self._settle()
+
+    def insert_below(self, above: Block, block: Block) -> None:
+        """Add a block below another without moving the view."""
+        index = self._layout.index_of(above)
+        if index is not None:
+            self._layout.insert(index + 1, [block])
+            if self._top.block > index:
+                self._top = LinePosition(self._top.block + 1, self._top.line)
+            self._settle()
 
     def drop(self, block: Block) -> None:
         index = self._layout.index_of(block)
@@ -231,9 +244,16 @@ class TranscriptView(ScrollView):
         position = self._position_at(y)
         if position is None:
             return Strip.blank(width, base)
-        strip = self._decorated(self._layout.lay_out(position.block).line(position.line), position, width)
+        room = width - len(GUTTER)
+        strip = self._decorated(self._layout.lay_out(position.block).line(position.line), position, room)
         row = self._layout.row_of(position)
-        return strip.crop_extend(0, width, base).apply_style(base).apply_offsets(0, row)
+        text = strip.crop_extend(0, room, base).apply_style(base).apply_offsets(0, row)
+        return Strip([self._gutter(position, base), *text], width)
+
+    def _gutter(self, position: LinePosition, base: Style) -> Segment:
+        block, renderer = self.blocks[position.block], self._layout.renderer
+        is_bar = block.removal is not None and (position.line > 0 or block.tight) and renderer is not None
+        return Segment(REMOVED_BAR, base + renderer.muted) if is_bar and renderer is not None else Segment(GUTTER, base)
 
     def _decorated(self, strip: Strip, position: LinePosition, width: int) -> Strip:
         """The line with highlights; subclasses add them."""

@@ -30,9 +30,11 @@ from co_tui.session.session import Session
 from co_tui.session.state import history_edits
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.history_edits import NothingToUndo
+from co_tui.session.state.out_of_context import out_of_context
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for
+from tests.support.lens import lens_of
 from tests.support.long_run import drawn
 
 PLACES = st.integers(0, 99)
@@ -57,6 +59,23 @@ def check_whole(state: SessionState, said: Sequence[Any]) -> None:
     standing = refs(state.history)
     assert len(set(standing)) == len(standing), "a message stands twice in the history"
     assert all(state.entry(entry.ref) == entry for entry in state.history)
+
+
+def check_removed(state: SessionState, sent: set[Ref | None]) -> None:
+    """What counts as out of the context is what a request lacks, each with an event that can be undone or opened."""
+    out = out_of_context(state)
+    assert set(out.removals) == {entry.seq for entry in state.transcript if entry.ref not in sent}
+    rewrites = {rewrite.seq for rewrite in state.rewrites}
+    assert {removal.seq for removal in out.removals.values()} <= rewrites
+    assert sum(group.messages for group in out.groups) == len(out.removals)
+    if state.rewrites:
+        back = {entry.seq for entry in apply_undo(state).history}
+        assert sum(group.undoable for group in out.groups) == len(back & set(out.removals))
+
+
+def apply_undo(state: SessionState) -> SessionState:
+    fact = history_edits.undone(state, state.rewrites[-1])
+    return apply(state, Event(session_id="s", seq=state.seq + 1, timestamp="t", fact=fact))
 
 
 # Logs
@@ -185,6 +204,7 @@ def test_any_order_of_rewrites_keeps_all_that_was_said(steps: list[tuple[Any, in
     for act, first, second in steps:
         act(log, first, second)
         check_whole(log.state, said_in(log.events))
+        check_removed(log.state, set(refs(log.state.history)))
     stored = [event_json(event) for event in log.events]
     for seq, state in enumerate(log.states):
         assert replay(from_json(line) for line in stored[:seq]) == state, seq
@@ -323,6 +343,9 @@ async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
             events = stored(session, state.seq)
             assert replay(events) == state
             check_whole(state, said_in(events))
+            sent = {row.ref for row in lens_of(session).messages}
+            check_removed(state, sent)
+            assert out_of_context(replay(events)) == out_of_context(state), "the same after a resume"
         assert [found for sent in talker.requests if (found := orphans(sent))] == []
     finally:
         await session.close()

@@ -86,7 +86,7 @@ async def test_clear_empties_the_context_and_keeps_the_conversation(home: Path, 
         await until(pilot, lambda: "empty already" in transcript_text(app))
         await ask(app, pilot, "remember this")
         await pilot.press("f8")
-        await until(pilot, lambda: "Context cleared" in transcript_text(app))
+        await until(pilot, lambda: "above are cleared" in transcript_text(app))
         assert "remember this" in screen_text(app) and "⌫ context cleared" in screen_text(app)
         assert len(app.controller.state.history) == 0
         await ask(app, pilot, "what was it")

@@ -57,7 +57,8 @@ async def shell(
 
 
 def lines(transcript: Transcript) -> list[str]:
-    return [transcript.render_line(y).text.rstrip() for y in range(transcript.size.height)]
+    """Without the gutter on the left."""
+    return [transcript.render_line(y).text[1:].rstrip() for y in range(transcript.size.height)]
 
 
 def talk(count: int) -> list[Block]:

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
-from co_tui.events import CompactionComplete
+from co_tui.events import CompactionComplete, Message, SessionStart
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals import question_bar
 from co_tui.ui.approvals.question_bar import QuestionPanel
@@ -23,7 +23,7 @@ from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, click_on, launch_for, running, screen_text, transcript_text, type_text, until
-from tests.support.stores import stored_events
+from tests.support.stores import store_in, stored_events
 from tests.support.talks import use_window
 from tests.support.waiting import HANGING_S, PATIENCE_S
 
@@ -211,6 +211,23 @@ async def test_rewind_brings_the_prompt_back(home: Path, provider: Provider) -> 
         await until(pilot, lambda: len(app.controller.state.history) == 2)
         assert app.chat.prompt.text == "question 1 about the capital"
         assert len(app.controller.state.transcript) == 6
+
+
+async def test_the_list_of_rewind_shows_only_what_the_user_said(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, session_id="s-1")
+    system = {"part_kind": "system-prompt", "content": "Be brief."}
+    asked = {"kind": "request", "parts": [system, {"part_kind": "user-prompt", "content": "my own words"}]}
+    task = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "a task for a delegate"}]}
+    reply = {"kind": "response", "parts": [{"part_kind": "text", "content": "done"}]}
+    said = [Message(turn=1, message=asked), Message(turn=1, message=task, agent="a-1"), Message(turn=1, message=reply)]
+    with store_in(home) as store:
+        store.writing().append("s-1", [SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd)), *said]).result()
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        app.run_command("rewind", "")
+        await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
+        seen = screen_text(app)
+        assert "you     my own words" in seen and "Be brief." not in seen and "a task for a delegate" not in seen
 
 
 async def test_what_is_no_turn_is_named(home: Path, provider: Provider) -> None:

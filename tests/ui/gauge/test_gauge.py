@@ -11,7 +11,7 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.agent.models.prices import price_of, saved_by_cache
 from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.policy import policy_of
-from co_tui.events import Event, UsageInfo
+from co_tui.events import Event, StreamDelta, StreamReset, UsageInfo
 from co_tui.session.event_wording import cost_text
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
@@ -22,13 +22,16 @@ from co_tui.store.stored_values import SessionRow
 from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.gauge.gauge_bar import bar_cells, cells_by_part
 from co_tui.ui.gauge.gauge_reading import GaugeReading, reading_of
+from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.gauge.sparkline import sparkline
+from co_tui.ui.gauge.streamed_reply import StreamedReply
 from co_tui.ui.sessions.session_finder import Previewed
 from co_tui.ui.sessions.session_preview import PreviewLook, preview_text
 from tests.context.request.test_pipeline import LOADED
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.here import Here
-from tests.support.provider import Provider
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, until
 from tests.support.stores import listed, stored_events
 from tests.support.talks import LONG, talk, talking
 
@@ -224,3 +227,28 @@ def test_the_browser_tells_it_as_the_gauge_does() -> None:
     figures = dict.fromkeys(("last_seq", "turns", "messages", "compactions", "token_limit"), 4)
     row = SessionRow(**named, **figures, model="embedded", tokens=378, cost=0.0)  # type: ignore[arg-type]  # by name
     assert "378 tokens · cost nothing" in preview_text(row, Previewed(), PreviewLook()).plain
+
+
+async def test_the_gauge_grows_with_a_reply_and_settles_on_the_providers_figure(home: Path, provider: Provider) -> None:
+    words = "The moon pulls at the water. " * 40
+    provider.window, provider.default = 10_000, Reply(text=words, prompt_tokens=-1, completion_tokens=290, delay_s=0.02)
+    async with running(launch_for(home, provider, environ={"CO_TUI_TOOLS": "none"})) as (app, pilot):
+        gauge, seen = app.chat.query_one("#gauge", Gauge), list[GaugeReading]()
+        gauge.watch(gauge, "reading", lambda reading: seen.append(reading), init=False)
+        await ask(app, pilot, "Why are there tides?")
+        await until(pilot, lambda: gauge.reading.is_measured)
+        amounts = [reading.usage.current_tokens for reading in seen if reading.usage is not None]
+        assert len(set(amounts)) > 3 and amounts[:-1] == sorted(amounts[:-1]), "it only grows while the reply comes"
+        growing = [reading for reading in seen if reading.usage is not None and not reading.is_measured]
+        assert all(reading.amount.startswith("~") for reading in growing)
+        assert gauge.reading.usage == app.controller.state.usage, "nothing of the estimate is left"
+
+
+def test_what_a_delegate_or_a_failed_attempt_streams_does_not_count() -> None:
+    reply = StreamedReply()
+    assert reply.apply(StreamDelta(turn=1, part=0, kind="text", text="x" * 400), 1.0) and reply.tokens == 100
+    assert not reply.apply(StreamDelta(turn=1, part=0, kind="text", text="x" * 400, agent="a"), 2.0)
+    assert not reply.apply(StreamDelta(turn=1, part=0, kind="text", text="x" * 40), 1.1), "not for every word"
+    assert reply.tokens == 110
+    assert reply.apply(StreamReset(turn=1), 1.2) and reply.tokens == 0
+    assert GaugeReading(usage(1_000)).with_reply(500).amount == "~1.5k of 100k?"

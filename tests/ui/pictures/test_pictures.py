@@ -72,7 +72,7 @@ def conversation() -> list[Event]:
         usage,
         SessionError(what="asks to slow down", outcome="retrying in 1.0 s", kind="rate_limit", retry_in_s=1.0),
         ModelChange(from_="a", to="anthropic:claude-sonnet-5"),
-        Clear(messages_removed=2),
+        Clear(messages_removed=2, history=tuple((seq, 0) for seq in (2, 3, 4, 5, 7))),
     ]
     return logged(facts)
 
@@ -106,7 +106,7 @@ class Compacted(Frozen):
             CompactionComplete(
                 success=True, trigger="background", pre_tokens=148_000, post_tokens=21_000, pre_messages=6,
                 post_messages=3, tokens_removed=127_000, messages_removed=3,
-                replaced=tuple((12, n) for n in range(32)), replacement=(stands,),
+                replaced=tuple((seq, 0) for seq in (2, 3, 4, 5, *range(100, 128))), replacement=(stands,),
                 summary=summary, summarised_by="anthropic:claude-sonnet-5", checkpoint_number=3,
                 checkpoint_path="checkpoints/003-flaky-login.md", cost=0.031, duration_ms=12_300, saved_cost=0.38,
                 usage={"requests": 1, "input_tokens": 148_200, "output_tokens": 900},

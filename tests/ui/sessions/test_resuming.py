@@ -108,9 +108,11 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
             await until(pilot, lambda: app.controller.idle and app.controller.state.turn == 3)
             assert app.controller.session_id != "s-1" and "shared (fork)" in screen_text(app)
             assert len(stored_events(home, "s-1")) == before + 1, "nothing of ours was written there"
+            copy = app.controller.session_id
             await type_text(pilot, "/resume s-1\n")
             await answer(app, pilot, "escape")
-            await until(pilot, lambda: not app.controller.session_id)
+            await until(pilot, lambda: app.controller.session_id == copy and app.controller.idle)
+            assert "shared (fork)" in screen_text(app), "back to where one was"
 
 
 async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
@@ -210,3 +212,31 @@ async def test_the_policy_of_a_resumed_session_stays_when_a_setting_is_written(h
         assert app.controller.launch.loaded.origins["policy"] == ("off", "the resumed session")
         await type_text(pilot, "/config policy cowagent\n")
         await until(pilot, lambda: app.controller.state.policy == "cowagent")
+
+
+async def test_a_session_that_is_not_open_here_is_counted_from_its_log(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, session_id="s-1")
+    say(home, "s-1", "shared", cwd=str(launch.cwd))
+    other = store_in(home)
+    with other, other.claim("s-1"):
+        async with running(launch) as (app, pilot):
+            await answer(app, pilot, "escape")
+            await until(pilot, lambda: not app.controller.opening)
+            assert app.controller.session_id == "s-1" and "Answer to shared" in screen_text(app), "it stays"
+            app.run_command("history", "")
+            await until(pilot, lambda: "The model sees 2 messages; 2 were said in all." in transcript_text(app))
+            app.run_command("context", "")
+            await until(pilot, lambda: "messages      2  (user 1  assistant 1)" in transcript_text(app))
+
+
+async def test_looking_at_a_session_does_not_make_it_the_newest(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, session_id="s-1")
+    for name in ("s-1", "s-2"):
+        say(home, name, f"first in {name}", cwd=str(launch.cwd))
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+    assert [row.id for row in listed(home)] == ["s-2", "s-1"]
+    async with running(launch_for(home, provider, session_id="s-1")) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        await ask(app, pilot, "and more")
+    assert [row.id for row in listed(home)] == ["s-1", "s-2"]

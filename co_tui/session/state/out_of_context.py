@@ -1,0 +1,152 @@
+"""Which messages of a session the model no longer sees, and why. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Truncation
+from co_tui.events.stored_messages import REPLACES
+from co_tui.session.state.session_state import Entry, Rewritten, SessionState, replacement_entries, seq_of
+
+DOES_NOT_FIT: Final = "does not fit"
+"""Why a message is left out of requests although it is in the history."""
+
+
+class Removal(NamedTuple):
+    """Why a message is not sent."""
+
+    reason: str
+    """Such as `summarised`; empty if the log does not say."""
+    seq: int
+    """The event that removed it, or its last trace: a summary may itself have been summarised or cleared."""
+
+
+class RemovedGroup(NamedTuple):
+    """All messages that one event removed."""
+
+    removal: Removal
+    messages: int
+    undoable: int
+    """How many of them `/undo` would bring back."""
+
+
+class OutOfContext(NamedTuple):
+    """What the next request lacks of all that was said."""
+
+    removals: Mapping[int, Removal] = MappingProxyType({})
+    """By the seq of the message."""
+    groups: tuple[RemovedGroup, ...] = ()
+    undone: frozenset[int] = frozenset()
+    """The compactions that were undone."""
+    compactions: int = 0
+    """How many compactions the history builds on."""
+
+
+NOTHING_REMOVED: Final = OutOfContext()
+
+
+def removal_reason(event: Event) -> str:
+    """How a rewrite of the history removed messages from it."""
+    if isinstance(event.fact, CompactionComplete):
+        return "summarised" if event.fact.summary else "left out"
+    return "cleared" if isinstance(event.fact, Clear) else "rewound"
+
+
+def out_of_context(state: SessionState) -> OutOfContext:
+    """The messages of the main agent that are not sent. Costs a pass over the whole transcript."""
+    trace = _Trace(state)
+    said = (entry for entry in state.transcript if not entry.agent)
+    removals = {entry.seq: found for entry in said if (found := trace.removal(entry)) is not None}
+    back = {entry.seq for entry in state.without(state.rewrites[-1])} if removals and state.rewrites else set()
+    kinds = {found.seq: found for found in removals.values()}
+    counts = Counter(found.seq for found in removals.values())
+    undoable = Counter(removals[seq].seq for seq in back & removals.keys())
+    groups = tuple(
+        RemovedGroup(found, counts[seq], undoable[seq] if found.reason != DOES_NOT_FIT else 0)
+        for seq, found in kinds.items()
+    )
+    undone = {seq_of(event) for event in state.compactions} - {rewrite.seq for rewrite in state.rewrites}
+    return OutOfContext(removals, groups, frozenset(undone), _compactions_in_force(state))
+
+
+def is_same_context(one: SessionState, other: SessionState) -> bool:
+    """Whether the same messages are out of context in two states; messages added since do not matter."""
+    return (
+        one.history.lineage is other.history.lineage
+        and one.rewrites is other.rewrites
+        and one.held_out is other.held_out
+    )
+
+
+class _Trace:
+    """Follows messages through rewrites of the history, and through rewrites of what replaced them."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._present = {entry.ref for entry in state.history}
+        self._left_out = state.held_out.left_out
+        self._truncation = Removal(DOES_NOT_FIT, _last_truncation(state)) if self._left_out else None
+        self._removed_by: dict[Ref, Rewritten] = {}
+        self._copies: dict[int, list[Entry]] = {}
+        for rewrite in state.rewrites:
+            self._removed_by.update(dict.fromkeys(rewrite.removed, rewrite))
+            self._copies[rewrite.seq] = [made for made in replacement_entries(rewrite.event) if _may_be_copy(made)]
+        self._causes: dict[int, Removal] = {}
+        for rewrite in reversed(state.rewrites):  # what replaced a replacement comes later
+            self._causes[rewrite.seq] = self._cause(rewrite)
+
+    def removal(self, entry: Entry) -> Removal | None:
+        """Why a message is not sent; None if it is."""
+        if entry.ref in self._left_out:
+            return self._truncation
+        if entry.ref in self._present:
+            return None
+        rewrite = self._removed_by.get(entry.ref)
+        if rewrite is None:
+            return Removal("", 0)
+        copy = next((made for made in self._copies[rewrite.seq] if _is_copy(made.message, entry.message)), None)
+        return self.removal(copy) if copy is not None else self._causes[rewrite.seq]
+
+    def _cause(self, rewrite: Rewritten) -> Removal:
+        own = Removal(removal_reason(rewrite.event), rewrite.seq)
+        made = [entry.ref for entry in replacement_entries(rewrite.event)]
+        later = self._removed_by.get(made[0]) if made and self._present.isdisjoint(made) else None
+        if later is None or later.seq <= rewrite.seq:
+            return own
+        cause, fact = self._causes[later.seq], later.event.fact
+        is_edited = isinstance(fact, CompactionComplete) and fact.is_rewritten_by_user
+        return own if is_edited and cause.seq == later.seq else cause
+
+
+def _last_truncation(state: SessionState) -> int:
+    events = (event for event in reversed(state.timeline) if isinstance(event.fact, Truncation))
+    return next((seq_of(event) for event in events if isinstance(event.fact, Truncation) and not event.fact.agent), 0)
+
+
+def _compactions_in_force(state: SessionState) -> int:
+    """The compactions whose replacement is sent, directly or as part of a later summary; an edit is none of its own."""
+    refs = {entry.ref for entry in state.history} if state.compactions else set()
+    found = 0
+    for event in reversed(state.compactions):
+        fact = event.fact
+        assert isinstance(fact, CompactionComplete)
+        if any((seq_of(event), index) in refs for index in range(len(fact.replacement))):
+            refs.update(fact.replaced)
+            found += not fact.is_rewritten_by_user
+    return found
+
+
+def _may_be_copy(made: Entry) -> bool:
+    """Whether a replacement repeats a message, shortened or with a summary added, instead of describing it."""
+    return REPLACES not in (made.message.get("metadata") or {})
+
+
+def _is_copy(made: Json, message: Json) -> bool:
+    if any(made.get(key) != message.get(key) for key in ("kind", "timestamp")):
+        return False
+    said = list(map(_content, message.get("parts") or ()))
+    return any(_content(part) in said for part in made.get("parts") or () if part.get("part_kind") != "system-prompt")
+
+
+def _content(part: Json) -> tuple[Any, ...]:
+    return part.get("part_kind"), part.get("content"), part.get("tool_call_id")

@@ -1,0 +1,100 @@
+"""Under every policy, what counts as out of the context is what the next request does not say."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, DeltaToolCalls
+
+from co_tui.events import CompactionComplete, Event
+from co_tui.events.stored_messages import REPLACES, SUMMARY
+from co_tui.session.session import Session
+from co_tui.session.state.derive import replay
+from co_tui.session.state.out_of_context import out_of_context, removal_reason
+from tests.support.environments import ScriptedModel, environment_for
+
+SAID = re.compile(r"(?:prompt|answer)-\d+x")
+
+
+async def talker(sent: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+    if "working memory" in (info.instructions or ""):
+        yield "Title: Questions\n## Decisions and outcomes\n- The questions were answered."
+        return
+    number = SAID.findall(str(sent[-1].parts[-1].content))[-1].removeprefix("prompt-")
+    yield f"answer-{number} " + "and some more words about src/module.py " * 20
+
+
+def names_sent(session: Session) -> set[str]:
+    """What the history says in its own messages, without what is quoted in summaries."""
+    said: set[str] = set()
+    for entry in session.state.history:
+        metadata = entry.message.get("metadata") or {}
+        if REPLACES not in metadata:
+            parts = [str(part.get("content")) for part in entry.message["parts"]]
+            notes = [text for text in parts if SUMMARY in metadata and metadata[SUMMARY] in text]
+            said.update(name for text in parts if text not in notes for name in SAID.findall(text)[:1])
+    return said
+
+
+def check(session: Session) -> None:
+    out = out_of_context(session.state)
+    assert out == out_of_context(replay(stored(session)))
+    for entry in session.state.transcript:
+        (name, *_) = SAID.findall(str(entry.message))
+        assert (entry.seq in out.removals) == (name not in names_sent(session)), name
+
+
+def stored(session: Session) -> list[Event]:
+    with session._environment.store.reading() as reading:
+        return list(reading.events(session.id, upto=session.state.seq))
+
+
+@pytest.mark.parametrize("policy", ["balanced", "co-cli", "inkeep", "copilot", "cowagent"])
+async def test_what_a_policy_leaves_of_a_talk_is_what_is_not_set_apart(home: Path, policy: str) -> None:
+    figures = {"agent_max_context_turns": 4, "max_history_messages": 8} if policy in ("cowagent", "co-cli") else {}
+    environment = environment_for(home, ScriptedModel(talker), policy=policy, **figures)
+    session = await Session.start(environment, "scripted")
+    for number in range(1, 9):
+        await session.submit(f"prompt-{number}x")
+        await session.settle(5)
+        check(session)
+    await session.compact()
+    check(session)
+    await session.submit("prompt-9x")
+    check(session)
+    await session.undo()
+    check(session)
+    await session.close()
+    session = await Session.resume(environment, session.id)
+    check(session)
+    await session.submit("prompt-10x")
+    await session.compact()
+    check(session)
+    assert out_of_context(session.state).removals
+    await session.close()
+    environment.store.close()
+
+
+async def test_an_edited_summary_is_still_the_compaction_that_made_it(home: Path) -> None:
+    environment = environment_for(home, ScriptedModel(talker))
+    session = await Session.start(environment, "scripted")
+    for number in range(1, 5):
+        await session.submit(f"prompt-{number}x")
+    await session.compact()
+    made = session.state.compactions[-1].seq or 0
+    before = out_of_context(session.state)
+    await session.edit_summary(made, "Something else was decided.")
+    after = out_of_context(session.state)
+    assert after.removals == before.removals and after.compactions == before.compactions == 1
+    assert {removal.seq for removal in after.removals.values()} == {made}
+    assert [group.undoable for group in after.groups] == [0], "undoing the edit brings no message back"
+    await session.close()
+    environment.store.close()
+
+
+def test_what_a_rewrite_did_has_a_word() -> None:
+    facts = [CompactionComplete(success=True, summary=summary) for summary in ("a", "")]
+    words = [removal_reason(Event(session_id="s", seq=1, timestamp="", fact=fact)) for fact in facts]
+    assert words == ["summarised", "left out"]
