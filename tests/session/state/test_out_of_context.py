@@ -64,7 +64,7 @@ async def test_what_a_policy_leaves_of_a_talk_is_what_is_not_set_apart(home: Pat
     check(session)
     await session.submit("prompt-9x")
     check(session)
-    await session.undo()
+    await session.edits.undo()
     check(session)
     await session.close()
     session = await Session.resume(environment, session.id)
@@ -85,7 +85,7 @@ async def test_an_edited_summary_is_still_the_compaction_that_made_it(home: Path
     await session.compact()
     made = session.state.compactions[-1].seq or 0
     before = out_of_context(session.state)
-    await session.edit_summary(made, "Something else was decided.")
+    await session.edits.edit_summary(made, "Something else was decided.")
     after = out_of_context(session.state)
     assert after.removals == before.removals and after.compactions == before.compactions == 1
     assert {removal.seq for removal in after.removals.values()} == {made}
