@@ -20,6 +20,8 @@ from typing import IO, Any
 from tests.support.loaded_server import NUMBER_BYTES
 
 ROOT = Path(__file__).parents[2]
+_ENVIRON = dict(os.environ)
+"""As it is before any test: the first start may come in one that has set keys of its own."""
 
 
 class LoadedProcess:
@@ -87,7 +89,9 @@ class LoadedProcesses:
         if self._server is None:
             self._server, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             command = [sys.executable, "-m", "tests.support.loaded_server", str(theirs.fileno())]
-            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd=ROOT, stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], cwd=ROOT, env=_ENVIRON, stdin=subprocess.DEVNULL
+            )
             theirs.close()
         return self._server
 
