@@ -64,6 +64,8 @@ class ToolActivity(Announced):
     stage: Literal["started", "finished", "failed", "refused", "stopped"]
     text: str = ""
     agent: str = ""
+    diff: str = ""
+    """The change of a file that it made, as in its result's metadata."""
 
 
 class ToolOutput(Announced):

@@ -22,6 +22,9 @@ MARKED_SHARE = 0.1
 CHANGED_SHARE = 0.16
 """Share of green and red in the background of added and removed lines."""
 
+CHANGED_WORD_SHARE = 0.34
+"""The same for the words of such a line that changed."""
+
 
 def prose_width(width: int) -> int:
     return min(width, PROSE_COLUMNS)
@@ -47,6 +50,8 @@ class TextRenderer:
         self.marked = Style(bgcolor=_tint(palette.surface, palette.accent, MARKED_SHARE))
         self.came = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.reply, CHANGED_SHARE))
         self.went = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.error, CHANGED_SHARE))
+        self.came_word = Style(bold=True, bgcolor=_tint(palette.background, palette.reply, CHANGED_WORD_SHARE))
+        self.went_word = Style(bold=True, bgcolor=_tint(palette.background, palette.error, CHANGED_WORD_SHARE))
         self.found = Style.parse(f"not bold not underline {palette.surface} on {palette.warning}")
         self.current_match = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
 
