@@ -1,6 +1,7 @@
 """Renders text to lines under one theme, with Rich."""
 
 import io
+from collections.abc import Sequence
 from functools import cached_property
 
 from rich.color import Color as RichColor
@@ -86,15 +87,20 @@ class TextRenderer:
         rendered = self.console.render_lines(renderable, options, pad=False)
         return [Strip(line) for line in rendered]
 
-    def prose(self, text: str, width: int) -> list[Strip]:
-        """Render Markdown without code blocks; tables may be wider than the prose."""
+    def prose(
+        self, text: str, width: int, starts: Sequence[int | None] = (), columns: list[int] | None = None
+    ) -> list[Strip]:
+        """Render Markdown without code blocks; tables may be wider than the prose.
+
+        For `starts` and `columns` see `ChatMarkdown`.
+        """
         narrow = prose_width(width)
         if not self.rich:
             return _trimmed(self.plain(text, narrow))
         from co_tui.ui.text.markdown_lines import ChatMarkdown
 
         try:
-            return _trimmed(self.lines(ChatMarkdown(text, narrow, width), width))
+            return _trimmed(self.lines(ChatMarkdown(text, narrow, width, starts, columns), width))
         except Exception:  # a model's text may break the renderer; show the source then
             return _trimmed(self.plain(text, narrow))
 
