@@ -43,7 +43,7 @@ def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -
     working = ToolActivity(
         turn=1, tool_name="grep", tool_call_id="g", stage="started", text='{"q": "open"}', agent="self 1"
     )
-    assert builder.delegated(event(working, None)) is block and block.status == "grep open"
+    assert builder.delegated(event(working, None)) is block and block.status == "search open"
     builder.add(
         event(reply("self 1", {"part_kind": "text", "content": "Looking."}, call("grep", "g", q="open\x1b[31m")))
     )
@@ -53,7 +53,7 @@ def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -
     builder.add(event(result("", "delegate_task", "d1", "Three callers.")))
     assert builder.blocks == [block], "nothing of a delegate stands beside the conversation"
     assert block.status == "done · 1 call · 41k · $0.02 · 38 s"
-    assert block.result.split("\n") == ["    Looking.", "    ▸ grep  open␛[31m", "      ↳ 3 lines", "Three callers."]
+    assert block.result.split("\n") == ["    Looking.", "    ▸ search  open␛[31m", "      ↳ 3 lines", "Three callers."]
 
 
 def test_two_at_once_are_told_apart() -> None:
@@ -95,7 +95,7 @@ def test_its_own_small_gauge_stands_on_its_line_and_below_its_talk() -> None:
     assert block.status == "asked · ~8.0k of 100k"
     started = ToolActivity(turn=1, tool_name="grep", tool_call_id="g", stage="started", text="{}", agent="self 1")
     assert builder.delegated(event(started, None)) is block
-    assert builder.delegated(event(usage("self 1", 12_000))) is block and block.status == "grep · 12k of 100k"
+    assert builder.delegated(event(usage("self 1", 12_000))) is block and block.status == "search · 12k of 100k"
     builder.add(event(CompactionStart(trigger="window", agent="self 1")))
     assert block.status == "compacting · 12k of 100k"
     smaller = CompactionComplete(

@@ -61,9 +61,10 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
             and "+    return 'hello'" in seen
             and "p  Always allow edits in ./* in this project" in seen
         )
-        assert "0 of 2  ▶ read it · mend it" in seen and "read_file  login.py" in seen and "2 lines" in seen
+        assert "Plan  0 of 2" in seen and "▶ read it" in seen and "○ mend it" in seen
+        assert "read  login.py" in seen and "2 lines" in seen
         await pilot.press("space")
-        await until(pilot, lambda: "@@ -1,2 +1,2 @@" in screen_text(app))
+        await until(pilot, lambda: "1 │  def greeting():" in screen_text(app))
         await pilot.press("escape")
         await asked(app, pilot, "Change login.py?")
         await pilot.press("y")
@@ -83,15 +84,15 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.controller.idle)
         seen = screen_text(app)
-        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen and "pending" not in seen
-        assert seen.count("of 2  ") == 1, "the plan is one line that changes in place"
+        assert "exit 3" in seen and "+1 −1" in seen and "✓ read it   ✓ mend it" in seen and "pending" not in seen
+        assert seen.count("Plan  ") == 1 and "Plan  2 of 2" in seen, "the plan is one checklist that changes in place"
+        assert "2 │ -    return 'helo'" in seen and "2 │ +    return 'hello'" in seen
         assert (folder / "login.py").exists()
         assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
-        await until(pilot, lambda: "2 of 2  read it · mend it" in screen_text(app))
-        await pilot.press("ctrl+o")
-        await until(pilot, lambda: "+hello" in screen_text(app) and "-helo" in screen_text(app))
+        await until(pilot, lambda: "✓ read it   ✓ mend it" in screen_text(app))
+        assert "2 │ +    return 'hello'" in screen_text(app) and "+1 −1" in screen_text(app)
 
 
 async def test_a_change_that_is_another_by_now_is_shown_again_with_why(
