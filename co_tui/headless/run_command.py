@@ -19,6 +19,7 @@ from co_tui.events import (
     ToolActivity,
 )
 from co_tui.events.tool_calls import tool_label
+from co_tui.events.tool_wording import GIST_CHARS, call_summary, gist_of_call, plan_progress, result_summary
 from co_tui.headless.open_session import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import PrintedPiece, as_json, note
@@ -27,7 +28,6 @@ from co_tui.session.approvals.questions import NOBODY_THERE, Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.session import Session
-from co_tui.session.tool_wording import GIST_CHARS, call_summary, gist_of_call, plan_progress, result_summary
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.rules import PRESENT_PLAN
 

@@ -118,6 +118,4 @@ def test_what_a_delegate_says_is_no_output_and_its_calls_are_told_under_its_name
     done = here("run", "-p", "How long is it?")
     assert done.code == 0 and done.out.strip() == "One line."
     told = [line for line in done.err.splitlines() if line]
-    assert told[0] == "co-tui: self 1: read login.py · 1 line" and told[1].startswith(
-        "co-tui: agent Read it"
-    )
+    assert told[0] == "co-tui: self 1: read login.py · 1 line" and told[1].startswith("co-tui: agent Read it")

@@ -23,8 +23,8 @@ from co_tui.events.file_diff import diff_in
 from co_tui.events.partial_reply import DraftPiece
 from co_tui.events.storable import storable, storable_text
 from co_tui.events.stored_messages import text_of
+from co_tui.events.tool_wording import Stage, stage_of
 from co_tui.session.recorder import Recorder
-from co_tui.session.tool_wording import Stage, stage_of
 from co_tui.session.turns.reply_draft import Draft
 
 

@@ -8,9 +8,9 @@ from textual.screen import Screen
 from co_tui.events.tool_calls import tool_label
 from co_tui.inert import one_line
 from co_tui.ui.terminal.clipboard import copy
-from co_tui.ui.text.safe_links import addresses_in
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.transcript import MessageAction
+from co_tui.web_addresses import addresses_in
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost

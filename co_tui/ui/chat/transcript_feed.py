@@ -19,8 +19,8 @@ from co_tui.events import (
     agent_of,
 )
 from co_tui.events.stored_messages import command_in, prompt_of
+from co_tui.events.tool_wording import Stage
 from co_tui.inert import inert
-from co_tui.session.tool_wording import Stage
 from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.transcript.block import Block, Kind, clock
 from co_tui.ui.transcript.blocks import BlockBuilder

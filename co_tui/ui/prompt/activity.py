@@ -27,8 +27,8 @@ from co_tui.events import (
 )
 from co_tui.events.stored_messages import prompt_of
 from co_tui.events.tool_calls import tool_label
+from co_tui.events.tool_wording import call_summary
 from co_tui.inert import one_line
-from co_tui.session.tool_wording import call_summary
 from co_tui.ui.formatting import elapsed as duration_text
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

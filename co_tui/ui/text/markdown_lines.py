@@ -14,8 +14,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from co_tui.ui.text.safe_links import is_web_address
 from co_tui.ui.textual_internals import MarkdownInternals
+from co_tui.web_addresses import is_web_address
 
 BETWEEN_COLUMNS = 2
 BULLET = "sign"

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 from co_tui.events.file_diff import is_diff, read_diff
 from co_tui.events.images import images_label
 from co_tui.events.tool_calls import tool_label
+from co_tui.events.tool_wording import GIST_CHARS, argument_lines, call_summary
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import GIST_CHARS, argument_lines, call_summary
 from co_tui.ui.images.block_image import MAX_DRAWN, BlockImage
 
 ATTACHED, MADE = "attached", "made"

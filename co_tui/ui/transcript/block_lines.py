@@ -1,7 +1,8 @@
 """Renders each kind of block to lines: speaker, text, folded parts, diffs."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -12,12 +13,13 @@ from textual.strip import Strip
 from co_tui.events.file_diff import read_diff, with_marks
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.events.tool_calls import tool_label
-from co_tui.session.tool_wording import (
-    BETWEEN_DONE,
+from co_tui.events.tool_wording import (
     BETWEEN_FIGURES,
     BETWEEN_STEPS,
     FAILED,
     INTERRUPTED,
+    STEP_CURRENT,
+    STEP_DONE,
     argument_lines,
     diff_of,
 )
@@ -26,6 +28,7 @@ from co_tui.ui.text.text_rendering import TextRenderer, prose_width
 from co_tui.ui.transcript.block import DIFF_LINES_OPEN, Block
 
 BAR = "▌ "
+BETWEEN_DONE = "   "
 INDENT = "  "
 PINNED = "◉ pinned  "
 TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
@@ -178,23 +181,32 @@ def _plan(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
         line.truncate(width, overflow="ellipsis")
         return renderer.lines(line, width)[:1]
     title = renderer.lines(Text.assemble(("Plan", renderer.me), "  ", (figures, renderer.muted)), width)
-    steps = [line for step in block.result.split("\n") for line in _step(step, renderer, width - len(INDENT))]
+    steps = _steps(block.result.split("\n"), renderer, width - len(INDENT))
     return [*title, *(_prefixed(Segment(INDENT), each) for each in steps)]
 
 
-def _step(line: str, renderer: TextRenderer, width: int) -> list[Strip]:
-    """A line of the checklist: what is done stays together, and is muted."""
-    if not line.startswith("✓"):
-        style = renderer.text + Style(bold=True) if line.startswith("▶") else renderer.text
-        return _hanging(Segment(line[:2], style), renderer.plain(line[2:], width - 2, style))
-    rows = [""]
-    for step in line.split(BETWEEN_DONE):
-        joined = f"{rows[-1]}{BETWEEN_DONE}{step}" if rows[-1] else step
-        if cell_len(joined) <= width or not rows[-1]:
-            rows[-1] = joined
+def _steps(lines: Sequence[str], renderer: TextRenderer, width: int) -> list[Strip]:
+    """A checklist: steps that are done share lines and are muted, each other one has its own."""
+    strips: list[Strip] = []
+    for is_done, group in groupby(lines, key=lambda line: line.startswith(STEP_DONE)):
+        if is_done:
+            strips += renderer.plain("\n".join(_filled(group, width)), width, renderer.muted)
+            continue
+        for line in group:
+            style = renderer.text + Style(bold=line.startswith(STEP_CURRENT))
+            strips += _hanging(Segment(line[:2], style), renderer.plain(line[2:], width - 2, style))
+    return strips
+
+
+def _filled(texts: Iterable[str], width: int) -> list[str]:
+    """Texts side by side, as many as fit a line."""
+    rows: list[str] = []
+    for text in texts:
+        if rows and cell_len(rows[-1]) + len(BETWEEN_DONE) + cell_len(text) <= width:
+            rows[-1] += f"{BETWEEN_DONE}{text}"
         else:
-            rows.append(step)
-    return [strip for row in rows for strip in renderer.plain(row, width, renderer.muted)]
+            rows.append(text)
+    return rows
 
 
 def _with_present_step(progress: str, width: int) -> str:

@@ -27,8 +27,7 @@ from co_tui.events import (
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
 from co_tui.events.stored_messages import attached_name, command_in, pieces
-from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import (
+from co_tui.events.tool_wording import (
     INTERRUPTED,
     Stage,
     last_output_line,
@@ -37,6 +36,7 @@ from co_tui.session.tool_wording import (
     result_summary,
     stage_of,
 )
+from co_tui.inert import inert, one_line
 from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind, clock

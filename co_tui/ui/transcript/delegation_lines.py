@@ -20,9 +20,9 @@ from co_tui.events import (
 from co_tui.events.file_diff import diff_in
 from co_tui.events.stored_messages import pieces
 from co_tui.events.tool_calls import call_line, tool_label
+from co_tui.events.tool_wording import BETWEEN_FIGURES, FAILED, call_summary, change_summary, last_output_line
 from co_tui.events.wording import money
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import BETWEEN_FIGURES, FAILED, call_summary, change_summary, last_output_line
 from co_tui.ui.formatting import counted, elapsed, tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.transcript.block import Block

@@ -6,11 +6,11 @@ from rich.style import Style
 from co_tui.inert import inert
 from co_tui.ui.text.inert_markdown import InertMarkdown
 from co_tui.ui.text.markdown_splitter import code_blocks
-from co_tui.ui.text.safe_links import addresses_in, is_web_address
 from co_tui.ui.text.text_rendering import PROSE_COLUMNS, TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_rendering import BlockLayout
+from co_tui.web_addresses import addresses_in, is_web_address
 
 LOOK = TextRenderer(palette_of(DARK))
 

@@ -1,4 +1,4 @@
-"""Tool calls in a line, for the screen and the command line; light enough for the first paint."""
+"""Tool calls and plans in words, for the screen, the command line and exports; light enough for the first paint."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final, Literal, TypeAlias
 
-from co_tui.events import Json
+from co_tui.events.facts.base import Json
 from co_tui.events.file_diff import read_diff
 from co_tui.events.tool_calls import GIST_CHARS as GIST_CHARS
 from co_tui.events.tool_calls import gist_of_call as gist_of_call
@@ -18,7 +18,8 @@ _EXIT: Final = re.compile(r"\[exit code: (-?\d+)\]")
 _TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
 _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
-BETWEEN_DONE: Final = "   "
+STEP_DONE: Final = "✓"
+STEP_CURRENT: Final = "▶"
 STEP_CHARS: Final = 300
 BETWEEN_STEPS: Final = " · "
 BETWEEN_FIGURES: Final = " · "
@@ -140,16 +141,14 @@ def plan_progress(steps: Sequence[Json]) -> str:
 
 
 def plan_lines(steps: Sequence[Json]) -> str:
-    """A plan as a checklist: what is done first, joined by gaps, then a line for each step that is left."""
-    done = [step for step in steps if step.get("state") in _DONE]
-    left = [step for step in steps if step.get("state") not in _DONE]
-    lines = [BETWEEN_DONE.join(f"✓ {_step_text(step)}" for step in done)] if done else []
-    lines += [f"{'▶' if step.get('state') == 'in_progress' else '○'} {_step_text(step)}" for step in left]
-    return "\n".join(lines)
+    """A plan as a checklist, a line for each step."""
+    return "\n".join(f"{_step_symbol(step)} {one_line(str(step.get('text', '')), STEP_CHARS)}" for step in steps)
 
 
-def _step_text(step: Json) -> str:
-    return one_line(str(step.get("text", "")), STEP_CHARS)
+def _step_symbol(step: Json) -> str:
+    if step.get("state") in _DONE:
+        return STEP_DONE
+    return STEP_CURRENT if step.get("state") == "in_progress" else "○"
 
 
 def _command_result(result: str) -> str:
