@@ -246,7 +246,7 @@ KEYS: Final = (
     KeyAction("select_down", "chat", "shift+down", "mark(1, True)", "Mark the next message as well"),
     KeyAction("mark_first", "chat", "home", "mark_end(-1)", "Mark the first message"),
     KeyAction("mark_last", "chat", "end", "mark_end(1)", "Mark the last message"),
-    KeyAction("open_fold", "chat", "enter,space", "open", "Open or close what is marked", "Open/close"),
+    KeyAction("open_fold", "chat", "enter", "open", "Open or close what is marked", "Open/close"),
     KeyAction("copy", "chat", "c", "copy", "Copy what is marked", "Copy"),
     KeyAction("copy_code", "chat", "y", "copy_code", "Copy only its code, block by block", "Copy code"),
     KeyAction("edit_prompt", "chat", "e", "on_block('edit')", "Edit a prompt and send it again", "Edit, resend"),
