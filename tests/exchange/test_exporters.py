@@ -374,8 +374,10 @@ def test_the_page_has_the_names_of_the_screen_and_says_everything_once() -> None
     shown = "".join(Page(text_in("html", log)).shown)
     assert "run make · exit 2" in shown and "run_command" not in shown and "write_plan" not in shown
     assert shown.count("Plan · ") == 1 and "Plan · 2 of 2" in shown and "✓ read it\n✓ mend it" in shown
-    assert "self 1 ended: failed" in shown and "the model was not reachable" in shown
-    assert shown.count("interrupted") == 1 and "co-tui" in shown and "Assistant" not in shown
+    assert "self 1 ended: failed, the model was not reachable" in shown
+    assert (
+        shown.count("Stopped.") == 1 and "interrupted" not in shown and "co-tui" in shown and "Assistant" not in shown
+    )
 
 
 def test_a_limit_that_is_assumed_is_marked() -> None:

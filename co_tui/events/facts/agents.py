@@ -130,7 +130,8 @@ class DelegationEnd(Logged):
         return f"{one_line(self.agent, 40)} ended\n{short(self.error or self.outcome)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"{long(self.agent)} ended: {long(self.outcome or 'done')}", self.error)
+        ended = f"{long(self.agent)} ended: {long(self.outcome or 'done')}"
+        return ExportEntry(f"{ended}, {short(self.error)}" if self.error else ended, self.error)
 
 
 class PlanChanged(Logged):

@@ -127,7 +127,8 @@ def _happening(entry: Happening) -> str:
     words = f"{_time(entry.time)} {entry.symbol} {_text(entry.words)}"
     if not entry.detail.strip():
         return f'<p class="{kind}">{words}</p>'
-    return f'<details class="{kind}"><summary>{words}</summary><pre>{_text(entry.detail)}</pre></details>'
+    opened = " open" if entry.is_plan else ""
+    return f'<details class="{kind}"{opened}><summary>{words}</summary><pre>{_text(entry.detail)}</pre></details>'
 
 
 def _time(timestamp: str) -> str:

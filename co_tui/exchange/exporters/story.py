@@ -9,7 +9,6 @@ from co_tui.events import (
     Event,
     Json,
     Message,
-    PlanChanged,
     SessionFork,
     SessionInterrupted,
     SessionRename,
@@ -149,17 +148,17 @@ class _StoryBuilder:
         if isinstance(fact, SessionInterrupted):
             self._say_once()
         if (happened := happening(event)) is not None:
-            self._add_happening(happened, is_plan=isinstance(fact, PlanChanged))
+            self._add_happening(happened)
             if happened.is_compaction:
                 story.compactions += 1
                 story.compacted_after.append(len(story.measured))
 
-    def _add_happening(self, happened: Happening, *, is_plan: bool) -> None:
+    def _add_happening(self, happened: Happening) -> None:
         """Add an entry; the plan has one in a turn, which is its last."""
-        if is_plan and self._plan is not None:
+        if happened.is_plan and self._plan is not None:
             self._story.entries[self._plan] = happened
             return
-        if is_plan:
+        if happened.is_plan:
             self._plan = len(self._story.entries)
         self._story.entries.append(happened)
 

@@ -49,8 +49,6 @@ MOST_STEPS_OPEN = 20
 """A longer plan is one line until it is opened."""
 MOST_PARTS = 50
 """How far back the parts of an interrupted reply are looked for."""
-BY_USER = "interrupted by the user"
-"""How the log says that the user stopped a turn."""
 QUIET_TOOLS = frozenset(("write_plan",))
 """Calls that have no line unless they fail: their effect is shown."""
 CLEARED = (
@@ -125,9 +123,7 @@ class BlockBuilder:
         for block in partial:
             block.interrupted = False
         self.touched += partial
-        if fact.what != BY_USER:
-            return f"{fact.what} · {fact.outcome}"
-        return "Stopped. Partial reply kept." if partial else "Stopped."
+        return fact.sentence(has_partial_reply=bool(partial))
 
     def plan(self, steps: Sequence[Json]) -> Block:
         """Show the plan as this turn's checklist, changed in place."""

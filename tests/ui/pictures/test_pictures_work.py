@@ -122,7 +122,7 @@ DIFF = "\n".join(
     (
         "--- tests/test_login.py",
         "+++ tests/test_login.py",
-        "@@ -1,5 +1,6 @@",
+        "@@ -1,6 +1,7 @@",
         " import os",
         " ",
         "-def store():",
