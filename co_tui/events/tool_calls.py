@@ -9,6 +9,36 @@ COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
 CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "create_directory"))
 PRESENT_PLAN: Final = "present_plan"
 GIST_CHARS: Final = 160
+LABEL_CHARS: Final = 40
+MCP_PREFIX: Final = "mcp__"
+TOOL_LABELS: Final[Mapping[str, str]] = {
+    "read_file": "read", "write_file": "write", "edit_file": "edit", "create_directory": "new folder",
+    "list_directory": "list", "search_files": "search", "find_files": "find", "run_command": "run",
+    "start_command": "start", "check_command": "check", "stop_command": "stop", "write_plan": "plan",
+    "present_plan": "plan", "ask_user_question": "ask", "delegate_task": "agent", "load_capability": "skill",
+    "recall": "recall", "read_artifact": "read output", "request_compaction": "compact",
+    "search_memory": "search memory",
+    # Imported sessions have the names of other programs.
+    "Read": "read", "Write": "write", "Edit": "edit", "MultiEdit": "edit", "apply_patch": "edit", "LS": "list",
+    "Grep": "search", "grep": "search", "Glob": "find", "Bash": "run", "shell": "run", "exec_command": "run",
+    "BashOutput": "check", "KillShell": "stop", "TodoWrite": "plan", "update_plan": "plan", "Task": "agent",
+    "Agent": "agent", "Skill": "skill", "AskUserQuestion": "ask",
+}  # fmt: skip
+"""What people read for a tool, on the screen and in exports."""
+
+
+def tool_label(tool: str) -> str:
+    """A tool's name for people; unknown ones keep theirs, those of a server without its prefix."""
+    if label := TOOL_LABELS.get(tool):
+        return label
+    if tool.startswith(MCP_PREFIX):
+        tool = " ".join(tool.removeprefix(MCP_PREFIX).split("__", 1))
+    return one_line(tool, LABEL_CHARS)
+
+
+def call_line(tool: str, about: str) -> str:
+    """A call in one line: the tool's name, and what the call is about."""
+    return f"{tool_label(tool)}  {about}".rstrip()
 
 
 def gist_of_call(tool: str, values: Mapping[str, Any]) -> str:

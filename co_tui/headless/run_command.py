@@ -19,7 +19,8 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
 )
-from co_tui.events.tool_calls import GIST_CHARS, gist_of_call
+from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, tool_label
+from co_tui.events.tool_wording import call_summary, plan_progress, result_summary
 from co_tui.headless.open_session import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import PrintedPiece, as_json, note
@@ -28,7 +29,6 @@ from co_tui.session.approvals.questions import NOBODY_THERE, Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.session import Session
-from co_tui.session.tool_wording import call_summary, plan_progress, result_summary
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.rules import PRESENT_PLAN
 
@@ -143,13 +143,13 @@ class ProsePrinter:
             return "The plan was not accepted."
         about = gist_of_call(asked.tool, asked.arguments) or one_line(asked.what, GIST_CHARS)
         why = "it needs approval, and --yes gives it" if decided.by == NOBODY_THERE else decided.reason
-        return f"Denied: {one_line(asked.tool, 40)} {about} ({why.removesuffix('.')})"
+        return f"Denied: {tool_label(asked.tool)} {about} ({why.removesuffix('.')})"
 
     def _told(self, ended: ToolActivity) -> str:
         """A call and how it ended, in one line."""
         tool, arguments = ended.tool_name, self._calls.pop((ended.agent, ended.tool_call_id), "")
-        status = result_summary(tool, arguments, ended.text, ended.stage)
-        told = f"{one_line(tool, 40)} {call_summary(tool, arguments)}".rstrip()
+        status = result_summary(tool, arguments, ended.text, ended.stage, ended.diff)
+        told = f"{tool_label(tool)} {call_summary(tool, arguments)}".rstrip()
         who = f"{one_line(ended.agent, 60)}: " if ended.agent else ""
         return f"{who}{told} · {status}" if status else who + told
 

@@ -21,11 +21,13 @@ from co_tui.events import (
     BoardShown,
     Clear,
     CompactionComplete,
+    DelegationEnd,
     Event,
     Fact,
     MemoryWritten,
     Message,
     ModelChange,
+    PlanChanged,
     SessionEnd,
     SessionInterrupted,
     SessionOrigin,
@@ -222,7 +224,7 @@ def test_markdown_tells_all_and_no_text_leaves_its_fence() -> None:
             "> hm, a thought",
             "## Tool: read_file",
             "the second",
-            "## Assistant",
+            "## co-tui",
             "◆ Conversation Compacted",
         )
     ]
@@ -252,12 +254,14 @@ class Page(HTMLParser):
         self.attributes: set[str] = set()
         self.shown: list[str] = []
         self.open: list[str] = []
+        self.links: list[str] = []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.links += [value or "" for name, value in attrs if name == "href"]
         if tag not in ("meta", "br", "hr", "polygon", "polyline", "line"):
             self.open.append(tag)
 
@@ -274,8 +278,9 @@ def test_the_page_shows_everything_and_can_do_nothing() -> None:
     text = text_in("html")
     page = Page(text)
     assert page.open == [], "every element is closed"
-    assert page.tags.isdisjoint({"script", "img", "a", "link", "iframe", "object", "embed", "form", "base", "video"})
-    assert not {name for name in page.attributes if name.startswith("on") or name in ("src", "href", "style", "srcset")}
+    assert page.tags.isdisjoint({"script", "img", "link", "iframe", "object", "embed", "form", "base", "video"})
+    assert not {name for name in page.attributes if name.startswith("on") or name in ("src", "style", "srcset")}
+    assert page.links == ["https://evil.example/x"]
     assert "url(" not in text and "@import" not in text and "default-src 'none'" in text.replace("&#x27;", "'")
     assert "prefers-color-scheme: dark" in text
     shown = "".join(page.shown)
@@ -285,6 +290,101 @@ def test_the_page_shows_everything_and_can_do_nothing() -> None:
     assert "\x1b" not in text and "\u202e" not in text
     assert "<strong>Bold</strong>" in text and "<code>code</code>" in text
     assert text.index("<details") < text.index("read_file") and "<details open" not in text
+
+
+MARKED_UP = """\
+[docs](https://docs.example/a) <https://plain.example> https://bare.example/b README.md
+[bad](javascript:alert(1)) [file](file:///etc/passwd) [data](data:text/html;base64,PHNjcmlwdD4=) ![pic](https://x.example/p)
+
+- [ ] open
+- [x] done <b>not bold</b>
+
+> a quote
+
+```python
+def f(x): return "<i>" + x  # a note
+```
+"""
+
+
+def test_replies_have_links_boxes_quotes_and_coloured_code() -> None:
+    text = text_in("html", logged(said("text", MARKED_UP)))
+    page = Page(text)
+    shown = "".join(page.shown)
+    assert page.links == ["https://docs.example/a", "https://plain.example", "https://bare.example/b"]
+    assert 'rel="noreferrer noopener nofollow"' in text and "img" not in page.tags and "b" in page.tags
+    assert "docs (https://docs.example/a)" in shown and "[bad](javascript:alert(1))" in shown
+    assert "▣ pic (https://x.example/p)" in shown
+    assert '<li class="task">☐ open' in text and '<li class="task">☑ done &lt;b&gt;not bold' in text
+    assert "<blockquote>\n<p>a quote</p>" in text
+    assert '<span class="k">def</span>' in text and '<span class="c1"># a note</span>' in text and "&lt;i&gt;" in text
+    assert 'def f(x): return "<i>" + x  # a note' in shown
+
+
+@given(st.text(alphabet=st.sampled_from(list("[]()<>`*_!#->\"'&;:/ \nabjavscript.example|\\\x1b\u202e")), max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_no_reply_makes_the_page_do_anything(words: str) -> None:
+    page = Page(
+        text_in("html", logged(said("text", words), said("text", f"[a]({words}) <{words}> [{words}](https://x.y)")))
+    )
+    assert page.open == [] and page.tags.isdisjoint({"script", "img", "link", "iframe", "form", "svg", "input"})
+    assert not {name for name in page.attributes if name.startswith("on") or name in ("src", "style")}
+    assert all(link.lower().startswith(("http://", "https://", "mailto:")) for link in page.links)
+
+
+DIFF = "--- a.py\n+++ a.py\n@@ -7,2 +7,2 @@\n kept <b>\n-say(hello)\n+say(goodbye)"
+
+
+def changed(diff: str, id: str = "c") -> list[Message]:
+    content = '{"path": "a.py", "content": "' + "x\\n" * 119 + '"}'
+    return [
+        called("write_file", content, id),
+        said("tool-return", "Wrote", tool_name="write_file", tool_call_id=id, metadata={"co_tui_diff": diff}),
+    ]
+
+
+def test_a_change_is_exported_as_the_diff_that_was_made() -> None:
+    log = logged(*changed(DIFF), *changed("No changes to a.py", "d"))
+    text = text_in("html", log)
+    shown = "".join(Page(text).shown)
+    assert "write a.py · +1 −1" in shown and "write a.py · no changes" in shown and "+119" not in shown
+    assert "7 │  kept <b>\n8 │ -say(hello)\n8 │ +say(goodbye)" in shown
+    assert "<mark>hello</mark>" in text and "<mark>goodbye</mark>" in text and " open>" in text
+    assert "a.py · +1 −1\n\n```diff\n--- a.py" in text_in("markdown", log)
+
+
+def test_the_page_has_the_names_of_the_screen_and_says_everything_once() -> None:
+    steps = [{"text": "read it", "state": "in_progress"}, {"text": "mend it", "state": "pending"}]
+    done = [{**step, "state": "completed"} for step in steps]
+    partial = Message(
+        turn=1, interrupted=True, message={"kind": "response", "parts": [{"part_kind": "text", "content": "So"}]}
+    )
+    log = logged(
+        said("user-prompt", "go"),
+        called("write_plan", "{}", "p"),
+        PlanChanged(steps=tuple(steps)),
+        returned("write_plan", "ok", "p"),
+        called("run_command", '{"command": "make"}', "r"),
+        returned("run_command", "x\n[exit code: 2]", "r"),
+        PlanChanged(steps=tuple(done)),
+        DelegationEnd(agent="self 1", outcome="failed", error="the model was not reachable"),
+        partial,
+        SessionInterrupted(what="interrupted by the user"),
+    )
+    shown = "".join(Page(text_in("html", log)).shown)
+    assert "run make · exit 2" in shown and "run_command" not in shown and "write_plan" not in shown
+    assert shown.count("Plan · ") == 1 and "Plan · 2 of 2" in shown and "✓ read it\n✓ mend it" in shown
+    assert "self 1 ended: failed, the model was not reachable" in shown
+    assert (
+        shown.count("Stopped.") == 1 and "interrupted" not in shown and "co-tui" in shown and "Assistant" not in shown
+    )
+
+
+def test_a_limit_that_is_assumed_is_marked() -> None:
+    assumed, known = (text_in("html", logged(measured(900).but(limit_known=known))) for known in (False, True))
+    assert "~900 of 1k?" in assumed and ">1k?</text>" in assumed and "the limit is 1,000?." in assumed
+    assert "~900 of 1k<" in known and "1k?" not in known
+    assert "900 of 1k<" in text_in("html", logged(measured(900).but(limit_known=True, measured="provider")))
 
 
 def test_the_picture_tells_how_the_context_filled() -> None:

@@ -42,7 +42,7 @@ def told(provider: Provider) -> list[str]:
 
 def test_yes_allows_and_silence_does_not(config: Path, served_here: Here, provider: Provider) -> None:
     done = served_here("run", "-p", "echo", "--yes")
-    assert done.code == 0 and "mcp__odd__echo hi" in done.err
+    assert done.code == 0 and "odd echo hi" in done.err
     assert told(provider) == ['echo \x1b[2J{"word": "hi"}'] and "\x1b" not in done.out + done.err
     (echo,) = [
         tool["function"] for tool in provider.requests[0]["tools"] if tool["function"]["name"] == "mcp__odd__echo"

@@ -46,9 +46,9 @@ def test_with_yes_it_does_the_work(here: Here, folder: Path) -> None:
     done = here("run", "-p", "mend it", "--yes")
     assert done.code == 0 and done.out.strip() == "Hello from the provider."
     assert [line for line in done.err.splitlines() if line] == [
-        "co-tui: read_file login.py · 1 line",
-        "co-tui: edit_file login.py · +1 −1",
-        "co-tui: run_command cat login.py; exit 4 · exit 4",
+        "co-tui: read login.py · 1 line",
+        "co-tui: edit login.py · +1 −1",
+        "co-tui: run cat login.py; exit 4 · exit 4",
         "co-tui: plan 0 of 1 ▶ rest",
     ]
     assert (folder / "login.py").read_text() == "word = 'hello'\n"
@@ -59,7 +59,7 @@ def test_without_leave_it_reads_and_says_what_it_may_not(here: Here, folder: Pat
     assert (
         done.code == 0
         and done.err.count("it needs approval, and --yes gives it") == 2
-        and "read_file login.py · 1 line" in done.err
+        and "read login.py · 1 line" in done.err
     )
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
     assert told[1] == told[2] == NOBODY and "helo" in (folder / "login.py").read_text()
@@ -85,7 +85,7 @@ def test_a_call_that_fails_again_and_again_stops_the_turn_and_says_how_to_contin
     done = here("run", "-p", "mend it")
     assert done.code == 1 and len(provider.requests) == 5
     assert (
-        "co-tui: Stopped because the same call failed 5 times in a row: read_file login.py. Last error: path: Field "
+        "co-tui: Stopped because the same call failed 5 times in a row: read login.py. Last error: path: Field "
         "required; file: Extra inputs are not permitted. `co-tui run --continue -p PROMPT` continues."
     ) in done.err
     assert "cannot be read" not in done.err
@@ -118,6 +118,4 @@ def test_what_a_delegate_says_is_no_output_and_its_calls_are_told_under_its_name
     done = here("run", "-p", "How long is it?")
     assert done.code == 0 and done.out.strip() == "One line."
     told = [line for line in done.err.splitlines() if line]
-    assert told[0] == "co-tui: self 1: read_file login.py · 1 line" and told[1].startswith(
-        "co-tui: delegate_task Read it"
-    )
+    assert told[0] == "co-tui: self 1: read login.py · 1 line" and told[1].startswith("co-tui: agent Read it")

@@ -5,6 +5,7 @@ from typing import Final, Literal
 from co_tui.events.facts.base import NOTHING, Json, Logged
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
 from co_tui.events.tool_calls import gist_of_call, request_label
+from co_tui.events.tool_wording import plan_lines
 from co_tui.events.wording import ExportEntry, counted, long, short
 from co_tui.inert import one_line
 
@@ -129,7 +130,8 @@ class DelegationEnd(Logged):
         return f"{one_line(self.agent, 40)} ended\n{short(self.error or self.outcome)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"{long(self.agent)} ended", self.error or self.outcome)
+        ended = f"{long(self.agent)} ended: {long(self.outcome or 'done')}"
+        return ExportEntry(f"{ended}, {short(self.error)}" if self.error else ended, self.error)
 
 
 class PlanChanged(Logged):
@@ -143,5 +145,5 @@ class PlanChanged(Logged):
         return f"plan changed\n{done} of {counted(len(self.steps), 'step')} done"
 
     def export_entry(self) -> ExportEntry:
-        steps = (f"{step.get('state')}: {step.get('text')}" for step in self.steps)
-        return ExportEntry("The plan changed", "\n".join(steps))
+        done = sum(step.get("state") in ("done", "completed") for step in self.steps)
+        return ExportEntry(f"Plan · {done} of {len(self.steps)}", plan_lines(self.steps))

@@ -1,6 +1,6 @@
 """Messages, streaming, tool activity and failures."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from co_tui.events.facts.base import Announced, Json, Logged, Occurrence
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
@@ -64,6 +64,8 @@ class ToolActivity(Announced):
     stage: Literal["started", "finished", "failed", "refused", "stopped"]
     text: str = ""
     agent: str = ""
+    diff: str = ""
+    """The change of a file that it made, as in its result's metadata."""
 
 
 class ToolOutput(Announced):
@@ -122,6 +124,10 @@ class SessionError(Occurrence):
         return f"{sentence(self.what)} Trying again {wait} ({again})."
 
 
+BY_USER: Final = "interrupted by the user"
+"""What is logged when the user stops a turn."""
+
+
 class SessionInterrupted(Occurrence):
     TYPE = "session.interrupted"
     ENTRY = EntryStyle("■", EntryKind.TROUBLE, EntryWeight.NOTABLE)
@@ -129,6 +135,15 @@ class SessionInterrupted(Occurrence):
 
     def timeline_text(self) -> str:
         return short(self.what) or "interrupted"
+
+    def sentence(self, *, has_partial_reply: bool = False) -> str:
+        """What the chat and an export say about it."""
+        if self.what != BY_USER:
+            return long(" · ".join(filter(None, (self.what, self.outcome))))
+        return "Stopped. Partial reply kept." if has_partial_reply else "Stopped."
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(self.sentence())
 
 
 class HookRun(Occurrence):

@@ -9,7 +9,18 @@ from co_tui.events import UsageInfo
 WIDTH: Final = 800
 HEIGHT: Final = 200
 MAX_POINTS: Final = 400
+ASSUMED: Final = "?"
+"""Marks a limit that is not known."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 12, 24
+
+
+def filled(measured: Sequence[UsageInfo]) -> str:
+    """How full the context was at the end, as the gauge says it; empty when nothing was measured."""
+    if not measured:
+        return ""
+    last = measured[-1]
+    estimated, assumed = "" if last.measured == "provider" else "~", "" if last.limit_known else ASSUMED
+    return f"{estimated}{_shortly(max(0, last.current_tokens))} of {_shortly(last.token_limit)}{assumed}"
 
 
 class _Point(NamedTuple):
@@ -29,11 +40,15 @@ def picture(measured: Sequence[UsageInfo], compacted_after: Sequence[int]) -> st
     line = " ".join(f"{point.x:.1f},{point.y:.1f}" for point in points)
     floor = scale.at(0, 0).y
     area = f"{points[0].x:.1f},{floor:.1f} {line} {points[-1].x:.1f},{floor:.1f}"
-    told = f"The context over {len(tokens):,} measurements: at most {max(tokens):,} tokens, {tokens[-1]:,} at the end."
+    assumed = "" if measured[-1].limit_known else ASSUMED
+    told = (
+        f"The context over {len(tokens):,} measurements: at most {max(tokens):,} tokens, {tokens[-1]:,} at the end; "
+        f"the limit is {limit:,}{assumed}."
+    )
     return (
         f'<svg class="filling" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(told)}">'
         f"<title>{escape(told)}</title>"
-        f"{_levels(scale, top, limit)}"
+        f"{_levels(scale, top, limit, assumed)}"
         f'<polygon class="area" points="{area}"/><polyline class="line" points="{line}"/>'
         f"{_marks(scale, tokens, compacted_after)}"
         "</svg>"
@@ -62,18 +77,19 @@ def _shown(tokens: list[int]) -> list[int]:
     return sorted({0, *fullest, len(tokens) - 1})
 
 
-def _levels(scale: _Scale, top: int, limit: int) -> str:
-    lines = [_level(scale, 0, "level"), _level(scale, top, "level")]
+def _levels(scale: _Scale, top: int, limit: int, assumed: str) -> str:
+    lines = [_level(scale, 0, "level")]
+    lines += [_level(scale, top, "level")] if top != limit else []
     if 0 < limit <= top:
-        lines.append(_level(scale, limit, "limit"))
+        lines.append(_level(scale, limit, "limit", assumed))
     return "".join(lines)
 
 
-def _level(scale: _Scale, tokens: int, kind: str) -> str:
+def _level(scale: _Scale, tokens: int, kind: str, assumed: str = "") -> str:
     y = scale.at(0, tokens).y
     return (
         f'<line class="{kind}" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        f'<text class="label" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_shortly(tokens)}</text>'
+        f'<text class="label" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_shortly(tokens)}{assumed}</text>'
     )
 
 

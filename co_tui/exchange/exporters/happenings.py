@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from co_tui.events import CompactionComplete, Event
+from co_tui.events import CompactionComplete, Event, PlanChanged
 
 
 class Happening(NamedTuple):
@@ -14,6 +14,7 @@ class Happening(NamedTuple):
     seq: int
     detail: str = ""
     is_compaction: bool = False
+    is_plan: bool = False
 
 
 def happening(event: Event) -> Happening | None:
@@ -23,4 +24,12 @@ def happening(event: Event) -> Happening | None:
     if entry is None:
         return None
     is_compaction = isinstance(fact, CompactionComplete) and fact.success and not fact.agent
-    return Happening(fact.symbol, entry.text, event.timestamp, event.seq or 0, entry.detail, is_compaction)
+    return Happening(
+        fact.symbol,
+        entry.text,
+        event.timestamp,
+        event.seq or 0,
+        entry.detail,
+        is_compaction,
+        isinstance(fact, PlanChanged),
+    )

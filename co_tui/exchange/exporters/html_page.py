@@ -2,30 +2,28 @@
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from co_tui.events import Event
+from co_tui.events.file_diff import DiffRow, FileDiff, read_diff, with_marks
 from co_tui.events.image_bytes import image_size, image_type
 from co_tui.events.images import StoredImage, images_label
-from co_tui.exchange.exporters.fill_chart import picture
+from co_tui.events.tool_wording import argument_lines
+from co_tui.exchange.exporters.fill_chart import filled, picture
 from co_tui.exchange.exporters.happenings import Happening
+from co_tui.exchange.exporters.html_markdown import as_html
 from co_tui.exchange.exporters.html_style import STYLE
 from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, clock, day_and_time, story_of
 from co_tui.inert import inert, one_line
 
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """Even if a message were taken for HTML, the browser would run and fetch nothing."""
 GIST_CHARS: Final = 100
-MAX_MARKDOWN_CHARS: Final = 200_000
-"""Longer texts are shown as plain text."""
 MAX_IMAGE_BYTES: Final = 20_000_000
 MAX_PIXELS: Final = 200_000_000
-_UNSAFE_MARKDOWN: Final = ["image", "link", "autolink", "html_inline", "html_block", "reference"]
+DIFF_ROWS_OPEN: Final = 12
+"""A longer diff is folded, as on the screen."""
 _FOLDED: Final = frozenset({"thinking", "system", "attached", "command"})
 
 
@@ -54,6 +52,7 @@ def _about(story: Story) -> str:
         ("model", story.model),
         ("folder", story.cwd),
         ("messages", f"{story.messages:,}"),
+        ("context", filled(story.measured)),
         ("compactions", f"{story.compactions:,}" if story.compactions else ""),
     ]
     rows = (f"<div><dt>{name}</dt><dd>{_text(one_line(value, 300))}</dd></div>" for name, value in told if value)
@@ -75,7 +74,7 @@ def _shown(entry: Entry) -> str:
 def _speech(entry: Speech) -> str:
     words, images = _text_and_images(entry.text, entry.images)
     is_reply = entry.role == "assistant"
-    text = f'<div class="text{"" if is_reply else " plain"}">{_markdown(words) if is_reply else _text(words)}</div>'
+    text = f'<div class="text{"" if is_reply else " plain"}">{as_html(words) if is_reply else _text(words)}</div>'
     text = f"{text if words.strip() else ''}{images}"
     cut = '<p class="cut">interrupted</p>' if entry.interrupted else ""
     kind = f"{entry.role} agent" if entry.agent else entry.role
@@ -93,12 +92,34 @@ def _folded(entry: Speech) -> str:
 
 def _tool_use(use: ToolUse) -> str:
     kind = f"tool{' failed' if use.failed else ''}{' agent' if use.agent else ''}"
-    ended = "no result" if use.result is None else "failed" if use.failed else _lines(use.result)
-    arguments = f"<pre>{_text(use.arguments)}</pre>" if use.arguments.strip() else ""
+    gist = f"<b>{_line(use.label)}</b> {_line(use.gist)} · {_line(use.status)}"
+    change = read_diff(use.diff)
+    if change is not None:
+        opened = " open" if len(change.rows) <= DIFF_ROWS_OPEN and not change.left_out else ""
+        return f'<details class="{kind} change"{opened}><summary>{gist}</summary>{_diff(change)}</details>'
+    arguments = f"<pre>{_text(argument_lines(use.arguments))}</pre>" if use.arguments.strip("{} ") else ""
     words, images = _text_and_images(use.result or "", use.images)
     result = f"<pre>{_text(words)}</pre>{images}" if use.result is not None else ""
-    gist = f"<b>{_line(use.tool)}</b> {_line(use.arguments)} · {ended}"
     return f'<details class="{kind}"><summary>{gist}</summary>{arguments}{result}</details>'
+
+
+def _diff(change: FileDiff) -> str:
+    """The diff with line numbers, and the changed words marked."""
+    rows = "\n".join(_diff_row(row, change.number_width) for row in with_marks(change.rows))
+    more = f'\n<span class="dim">… {change.left_out:,} more lines</span>' if change.left_out else ""
+    return f'<pre class="diff">{rows}{more}</pre>'
+
+
+def _diff_row(row: DiffRow, width: int) -> str:
+    if row.sign in ("gap", "note", "file"):
+        return f'<span class="dim">{"⋮" if row.sign == "gap" else escape(row.text)}</span>'
+    text, done = "", 0
+    for first, last in row.marks:
+        text += f"{escape(row.text[done:first])}<mark>{escape(row.text[first:last])}</mark>"
+        done = last
+    line = f"{row.sign}{text}{escape(row.text[done:])}"
+    kind = {"+": "added", "-": "removed"}.get(row.sign, "same")
+    return f'<span class="dim">{row.number:>{width}} │ </span><span class="{kind}">{line}</span>'
 
 
 def _happening(entry: Happening) -> str:
@@ -106,16 +127,12 @@ def _happening(entry: Happening) -> str:
     words = f"{_time(entry.time)} {entry.symbol} {_text(entry.words)}"
     if not entry.detail.strip():
         return f'<p class="{kind}">{words}</p>'
-    return f'<details class="{kind}"><summary>{words}</summary><pre>{_text(entry.detail)}</pre></details>'
+    opened = " open" if entry.is_plan else ""
+    return f'<details class="{kind}"{opened}><summary>{words}</summary><pre>{_text(entry.detail)}</pre></details>'
 
 
 def _time(timestamp: str) -> str:
     return f'<time datetime="{escape(one_line(timestamp, 40))}">{clock(timestamp)}</time>'
-
-
-def _lines(text: str) -> str:
-    count = text.count("\n") + 1
-    return f"{count:,} lines" if count > 1 else _line(text)
 
 
 def _line(text: str) -> str:
@@ -143,18 +160,3 @@ def _image(image: StoredImage) -> str:
         return ""
     label = escape(f"{image.media_type}, {size[0]:,} × {size[1]:,}")
     return f'<img src="data:{kind};base64,{base64.b64encode(data).decode()}" alt="{label}" title="{label}">'
-
-
-def _markdown(text: str) -> str:
-    """A model's Markdown as HTML without links, images or HTML of its own."""
-    text = inert(text)
-    if len(text) > MAX_MARKDOWN_CHARS:
-        return f"<pre>{escape(text)}</pre>"
-    return str(_parser().render(text))
-
-
-@cache
-def _parser() -> "MarkdownIt":
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark", {"html": False}).enable("table").disable(_UNSAFE_MARKDOWN)

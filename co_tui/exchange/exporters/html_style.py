@@ -6,12 +6,14 @@ STYLE: Final = """
 :root {
   color-scheme: light dark;
   --paper: #ffffff; --ink: #1f2328; --dim: #656d76; --edge: #d0d7de; --soft: #f6f8fa; --you: #0969da; --mark: #8250df;
-  --bad: #cf222e;
+  --bad: #cf222e; --good: #116329; --key: #8250df; --string: #0a3069; --number: #953800; --added: #dafbe1;
+  --removed: #ffebe9; --added-word: #aceebb; --removed-word: #ffcecb;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #0d1117; --ink: #e6edf3; --dim: #8d96a0; --edge: #30363d; --soft: #161b22; --you: #58a6ff; --mark: #bc8cff;
-    --bad: #ff7b72;
+    --bad: #ff7b72; --good: #7ee787; --key: #d2a8ff; --string: #a5d6ff; --number: #ffa657; --added: #12301b;
+    --removed: #3c1618; --added-word: #1f5a2d; --removed-word: #7a2229;
   }
 }
 * { box-sizing: border-box; }
@@ -42,4 +44,14 @@ pre { overflow-x: auto; padding: .6rem; white-space: pre-wrap; } code { padding:
 table { border-collapse: collapse; } td, th { border: 1px solid var(--edge); padding: .2rem .5rem; }
 .happening { margin: .6rem 0; } .compaction summary, .compaction { color: var(--mark); font-weight: 600; }
 .cut { color: var(--bad); font-size: .85rem; }
+a { color: var(--you); } .address, .dim { color: var(--dim); } .address { font-size: .85em; }
+blockquote { margin: .6rem 0; padding: 0 0 0 .75rem; border-left: 3px solid var(--edge); color: var(--dim); }
+li.task { list-style: none; margin-left: -1.2em; }
+.diff { padding: .6rem; } .diff .added { background: var(--added); } .diff .removed { background: var(--removed); }
+.diff mark { color: inherit; font-weight: 600; } .added mark { background: var(--added-word); }
+.removed mark { background: var(--removed-word); }
+pre code [class^="k"], pre code .ow { color: var(--key); } pre code [class^="s"] { color: var(--string); }
+pre code [class^="c"] { color: var(--dim); } pre code [class^="m"] { color: var(--number); }
+pre code .nf, pre code .nc, pre code .nd, pre code .nb, pre code .nt { color: var(--you); }
+pre code .gi { color: var(--good); } pre code .gd { color: var(--bad); }
 """

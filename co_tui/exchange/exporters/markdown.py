@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from co_tui.events import Event
+from co_tui.events.file_diff import is_diff
 from co_tui.exchange.exporters.happenings import Happening
 from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, clock, day_and_time, story_of
 from co_tui.inert import inert, one_line
@@ -58,7 +59,9 @@ def _speech(entry: Speech) -> str:
 
 
 def _tool_use(use: ToolUse) -> str:
-    lines = [_heading(f"Tool: {use.tool}", use)]
+    lines = [_heading(f"Tool: {use.label}", use)]
+    if is_diff(use.diff):
+        return "\n\n".join([*lines, f"{one_line(use.gist, 200)} · {use.status}", _fenced(use.diff, "diff")])
     if use.arguments.strip():
         lines.append(f"**Input:**\n\n{_fenced(use.arguments)}")
     if use.result is None:
@@ -68,11 +71,11 @@ def _tool_use(use: ToolUse) -> str:
     return "\n\n".join(lines)
 
 
-def _fenced(text: str) -> str:
+def _fenced(text: str, language: str = "") -> str:
     """In a fence that the text itself cannot close."""
     text = inert(text).rstrip("\n")
     fence = "`" * max(3, 1 + max((len(found) for found in _FENCE.findall(text)), default=2))
-    return f"{fence}\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _quoted(text: str) -> str:

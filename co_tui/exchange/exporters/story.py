@@ -5,19 +5,33 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from co_tui.events import Event, Json, Message, SessionFork, SessionRename, SessionResume, SessionStart, UsageInfo
+from co_tui.events import (
+    Event,
+    Json,
+    Message,
+    SessionFork,
+    SessionInterrupted,
+    SessionRename,
+    SessionResume,
+    SessionStart,
+    UsageInfo,
+)
+from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, images_in
 from co_tui.events.stored_messages import Role, attached_name, command_in, pieces, prompt_of, title_of
+from co_tui.events.tool_calls import tool_label
+from co_tui.events.tool_wording import Stage, call_summary, result_summary, stage_of
 from co_tui.exchange.exporters.happenings import Happening, happening
 
 SPEAKERS: Final[dict[Role, str]] = {
     "user": "You",
-    "assistant": "Assistant",
-    "thinking": "Thinking",
-    "system": "System",
-    "attached": "Attached",
-    "command": "You ran",
+    "assistant": "co-tui",
+    "thinking": "thinking",
+    "system": "system",
+    "attached": "attached",
+    "command": "you ran",
 }
+"""As on the screen."""
 
 
 class Speech(NamedTuple):
@@ -43,8 +57,33 @@ class ToolUse:
     seq: int
     agent: str = ""
     result: str | None = None
-    failed: bool = False
+    stage: Stage = "finished"
+    diff: str = ""
+    """The change of a file that it made."""
     images: tuple[StoredImage, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return self.stage != "finished"
+
+    @property
+    def label(self) -> str:
+        return tool_label(self.tool)
+
+    @property
+    def gist(self) -> str:
+        return call_summary(self.tool, self.arguments)
+
+    @property
+    def status(self) -> str:
+        if self.result is None:
+            return "no result"
+        return result_summary(self.tool, self.arguments, self.result, self.stage, self.diff)
+
+    @property
+    def is_shown_otherwise(self) -> bool:
+        """Whether its effect is an entry of its own: the plan."""
+        return self.tool == "write_plan" and self.result is not None and not self.failed
 
 
 Entry: TypeAlias = Speech | ToolUse | Happening
@@ -77,6 +116,8 @@ class _StoryBuilder:
     def __init__(self) -> None:
         self._story = Story()
         self._open: dict[tuple[str, str], list[ToolUse]] = {}
+        self._plan: int | None = None
+        """Where this turn's plan is."""
 
     def build(self, events: Iterable[Event]) -> Story:
         story = self._story
@@ -85,6 +126,8 @@ class _StoryBuilder:
             story.began = story.began or event.timestamp
             story.ended = event.timestamp
             self._add_event(event)
+        entries = (entry for entry in story.entries if not (isinstance(entry, ToolUse) and entry.is_shown_otherwise))
+        story.entries = list(entries)
         return story
 
     def _add_event(self, event: Event) -> None:
@@ -101,17 +144,35 @@ class _StoryBuilder:
             story.model, story.cwd = fact.model or story.model, story.cwd or fact.cwd
         if isinstance(fact, SessionRename):
             story.title = fact.title
+        if isinstance(fact, SessionInterrupted):
+            self._say_once()
         if (happened := happening(event)) is not None:
-            story.entries.append(happened)
+            self._add_happening(happened)
             if happened.is_compaction:
                 story.compactions += 1
                 story.compacted_after.append(len(story.measured))
 
+    def _add_happening(self, happened: Happening) -> None:
+        """Add an entry; the plan has one in a turn, which is its last."""
+        if happened.is_plan and self._plan is not None:
+            self._story.entries[self._plan] = happened
+            return
+        if happened.is_plan:
+            self._plan = len(self._story.entries)
+        self._story.entries.append(happened)
+
+    def _say_once(self) -> None:
+        """The entry about an interruption follows: the reply's own mark would say the same again."""
+        entries = self._story.entries
+        if entries and isinstance(last := entries[-1], Speech):
+            entries[-1] = last._replace(interrupted=False)
+
     def _add_message(self, event: Event, fact: Message) -> None:
         story, message = self._story, fact.message
         story.messages += 1
-        if not story.title and not fact.agent:
-            story.title = title_of(prompt_of(message) or "")
+        prompt = None if fact.agent else prompt_of(message)
+        if prompt is not None:
+            story.title, self._plan = story.title or title_of(prompt), None
         model = message.get("model_name")
         story.model = story.model or (model if isinstance(model, str) else "")
         for role, text, part in pieces(message):
@@ -137,7 +198,7 @@ class _StoryBuilder:
 
     def _add_result(self, event: Event, fact: Message, text: str, part: Any) -> None:
         """Ids are reused: the result belongs to the latest call of its id that is still open."""
-        failed = part.get("part_kind") == "retry-prompt" or part.get("outcome", "success") != "success"
+        stage = "failed" if part.get("part_kind") == "retry-prompt" else stage_of(str(part.get("outcome", "success")))
         waiting = self._open.get((fact.agent, str(part.get("tool_call_id"))))
         if waiting:
             use = waiting.pop()
@@ -145,7 +206,7 @@ class _StoryBuilder:
             tool = str(part.get("tool_name") or "tool")
             use = ToolUse(tool, "", event.timestamp, event.seq or 0, fact.agent)
             self._story.entries.append(use)
-        use.result, use.failed, use.images = text, failed, images_in(part)
+        use.result, use.stage, use.diff, use.images = text, stage, diff_in(part), images_in(part)
 
 
 def _attached(message: Json, file: Json) -> tuple[StoredImage, ...]:

@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from co_tui.events.stored_messages import text_of
+from co_tui.events.tool_calls import tool_label
+from co_tui.events.tool_wording import call_summary
 from co_tui.inert import one_line
-from co_tui.session.tool_wording import call_summary
 
 MOST_FAILURES_IN_A_ROW: Final = 5
 """Failures of one call, with the same arguments in consecutive replies, after which the run stops."""
@@ -40,7 +41,8 @@ def check_repeated_calls(messages: Sequence[ModelMessage]) -> None:
             return
         if times == MOST_FAILURES_IN_A_ROW:
             call, last = next(iter(repeated.items()))
-            raise RepeatedCall(f"{call.tool} {call_summary(*call)}".rstrip(), times, _error_text(last.content))
+            name = f"{tool_label(call.tool)} {call_summary(*call)}".rstrip()
+            raise RepeatedCall(name, times, _error_text(last.content))
 
 
 def _failures_newest_first(messages: Sequence[ModelMessage]) -> Iterator[dict[_Call, ToolReturnPart]]:

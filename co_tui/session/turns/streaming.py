@@ -19,11 +19,12 @@ from pydantic_ai.messages import (
 
 from co_tui.events import StreamDelta, StreamReset, ToolActivity
 from co_tui.events.content import content_text, files_in
+from co_tui.events.file_diff import diff_in
 from co_tui.events.partial_reply import DraftPiece
 from co_tui.events.storable import storable, storable_text
 from co_tui.events.stored_messages import text_of
+from co_tui.events.tool_wording import Stage, stage_of
 from co_tui.session.recorder import Recorder
-from co_tui.session.tool_wording import Stage, stage_of
 from co_tui.session.turns.reply_draft import Draft
 
 
@@ -78,7 +79,7 @@ class Streaming:
                 stage = stage_of(getattr(answer, "outcome", "success"))
                 name = answer.tool_name or ""
                 text = text_of(storable(_shown(answer.content)))  # a tool may return anything
-                self._tool(name, answer.tool_call_id, stage, text)
+                self._tool(name, answer.tool_call_id, stage, text, _diff(answer))
             case _:
                 pass
 
@@ -101,16 +102,26 @@ class Streaming:
             )
         )
 
-    def _tool(self, name: str, call_id: str, stage: Stage, text: str) -> None:
+    def _tool(self, name: str, call_id: str, stage: Stage, text: str, diff: str = "") -> None:
         name, call_id, text = map(storable_text, (name, call_id, text))
         self._recorder.announce(
             ToolActivity(
-                turn=self._turn, tool_name=name, tool_call_id=call_id, stage=stage, text=text, agent=self._agent
+                turn=self._turn,
+                tool_name=name,
+                tool_call_id=call_id,
+                stage=stage,
+                text=text,
+                agent=self._agent,
+                diff=diff,
             )
         )
 
     def _new_draft(self) -> Draft:
         return Draft(self._recorder.session_id, self._turn, self._model, self._recorder.writer)
+
+
+def _diff(answer: Any) -> str:
+    return diff_in({"metadata": getattr(answer, "metadata", None)})
 
 
 def _shown(content: Any) -> Any:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, mcp_server_and_tool
+from co_tui.events.file_diff import FileDiff, read_diff
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ApprovalQuestion
 from co_tui.settings.permission_rules import BASH, EDIT, MCP, parse_rule
 from co_tui.settings.rules import ASK, AUTO, EDITS
 from co_tui.ui.approvals.choices import Choice, Choices
 from co_tui.ui.approvals.question_bar import Question
-from co_tui.ui.approvals.question_text import changes, is_diff
 from co_tui.ui.formatting import folder
 
 NAME_CHARS: Final = 40
@@ -28,10 +28,10 @@ def approval_panel(question: ApprovalQuestion, *, has_sandbox: bool) -> Question
 
 
 def _call(question: ApprovalQuestion) -> Question:
-    is_change = question.tool in CHANGING_TOOLS and is_diff(question.what)
+    change = read_diff(question.what) if question.tool in CHANGING_TOOLS else None
     reason = [one_line(question.reason, SENTENCE_CHARS)] if question.reason else []
     return Question(
-        title=_agent(question) + _title(question, is_change=is_change),
+        title=_agent(question) + _title(question, change),
         text=inert(_text(question)),
         choices=_choices(question),
         where=_where(question.where),
@@ -41,7 +41,7 @@ def _call(question: ApprovalQuestion) -> Question:
         below=(*_new_here(question), *reason),
         whole=_whole(question),
         opens=True,
-        is_diff=is_change,
+        diff=change,
         is_command=question.tool in COMMAND_TOOLS,
     )
 
@@ -54,14 +54,12 @@ def _position(question: ApprovalQuestion) -> str:
     return f"{question.number} of {question.of}" if question.of > 1 else ""
 
 
-def _title(question: ApprovalQuestion, *, is_change: bool) -> str:
+def _title(question: ApprovalQuestion, change: FileDiff | None) -> str:
     tool, path = question.tool, one_line(str(question.arguments.get("path", "")), NAME_CHARS)
     if tool in COMMAND_TOOLS:
         return "Start this command in the background?" if tool == "start_command" else "Run this command?"
-    if is_change:
-        added, removed = (sum(line.startswith(sign) for line in changes(question.what)) for sign in "+-")
-        is_new = question.what.startswith("--- new file\n")
-        return f"Create {path}? +{added:,}" if is_new else f"Change {path}? +{added:,} −{removed:,}"
+    if change is not None:
+        return f"{'Create' if change.is_new else 'Change'} {path}? {change.figures}"
     if tool in CHANGING_TOOLS:
         return f"Create the folder {path}?" if tool == "create_directory" else f"Change {path}?"
     if tool.startswith(MCP):

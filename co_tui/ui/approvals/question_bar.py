@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.timer import Timer
 
+from co_tui.events.file_diff import FileDiff
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
 from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.textual_internals import bindings_of
@@ -49,7 +50,8 @@ class Question(NamedTuple):
     """Details that only the full screen shows, as they may be long."""
     opens: bool = False
     """Whether all of it can be read on the full screen."""
-    is_diff: bool = False
+    diff: FileDiff | None = None
+    """The change of a file that it asks about."""
     is_command: bool = False
 
     @property
@@ -114,7 +116,7 @@ class QuestionPanel(ChoiceBox):
             others = len(above) + len(below) + len(choices)
             least = min(LEAST_ROWS, height - FIXED_ROWS - others)
             room = max(1, least, min(height // 2, height - FIXED_ROWS - CHAT_ROWS - others))
-            shown = beginning(self._text, width, room, diff=question.is_diff, strong=question.is_command)
+            shown = beginning(self._text, width, room, diff=question.diff, strong=question.is_command)
             if not question.opens or (shown.whole and not question.choices.is_cut(width, packed=packed)):
                 break
         return [*above, *shown.rows, *below, *choices]

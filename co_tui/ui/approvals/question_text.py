@@ -1,15 +1,19 @@
 """Fits a question's command or diff to the space available. Knows no screen."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
 
+from co_tui.events.file_diff import DiffRow, FileDiff, with_marks
+from co_tui.ui.text.diff_lines import GUTTER, number_of, without_tabs
+from co_tui.ui.text.text_rendering import CHANGED_SHARE, CHANGED_WORD_SHARE
+
 BORDER, LEAST_BORDER = "─", 3
 """The border character, and the least number of them between two texts."""
-_MARKER_STYLES = {"+": "bold $success", "-": "bold $error"}
-_LINE_STYLES = {"+": "$foreground on $success 16%", "-": "$foreground on $error 16%", "@": "$muted"}
+_COLOURS = {"+": "$success", "-": "$error"}
+_OTHER_STYLES = {"file": "bold", "note": "$muted", "gap": "$muted"}
 
 
 class ShownText(NamedTuple):
@@ -19,54 +23,78 @@ class ShownText(NamedTuple):
     whole: bool
 
 
-def is_diff(text: str) -> bool:
-    """Whether a text is a unified diff."""
-    return text.startswith("--- ") and "\n+++ " in text
+class _Line(NamedTuple):
+    """A line, and what is left of it."""
+
+    body: Content
+    left: str = ""
 
 
-def changes(diff: str) -> list[str]:
-    """The added and removed lines."""
-    return [line for line in diff.split("\n")[2:] if line[:1] in "+-"]
+def diff_contents(rows: Iterable[DiffRow], number_width: int) -> list[Content]:
+    """Rows of a diff with their numbers, added and removed ones on backgrounds of the theme."""
+    return [Content.assemble((line.left, "$muted"), line.body) for line in _diff_lines(rows, number_width)]
 
 
-def coloured(lines: Iterable[str]) -> list[Content]:
-    """Added and removed lines on backgrounds of the theme."""
-    return [_coloured(line) for line in lines]
+def _diff_lines(rows: Iterable[DiffRow], number_width: int) -> list[_Line]:
+    return [_Line(_coloured(row), "" if row.sign == "file" else number_of(row, number_width)) for row in rows]
 
 
-def _coloured(line: str) -> Content:
-    line_style = _LINE_STYLES.get(line[:1], "")
-    if (marker_style := _MARKER_STYLES.get(line[:1])) is None:
-        return Content.styled(line, line_style)
-    return Content.assemble((line[0], f"{marker_style} on {line_style.partition(' on ')[2]}"), (line[1:], line_style))
+def _coloured(row: DiffRow) -> Content:
+    text, marks = without_tabs(row.text, row.marks)
+    if (colour := _COLOURS.get(row.sign)) is None:
+        return Content.styled(f" {text}" if row.sign == " " else text, _OTHER_STYLES.get(row.sign, ""))
+    line = Content.styled(f"{row.sign}{text}", f"$foreground on {colour} {_percent(CHANGED_SHARE)}")
+    line = line.stylize(f"bold {colour}", 0, 1)
+    for first, last in marks:
+        line = line.stylize(f"bold on {colour} {_percent(CHANGED_WORD_SHARE)}", first + 1, last + 1)
+    return line
 
 
-def beginning(text: str, width: int, rows: int, *, diff: bool = False, strong: bool = False) -> ShownText:
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def beginning(text: str, width: int, rows: int, *, diff: FileDiff | None = None, strong: bool = False) -> ShownText:
     """As much of a text as fits the rows; for a diff that does not fit, only its changed lines."""
-    if not diff:
+    if diff is None:
         style = "bold" if strong else ""
-        return _cut([Content.styled(line, style) for line in text.split("\n") if line.strip()], width, rows)
-    whole = _cut(coloured(text.split("\n")[2:]), width, rows)
-    return whole if whole.whole else _cut(coloured(changes(text)), width, rows)._replace(whole=False)
+        return _cut([_Line(Content.styled(line, style)) for line in text.split("\n") if line.strip()], width, rows)
+    whole = _cut(_diff_lines(with_marks(diff.rows), diff.number_width), width, rows, diff.left_out)
+    if whole.whole:
+        return whole
+    changed = diff.changed_rows
+    shown = _diff_lines(with_marks(changed[:rows]), diff.number_width)
+    return _cut(shown, width, rows, diff.hidden_after(changed[:rows]))._replace(whole=False)
 
 
-def _cut(lines: Sequence[Content], width: int, rows: int) -> ShownText:
+def _cut(lines: Sequence[_Line], width: int, rows: int, further: int = 0) -> ShownText:
+    """The lines that fit; `further` lines would follow them."""
     shown: list[Content] = []
     for n, line in enumerate(lines):
-        wrapped = line[: width * rows].wrap(width) if line else [line]
-        room = rows - len(shown) - (n < len(lines) - 1)  # one row is reserved for "… more lines"
-        if len(wrapped) > room or len(line) > width * rows:
-            left = len(lines) - n
-            more = Content.styled(f"… {left:,} more line{'s' if left > 1 else ''}", "$muted")
-            return ShownText([*shown, *_filled(line, wrapped[: rows - len(shown) - 1], width), more], whole=False)
-        shown += _filled(line, wrapped, width)
-    return ShownText(shown, whole=True)
+        wrapped = _wrapped(line, width, rows)
+        left = len(lines) - n + further
+        room = rows - len(shown) - (left > 1)  # one row is reserved for "… more lines"
+        if len(wrapped) > room or len(line.body) > width * rows:
+            return ShownText([*shown, *wrapped[: rows - len(shown) - 1], _more(left)], whole=False)
+        shown += wrapped
+    return ShownText([*shown, _more(further)] if further else shown, whole=not further)
 
 
-def _filled(line: Content, rows: Iterable[Content], width: int) -> Iterator[Content]:
-    """Extend the background of a changed line to the end of the row."""
-    has_ground = any(" on " in str(span.style) for span in line.spans)
-    return (row.extend_right(max(0, width - row.cell_length)) if has_ground else row for row in rows)
+def _more(count: int) -> Content:
+    return Content.styled(f"… {count:,} more line{'s' if count > 1 else ''}", "$muted")
+
+
+def _wrapped(line: _Line, width: int, rows: int) -> list[Content]:
+    """The line in rows; the background of a changed line reaches the end of each."""
+    room = max(1, width - len(line.left))
+    body = line.body[: width * rows]
+    parts = body.wrap(room) if body else [body]
+    if any(" on " in str(span.style) for span in line.body.spans):
+        parts = [part.extend_right(max(0, room - part.cell_length)) for part in parts]
+    if not line.left:
+        return list(parts)
+    beside = line.left if line.left.isspace() else " " * (len(line.left.rstrip("│ "))) + GUTTER
+    return [Content.assemble((beside if n else line.left, "$muted"), part) for n, part in enumerate(parts)]
 
 
 def fitted_title(title: str, where: str, position: str, width: int) -> tuple[Content, str]:

@@ -9,9 +9,10 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from co_tui.events.file_diff import with_marks
 from co_tui.ui.approvals.choices import ChoiceBox
 from co_tui.ui.approvals.question_bar import Question
-from co_tui.ui.approvals.question_text import coloured
+from co_tui.ui.approvals.question_text import diff_contents
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.key_hints import KeyHints
 
@@ -63,8 +64,9 @@ def _text(question: Question) -> Content:
     lines = question.text.split("\n")
     parts = [Content.styled(f"Warning: {question.warning}.", "bold $error")] if question.warning else []
     parts += [Content.styled(question.note, "$warning")] if question.note else []
-    if question.is_diff:
-        parts += [*(Content.styled(line, "bold") for line in lines[:2]), *coloured(lines[2:])]
+    if (diff := question.diff) is not None:
+        parts += [Content.styled(diff.path, "bold"), *diff_contents(with_marks(diff.rows), diff.number_width)]
+        parts += [Content.styled(f"… {diff.left_out:,} more lines", "$muted")] if diff.left_out else []
     else:
         parts += [Content.styled(line, "bold" if question.is_command else "") for line in lines]
     if question.whole:

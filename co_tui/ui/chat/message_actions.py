@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
+from co_tui.events.tool_calls import tool_label
 from co_tui.inert import one_line
 from co_tui.ui.terminal.clipboard import copy
-from co_tui.ui.text.safe_links import addresses_in
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.transcript import MessageAction
+from co_tui.web_addresses import addresses_in
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
@@ -71,5 +72,6 @@ class MessageActions:
 
 def _title(block: Block) -> str:
     """The block's kind and time."""
-    name = f"{block.tool_name} · {one_line(block.gist, 60)}" if block.kind == "tool" else _NAMES.get(block.kind, "")
+    call = f"{tool_label(block.tool_name)} · {one_line(block.gist, 60)}"
+    name = call if block.kind == "tool" else _NAMES.get(block.kind, "")
     return " · ".join(filter(None, (name or "Message", block.time)))

@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import App
 
 from co_tui.agent.redact import without_secrets
-from co_tui.ui.text.safe_links import is_web_address
+from co_tui.web_addresses import is_web_address
 
 WAIT_S = 10.0
 

@@ -18,6 +18,7 @@ from co_tui.events import (
     agent_of,
 )
 from co_tui.events.stored_messages import command_in, prompt_of
+from co_tui.events.tool_wording import Stage
 from co_tui.inert import inert
 from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.transcript.block import Block, Kind, clock
@@ -120,8 +121,8 @@ class Feed:
                 self._drop_stream()
             case MessageNotSaved():
                 self._mark_unsaved()
-            case ToolActivity(tool_call_id=call_id, text=text, stage=stage) if stage != "started":
-                self._show_changed(self._builder.result(call_id, text, stage))
+            case ToolActivity(tool_call_id=call_id, text=text, stage=stage, diff=diff) if stage != "started":
+                self._show_result(call_id, text, stage, diff)
             case ToolOutput(tool_call_id=call_id, text=text):
                 self._show_changed(self._builder.output(call_id, text))
             case CommandOutput():
@@ -147,8 +148,15 @@ class Feed:
             self._transcript.changed(block)
         self.note(SAVED)
 
+    def _show_result(self, call_id: str, text: str, stage: Stage, diff: str) -> None:
+        before = len(self._builder.blocks)
+        block = self._builder.result(call_id, text, stage, diff)
+        if block is not None and not block.unseen:
+            self._append(*self._builder.blocks[before:])
+            self._transcript.changed(block)
+
     def _show_plan(self, block: Block) -> None:
-        """Show the plan: one line per turn, updated in place."""
+        """Show the plan: one checklist per turn, updated in place."""
         if block in self._transcript.blocks:
             self._transcript.changed(block)
         else:
@@ -175,6 +183,8 @@ class Feed:
         before = len(self._builder.blocks)
         self._builder.add(event)
         self._append(*self._builder.blocks[before:])
+        for block in self._builder.touched:  # a stopped call gets a synthetic result, without a tool event
+            self._transcript.changed(block)
 
     def _message(self, event: Event, fact: Message) -> None:
         if fact.message.get("kind") == "response":
@@ -184,8 +194,6 @@ class Feed:
             self.drop(self._command)
             self._command = None
         self._add_new(event)
-        for block in self._builder.touched:  # a stopped call gets a synthetic result, without a tool event
-            self._transcript.changed(block)
 
     def _stream(self, delta: StreamDelta, time: str) -> None:
         block = self._streaming.get(delta.part)
@@ -195,22 +203,25 @@ class Feed:
             else:
                 block = self._builder.part(_KINDS[delta.kind], delta.text, time)
             self._streaming[delta.part] = block
-            self._append(block)
+            if not block.unseen:
+                self._append(block)
+        elif block.unseen:
+            block.text += inert(delta.text)
         else:
             self._transcript.grow(block, inert(delta.text))
 
     def _finish_stream(self, event: Event, fact: Message) -> None:
         """The whole reply is logged: keep the streamed blocks if they are equal."""
         self._transcript.draw_streamed()
-        streamed = [block for _, block in sorted(self._streaming.items())]
+        streamed = [block for _, block in sorted(self._streaming.items()) if not block.unseen]
         self._streaming.clear()
         whole = BlockBuilder()
         whole.add(event)
-        if [(b.kind, b.text.strip()) for b in whole.blocks] == [(b.kind, b.text.strip()) for b in streamed]:
+        texts = [(block.kind, block.text.strip()) for block in streamed]
+        if texts and texts == [(block.kind, block.text.strip()) for block in whole.blocks]:
             for block in streamed:
                 block.seq, block.turn = event.seq or 0, fact.turn
-            if streamed:
-                streamed[-1].interrupted = fact.interrupted
+            streamed[-1].interrupted = fact.interrupted
             for block in streamed:
                 self._transcript.changed(block)  # laid out as a whole, as after a resume
             return
@@ -220,7 +231,8 @@ class Feed:
 
     def _drop_stream(self) -> None:
         for block in self._streaming.values():
-            self._forget(block)
+            if not block.unseen:
+                self._forget(block)
         self._streaming.clear()
 
     def _forget(self, block: Block) -> None:

@@ -26,8 +26,9 @@ from co_tui.events import (
     agent_of,
 )
 from co_tui.events.stored_messages import prompt_of
+from co_tui.events.tool_calls import tool_label
+from co_tui.events.tool_wording import call_summary
 from co_tui.inert import one_line
-from co_tui.session.tool_wording import call_summary
 from co_tui.ui.formatting import CHARS_PER_TOKEN
 from co_tui.ui.formatting import elapsed as duration_text
 
@@ -129,7 +130,7 @@ class Activity:
             case CommandOutput(command=command):
                 self._tools.setdefault(OWN_COMMAND, RunningTool(OWN_COMMAND, one_line(command, GIST_CHARS), now))
             case ToolActivity(stage="started", tool_call_id=call, tool_name=name, text=text):
-                self._tools[call] = RunningTool(one_line(name, 40), one_line(call_summary(name, text), GIST_CHARS), now)
+                self._tools[call] = RunningTool(tool_label(name), one_line(call_summary(name, text), GIST_CHARS), now)
             case ToolActivity(tool_call_id=call):
                 self._tools.pop(call, None)
                 self._heard_at = now
@@ -154,7 +155,7 @@ class Activity:
                 self._delegates[agent] = call
                 self._tools[call] = self._tools[call]._replace(name=one_line(name, 40), gist=one_line(task, GIST_CHARS))
             case ToolActivity(agent=agent, stage="started", tool_name=name, text=text) if agent in self._delegates:
-                doing = f"{one_line(name, 40)} {call_summary(name, text)}"
+                doing = f"{tool_label(name)} {call_summary(name, text)}"
                 self._change(self._delegates[agent], one_line(doing, GIST_CHARS))
             case DelegationEnd(agent=agent):
                 self._delegates.pop(agent, None)

@@ -1,21 +1,23 @@
 """Markdown rendering for a chat: left-aligned headings, light tables, links and tags spelled out."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import Heading, HorizontalRule, ListItem, Markdown, MarkdownElement, TableElement
+from rich.markdown import Heading, HorizontalRule, ListItem, Markdown, MarkdownElement, TableDataElement, TableElement
 from rich.rule import Rule
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from co_tui.ui.text.safe_links import is_web_address
 from co_tui.ui.textual_internals import MarkdownInternals
+from co_tui.web_addresses import is_web_address
 
+BETWEEN_COLUMNS = 2
 BULLET = "sign"
 """Key in a list item token's `meta`: the symbol that replaces its bullet."""
 _BOXES = {"[ ] ": "☐", "[x] ": "☑"}
@@ -72,21 +74,34 @@ class _Table(TableElement):
     def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
         table = cls()
         assert isinstance(markdown, ChatMarkdown)
-        table.prose_width, table.wide = markdown.prose_width, markdown.wide
+        table.prose_width, table.wide, table.columns = markdown.prose_width, markdown.wide, markdown.columns
         return table
 
     prose_width = wide = 0
+    columns: list[int]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="markdown.table.border")
-        if self.header is not None and self.header.row is not None:
-            for column in self.header.row.cells:
-                table.add_column(column.content, header_style="markdown.table.header", overflow="fold")
-        if self.body is not None:
-            for row in self.body.rows:
-                table.add_row(*(cell.content for cell in row.cells))
+        header = self.header.row.cells if self.header is not None and self.header.row is not None else []
+        rows = [row.cells for row in self.body.rows] if self.body is not None else []
         room = self.wide if options.max_width == self.prose_width else options.max_width
+        self._measure([header, *rows])
+        least = self.columns if sum(self.columns) + BETWEEN_COLUMNS * len(header) <= room else [0] * len(header)
+        for column, width in zip(header, least, strict=True):
+            table.add_column(
+                column.content, header_style="markdown.table.header", overflow="fold", min_width=width or None
+            )
+        for row in rows:
+            table.add_row(*(cell.content for cell in row))
         yield from console.render(table, options.update(width=room))
+
+    def _measure(self, rows: list[list[TableDataElement]]) -> None:
+        """Note how wide the columns are; at least as wide as in the piece above."""
+        widths = [max(map(cell_len, cell.content.plain.split("\n"))) for cell in rows[0]]
+        for row in rows[1:]:
+            widths = [max(width, cell.content.cell_len) for width, cell in zip(widths, row, strict=False)]
+        before = self.columns if len(self.columns) == len(widths) else [0] * len(widths)
+        self.columns[:] = map(max, widths, before)
 
 
 def _parser() -> MarkdownIt:
@@ -98,7 +113,7 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-_PARSER = _parser()
+PARSER = _parser()
 
 
 class ChatMarkdown(MarkdownInternals, Markdown):
@@ -119,10 +134,22 @@ class ChatMarkdown(MarkdownInternals, Markdown):
     style = "none"
     hyperlinks = True
 
-    def __init__(self, text: str, prose_width: int, wide: int) -> None:
+    def __init__(
+        self,
+        text: str,
+        prose_width: int,
+        wide: int,
+        starts: Sequence[int | None] = (),
+        columns: list[int] | None = None,
+    ) -> None:
+        """`starts` are the first numbers of the lists that the text begins with, the outermost first.
+
+        `columns` are the least widths of a table's columns; afterwards it has those that were drawn.
+        """
         # Not super().__init__: it creates a parser per text, which takes as long as parsing a page.
-        self.markup, self.parsed = text, _with_boxes(_PARSER.parse(text))
+        self.markup, self.parsed = text, _with_boxes(_numbered(PARSER.parse(text), starts))
         self.prose_width, self.wide = prose_width, wide
+        self.columns = columns if columns is not None else []
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from super().__rich_console__(console, options.update(width=self.prose_width))
@@ -134,6 +161,15 @@ class ChatMarkdown(MarkdownInternals, Markdown):
                 yield from _with_addresses(token.children or ())
             else:
                 yield token
+
+
+def _numbered(tokens: list[Token], starts: Sequence[int | None]) -> list[Token]:
+    """Continue the numbers of lists that began in an earlier piece."""
+    lists = (token for token in tokens if token.type in ("ordered_list_open", "bullet_list_open"))
+    for token, start in zip(lists, starts, strict=False):
+        if start is not None and token.type == "ordered_list_open":
+            token.attrs["start"] = start
+    return tokens
 
 
 def _with_boxes(tokens: list[Token]) -> list[Token]:
@@ -159,7 +195,7 @@ def _with_addresses(tokens: Iterable[Token]) -> Iterator[Token]:
         elif token.type == "link_close":
             if is_web_address(address):
                 yield token
-            if words not in (address, address.removeprefix("mailto:"), _PARSER.normalizeLinkText(address)):
+            if words not in (address, address.removeprefix("mailto:"), PARSER.normalizeLinkText(address)):
                 yield from _address_tokens(address)
         else:
             words += token.content

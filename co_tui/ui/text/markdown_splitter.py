@@ -3,7 +3,10 @@
 import re
 from typing import NamedTuple
 
-LONGEST_PARAGRAPH_CHARS = 3000
+from co_tui.ui.text.markdown_pieces import NO_LEAD, Lead, LongCut, MarkdownPiece, OpenItem
+
+LONG_BLOCK_CHARS = 3000
+"""A longer block is cut: what is still being written is drawn anew with every frame."""
 LONGEST_CODE_LINE_CHARS = 4000
 CODE_LINES_AT_ONCE = 24
 
@@ -15,18 +18,6 @@ _CONTINUES = re.compile(r"^(\s+\S|[-*+] |\d+[.)] |\|)")
 """Lines that continue a list or table across a blank line."""
 _MAY_CONTINUE = re.compile(r"^(\s*|[-*+]|\d+[.)]?)$")
 """The beginning of a line that may still become one of those."""
-
-
-class MarkdownPiece(NamedTuple):
-    """A final piece of Markdown, or the tail that may still change."""
-
-    text: str
-    language: str | None = None
-    """The language of a code block's lines; None for other Markdown."""
-    joined: bool = False
-    """Whether it continues the piece before, without a gap."""
-    indent: int = 0
-    """Indent as part of a list item; the text itself is not indented."""
 
 
 class _Fence(NamedTuple):
@@ -41,11 +32,19 @@ class MarkdownSplitter:
     """Takes text as it streams and returns pieces as soon as they are final.
 
     A piece ends at a blank line outside of code, after some lines of code or within a very long one, or within
-    a very long paragraph, so that the part that must be rendered again stays small.
+    a very long block, so that the part that must be rendered again stays small. Where it ends depends on the text
+    only, not on how it arrives.
     """
 
-    def __init__(self, longest_code_line: int = LONGEST_CODE_LINE_CHARS) -> None:
+    def __init__(self, longest_code_line: int = LONGEST_CODE_LINE_CHARS, *, reads_structure: bool = True) -> None:
+        """Without `reads_structure`, long blocks are cut at line ends: importing the parser takes long."""
         self.rest = ""
+        self._reads_structure = reads_structure
+        self._lead = NO_LEAD
+        self._room = LONG_BLOCK_CHARS
+        """The length from which on a block is cut."""
+        self._items: tuple[OpenItem, ...] = ()
+        """The list items that contain the code block."""
         self._longest_code_line = longest_code_line
         self._scanned = 0
         self._fence: _Fence | None = None
@@ -78,13 +77,29 @@ class MarkdownSplitter:
         return MarkdownPiece(code, self._fence.language, self._joined, self._item)
 
     def _prose(self, text: str) -> MarkdownPiece:
-        return MarkdownPiece(_dedented(text, self._item), None, self._joined, self._item)
+        return MarkdownPiece(_dedented(text, self._item), None, self._joined, self._item, self._lead)
 
-    def split_tail(self, at: int) -> MarkdownPiece:
-        """Make the beginning of the tail final, when a paragraph has become too long."""
-        piece = self._prose(self.rest[:at])
-        self.rest, self._scanned, self._joined = self.rest[at:], 0, True
+    def _continue(self, at: int, *, joined: bool = False, lead: Lead = NO_LEAD) -> None:
+        """Go on after a piece of prose."""
+        self.rest, self._scanned, self._joined, self._lead = self.rest[at:], 0, joined, lead
+        self._room = LONG_BLOCK_CHARS
+
+    def _next_of_long(self) -> MarkdownPiece | None:
+        """The beginning of a block that has become too long."""
+        cut = self._cut(self.rest[: self._room])
+        if cut is None or cut.at <= 0:
+            self._room += LONG_BLOCK_CHARS
+            return self._next_prose()
+        piece = self._prose(self.rest[: cut.at])._replace(flows_on=cut.lead.flows)
+        self._continue(cut.at, joined=cut.joined, lead=cut.lead)
         return piece
+
+    def _cut(self, text: str) -> LongCut | None:
+        if self._reads_structure and not self._item:
+            from co_tui.ui.text.long_blocks import cut_long
+
+            return cut_long(text, self._lead)
+        return LongCut(text.rfind("\n") + 1 or text.rfind(" ") + 1 or len(text), NO_LEAD)
 
     def _next(self) -> MarkdownPiece | None:
         return self._next_code() if self._fence is not None else self._next_prose()
@@ -123,7 +138,7 @@ class MarkdownSplitter:
 
     def _next_prose(self) -> MarkdownPiece | None:
         start = self._scanned
-        while (end := self.rest.find("\n", start)) >= 0:
+        while (end := self.rest.find("\n", start, self._room)) >= 0:
             line = self.rest[start:end]
             if self._leaves_item(line):
                 return self._end_item(start)
@@ -132,14 +147,17 @@ class MarkdownSplitter:
             if not line.strip() and self.rest[:start].strip():
                 following = self.rest[end + 1 :]
                 if _MAY_CONTINUE.match(following.lstrip("\n")):
-                    break  # the next characters decide whether the block ends here
+                    self._scanned = start
+                    return None  # the next characters decide whether the block ends here
                 if not _CONTINUES.match(following.lstrip("\n")):
                     piece = self._prose(self.rest[:start])
-                    self.rest, self._scanned, self._joined = following, 0, False
+                    self._continue(end + 1)
                     return piece
             start = end + 1
         self._scanned = start
-        return self._end_item(start) if self._leaves_item(self.rest[start:]) else None
+        if self._leaves_item(self.rest[start:]):
+            return self._end_item(start)
+        return self._next_of_long() if len(self.rest) >= self._room else None
 
     def _leaves_item(self, line: str) -> bool:
         """Whether the line's indent ends the list item that a code block interrupts."""
@@ -147,8 +165,17 @@ class MarkdownSplitter:
 
     def _end_item(self, at: int) -> MarkdownPiece | None:
         piece = self._prose(self.rest[:at])
-        self.rest, self._scanned, self._joined, self._item = self.rest[at:], 0, False, 0
+        self._continue(at, lead=self._lead_after_item(at))
+        self._item = 0
         return piece if piece.text.strip() else self._next_prose()
+
+    def _lead_after_item(self, at: int) -> Lead:
+        """The context of the line that leaves the item."""
+        if not self._items:
+            return NO_LEAD
+        from co_tui.ui.text.long_blocks import lead_after
+
+        return lead_after(self._items, _indent(self.rest[at:]))
 
     def _opened(self, line: str, start: int) -> _Fence | None:
         """The code block that the line opens."""
@@ -163,9 +190,21 @@ class MarkdownSplitter:
     def _open_code(self, start: int, after: int, fence: _Fence) -> MarkdownPiece | None:
         """The prose before the code; when there is none, the first piece of code."""
         before, item = self._prose(self.rest[:start]), fence.indent if self._is_in_item(start) else 0
-        self.rest, self._scanned, self._fence, self._mid_line = self.rest[after:], 0, fence, False
-        self._joined, self._item = False, item
+        self._note_items(start, fence.indent if item else 0)
+        self._continue(after)
+        self._fence, self._mid_line, self._item = fence, False, item
         return before if before.text.strip() else self._next_code()
+
+    def _note_items(self, start: int, indent: int) -> None:
+        """Remember the list items around a code block; a second one in the same item is in the same items."""
+        if self._item:
+            return
+        self._items = ()
+        if indent and self._reads_structure:
+            from co_tui.ui.text.long_blocks import open_items
+
+            found = open_items(self.rest[:start], self._lead)
+            self._items = tuple(item for item in found if item.indent <= indent)
 
 
 def _indent(line: str) -> int:

@@ -1,14 +1,11 @@
 """Markdown as lines that can grow while it is still being written."""
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.strip import Strip
 
-from co_tui.ui.text.markdown_splitter import (
-    LONGEST_CODE_LINE_CHARS,
-    LONGEST_PARAGRAPH_CHARS,
-    MarkdownPiece,
-    MarkdownSplitter,
-)
+from co_tui.ui.text.markdown_pieces import MARKER, MarkdownPiece
+from co_tui.ui.text.markdown_splitter import LONGEST_CODE_LINE_CHARS, MarkdownSplitter
 from co_tui.ui.text.text_rendering import TextRenderer
 
 CODE_MARGIN = 2
@@ -26,44 +23,51 @@ class Prose:
         self._width = width
         # Cut long lines of code where they are wrapped.
         inner = max(1, width - CODE_MARGIN)
-        self._splitter = MarkdownSplitter(max(1, LONGEST_CODE_LINE_CHARS // inner) * inner)
+        self._splitter = MarkdownSplitter(
+            max(1, LONGEST_CODE_LINE_CHARS // inner) * inner, reads_structure=renderer.rich
+        )
+        self._columns: list[int] = []
+        """How wide the columns of the last final table are."""
+        self._drawn_columns: list[int] = []
+        self._open_line: list[Segment] = []
+        """The last line of a long paragraph that continues; drawn with what follows it."""
         self._final: list[list[Segment]] = []
         self._tail: list[list[Segment]] = []
 
     def feed(self, text: str) -> None:
         for piece in self._splitter.feed(text):
             self._add(self._final, self._lines(piece), piece)
+            self._columns = self._drawn_columns
+            self._open_line = self._final.pop() if piece.flows_on and self._final else []
         tail = self._splitter.tail
-        self._tail = []
-        if tail is None:
-            return
-        lines = self._lines(tail)
-        if tail.language is None and len(tail.text) > LONGEST_PARAGRAPH_CHARS and len(lines) > 3:
-            self._freeze_all_but_last(lines)
-            tail = self._splitter.tail
-            lines = self._lines(tail) if tail else []
+        self._tail = [self._open_line] if self._open_line else []
         if tail is not None:
-            self._add(self._tail, lines, tail)
-
-    def _freeze_all_but_last(self, lines: list[Strip]) -> None:
-        """Make the full lines of a very long paragraph final; only its last line can still change."""
-        last = lines[-1].text.strip()
-        at = self._splitter.rest.rfind(last) if last else -1
-        if at <= 0:
-            at = self._splitter.rest.rfind(" ", 0, LONGEST_PARAGRAPH_CHARS) + 1 or LONGEST_PARAGRAPH_CHARS
-        piece = self._splitter.split_tail(at)
-        self._add(self._final, self._lines(piece), piece)
+            self._tail = []
+            self._add(self._tail, self._lines(tail), tail)
 
     def _lines(self, piece: MarkdownPiece) -> list[Strip]:
         indent = min(piece.indent + 1 if piece.indent else 0, self._width // 2)  # as lists are drawn
         width = self._width - indent
-        code = piece.language is not None
-        lines = (
-            self._renderer.code(piece.text, piece.language or "", width)
-            if code
-            else self._renderer.prose(piece.text, width)
-        )
+        if piece.language is not None:
+            lines = self._renderer.code(piece.text, piece.language, width)
+        else:
+            lines = self._prose_lines(piece, width)
         return [Strip([Segment(" " * indent), *line]) for line in lines] if indent else lines
+
+    def _prose_lines(self, piece: MarkdownPiece, width: int) -> list[Strip]:
+        """The piece's lines, read after its lead, without what the lead draws."""
+        lead = piece.lead
+        if not lead.flows:
+            self._drawn_columns = list(self._columns) if lead.is_table else []
+            lines = self._renderer.prose(lead.text + piece.text, width, lead.starts, self._drawn_columns)
+            lines = _without_marked(lines, lead.rows)
+            return [_from_marker(lines[0], is_item=bool(lead.starts)), *lines[1:]] if lead.hangs and lines else lines
+        before = Strip(self._open_line)
+        before = before.crop(0, cell_len(before.text.rstrip()))
+        lines = self._renderer.prose(f"{MARKER * before.cell_length}{lead.space}{piece.text}", width)
+        if not lines:
+            return [before]
+        return [Strip([*before, *lines[0].crop(before.cell_length)]), *lines[1:]]
 
     def _add(self, lines: list[list[Segment]], more: list[Strip], piece: MarkdownPiece) -> None:
         if not piece.joined and (self._final or lines) and more:
@@ -76,3 +80,22 @@ class Prose:
     def __getitem__(self, index: int) -> list[Segment]:
         count = len(self._final)
         return self._final[index] if index < count else self._tail[index - count]
+
+
+def _without_marked(lines: list[Strip], count: int) -> list[Strip]:
+    """Without the first lines, up to the given number of lines with a marker."""
+    for at, line in enumerate(lines):
+        if not count:
+            return lines[at:]
+        count -= MARKER in line.text
+    return [] if count <= 0 else lines
+
+
+def _from_marker(line: Strip, *, is_item: bool) -> Strip:
+    """The line with its text moved to where the marker is; blanks replace the bullet of an item."""
+    before, marker, after = line.text.partition(MARKER)
+    if not marker:
+        return line
+    start = cell_len(before)
+    left = [Segment(" " * start)] if is_item else line.crop(0, start)
+    return Strip([*left, *line.crop(start + 1 + after.startswith(" "))])

@@ -1,6 +1,7 @@
 """Renders text to lines under one theme, with Rich."""
 
 import io
+from collections.abc import Sequence
 from functools import cached_property
 
 from rich.color import Color as RichColor
@@ -22,6 +23,9 @@ MARKED_SHARE = 0.1
 
 CHANGED_SHARE = 0.16
 """Share of green and red in the background of added and removed lines."""
+
+CHANGED_WORD_SHARE = 0.34
+"""The same for the words of such a line that changed."""
 
 
 def prose_width(width: int) -> int:
@@ -48,6 +52,8 @@ class TextRenderer:
         self.marked = Style(bgcolor=_tint(palette.surface, palette.accent, MARKED_SHARE))
         self.came = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.reply, CHANGED_SHARE))
         self.went = Style.parse(palette.text) + Style(bgcolor=_tint(palette.background, palette.error, CHANGED_SHARE))
+        self.came_word = Style(bold=True, bgcolor=_tint(palette.background, palette.reply, CHANGED_WORD_SHARE))
+        self.went_word = Style(bold=True, bgcolor=_tint(palette.background, palette.error, CHANGED_WORD_SHARE))
         self.found = Style.parse(f"not bold not underline {palette.surface} on {palette.warning}")
         self.current_match = Style.parse(f"bold underline {palette.surface} on {palette.accent}")
 
@@ -82,15 +88,20 @@ class TextRenderer:
         rendered = self.console.render_lines(renderable, options, pad=False)
         return [Strip(line) for line in rendered]
 
-    def prose(self, text: str, width: int) -> list[Strip]:
-        """Render Markdown without code blocks; tables may be wider than the prose."""
+    def prose(
+        self, text: str, width: int, starts: Sequence[int | None] = (), columns: list[int] | None = None
+    ) -> list[Strip]:
+        """Render Markdown without code blocks; tables may be wider than the prose.
+
+        For `starts` and `columns` see `ChatMarkdown`.
+        """
         narrow = prose_width(width)
         if not self.rich:
             return _trimmed(self.plain(text, narrow))
         from co_tui.ui.text.markdown_lines import ChatMarkdown
 
         try:
-            return _trimmed(self.lines(ChatMarkdown(text, narrow, width), width))
+            return _trimmed(self.lines(ChatMarkdown(text, narrow, width, starts, columns), width))
         except Exception:  # a model's text may break the renderer; show the source then
             return _trimmed(self.plain(text, narrow))
 

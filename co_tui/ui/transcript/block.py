@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from co_tui.events.file_diff import is_diff, read_diff
 from co_tui.events.images import images_label
-from co_tui.events.tool_calls import GIST_CHARS
-from co_tui.inert import one_line
+from co_tui.events.tool_calls import GIST_CHARS, tool_label
+from co_tui.events.tool_wording import argument_lines, call_summary
+from co_tui.inert import inert, one_line
 from co_tui.session.state.out_of_context import Removal
-from co_tui.session.tool_wording import argument_lines, call_summary
 from co_tui.ui.images.block_image import MAX_DRAWN, BlockImage
 
 ATTACHED, MADE = "attached", "made"
@@ -16,6 +17,9 @@ ATTACHED, MADE = "attached", "made"
 
 PROMPT_LINES = 60
 """Longer prompts are folded."""
+
+DIFF_LINES_OPEN = 12
+"""A longer diff is folded to as many of its lines."""
 
 Kind: TypeAlias = Literal[
     "user", "reply", "thinking", "tool", "plan", "note", "error", "compaction", "boundary", "welcome"
@@ -37,10 +41,16 @@ class Block:
     interrupted: bool = False
     unsaved: bool = False
     """Not in the log yet; lost if the app ends before it is saved."""
+    unseen: bool = False
+    """Not in the transcript: a call whose effect is shown otherwise."""
     tool_name: str = ""
     tool_call_id: str = ""
     result: str = ""
     status: str = ""
+    diff: str = ""
+    """The change of a file that the call made; empty for other calls, and in sessions of older versions."""
+    previews_diff: bool = False
+    """Whether folding leaves the first lines of the diff: it is too long to be open by default."""
     inner: str = ""
     """What a delegate did for this call, line by line."""
     outcome: str = ""
@@ -118,13 +128,24 @@ class Block:
         """The full text as written, for copying and for the pager."""
         if self.kind != "tool":
             return "\n".join(filter(None, (self.text, self.result, self.images_label)))
-        asked = argument_lines(self.text)
+        asked = inert(self.diff) if is_diff(self.diff) and "\n… " not in self.diff else argument_lines(self.text)
         return "\n\n".join(filter(None, (asked, self.result, self.images_label)))
 
     @property
     def plain(self) -> str:
         """The text that is searched."""
-        return f"{self.tool_name} {self.text}\n{self.result}" if self.kind == "tool" else self.text
+        if self.kind != "tool":
+            return self.text
+        asked = f"{self.gist}\n{self.diff}" if self.diff else self.text
+        return f"{tool_label(self.tool_name)} {asked}\n{self.result}"
+
+    def show_change(self, diff: str) -> None:
+        """Show the change that the call made; a short one is open."""
+        self.diff = diff
+        change = read_diff(diff)
+        if change is not None:
+            self.previews_diff = len(change.rows) > DIFF_LINES_OPEN or bool(change.left_out)
+            self.folded = self.previews_diff
 
 
 def clock(timestamp: str) -> str:

@@ -1,7 +1,8 @@
 """Renders each kind of block to lines: speaker, text, folded parts, diffs."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -9,19 +10,31 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
+from co_tui.events.file_diff import read_diff, with_marks
 from co_tui.events.symbols import COMPACTED_SYMBOL
-from co_tui.session.tool_wording import BETWEEN_STEPS, INTERRUPTED, argument_lines, diff_of
+from co_tui.events.tool_calls import tool_label
+from co_tui.events.tool_wording import (
+    BETWEEN_FIGURES,
+    BETWEEN_STEPS,
+    FAILED,
+    INTERRUPTED,
+    STEP_CURRENT,
+    STEP_DONE,
+    argument_lines,
+    diff_of,
+)
+from co_tui.ui.text.diff_lines import coloured_diff, diff_strips, holds_diff
 from co_tui.ui.text.text_rendering import TextRenderer, prose_width
-from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.block import DIFF_LINES_OPEN, Block
 
 BAR = "▌ "
+BETWEEN_DONE = "   "
 INDENT = "  "
 PINNED = "◉ pinned  "
 NOT_IN_CONTEXT = "not in context"
 DASH = "┄"
 TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
 KEY_NAMES = re.compile(r"\b(?:Enter|F\d+|Ctrl\+\w)\b|(?<=  )[@!](?= )")
-BETWEEN_FIGURES = " · "
 _WENT_WRONG = re.compile(r"exit -?0*[1-9]\d*")
 _CHANGED = re.compile(r"(\+[\d,]+)( −[\d,]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
@@ -85,21 +98,37 @@ def _left_out(chars: int, renderer: TextRenderer, width: int) -> list[Strip]:
 
 
 def _foldable(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
-    name = block.tool_name if block.kind == "tool" else "thinking"
+    name = tool_label(block.tool_name) if block.kind == "tool" else "thinking"
     title = [_title(block, name, renderer, prose_width(width))]
-    if block.folded:
+    if block.diff:
+        body = _change(block, renderer, width - len(INDENT))
+    elif block.folded:
         return title
-    body = (
-        _opened_tool(block, renderer, width - len(INDENT)) if block.kind == "tool" else _thought(block, renderer, width)
-    )
+    elif block.kind == "tool":
+        body = _opened_tool(block, renderer, width - len(INDENT))
+    else:
+        body = _thought(block, renderer, width)
     return [*title, *(_prefixed(Segment(INDENT), line) for line in body)]
+
+
+def _change(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """The diff of a file change: all of it, its first lines while folded, or nothing of a short one."""
+    change = read_diff(block.diff)
+    if change is None or (block.folded and not block.previews_diff):
+        return []
+    rows = change.first_rows(DIFF_LINES_OPEN) if block.folded else with_marks(change.rows)
+    lines = diff_strips(rows, change.number_width, renderer, width)
+    if hidden := change.hidden_after(rows):
+        where = "Space shows all" if block.folded else "too many to keep"
+        lines += renderer.plain(f"… {hidden:,} more changed line{'s' * (hidden > 1)} · {where}", width, renderer.muted)
+    return lines
 
 
 def _title(block: Block, name: str, renderer: TextRenderer, width: int) -> Strip:
     """One line: name, gist and outcome."""
     pin = PINNED if block.pinned and not block.first_of_reply else ""
     room = width - cell_len(name) - cell_len(pin) - 6
-    gist = Text(block.gist if block.folded else "", overflow="ellipsis", no_wrap=True)
+    gist = Text(block.gist if block.folded or block.diff else "", overflow="ellipsis", no_wrap=True)
     status = _shortened(block.status, room - gist.cell_len)
     gist.truncate(max(8, room - cell_len(status)), overflow="ellipsis")
     symbol = "▣ " if block.is_drawn_image else "▸ " if block.folded else "▾ "
@@ -121,7 +150,7 @@ def _shortened(status: str, room: int) -> str:
 def _ended(status: str, renderer: TextRenderer) -> Text:
     """The outcome, with failures highlighted."""
     end = status.partition(BETWEEN_FIGURES)[0]
-    if end == "failed" or _WENT_WRONG.fullmatch(end):
+    if end.startswith(FAILED) or _WENT_WRONG.fullmatch(end):
         return Text(status, renderer.error)
     if changed := _CHANGED.fullmatch(status):
         return Text.assemble((changed[1], renderer.reply), (changed[2] or "", renderer.error))
@@ -153,12 +182,40 @@ def _call(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
 
 
 def _plan(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
-    """One line that shows the current step; unfolded, one line per step."""
+    """A checklist; folded, one line that shows the current step."""
     width = prose_width(width)
-    line = Text.assemble(("☑ ", renderer.me), _with_present_step(block.text, width - 2))
-    line.truncate(width, overflow="ellipsis")
-    opened = [] if block.folded else renderer.plain(block.result, width - len(INDENT))
-    return [*renderer.lines(line, width)[:1], *(_prefixed(Segment(INDENT), each) for each in opened)]
+    figures, _, _ = block.text.partition("  ")
+    if block.folded:
+        line = Text.assemble(("Plan", renderer.me), "  ", _with_present_step(block.text, width - 6))
+        line.truncate(width, overflow="ellipsis")
+        return renderer.lines(line, width)[:1]
+    title = renderer.lines(Text.assemble(("Plan", renderer.me), "  ", (figures, renderer.muted)), width)
+    steps = _steps(block.result.split("\n"), renderer, width - len(INDENT))
+    return [*title, *(_prefixed(Segment(INDENT), each) for each in steps)]
+
+
+def _steps(lines: Sequence[str], renderer: TextRenderer, width: int) -> list[Strip]:
+    """A checklist: steps that are done share lines and are muted, each other one has its own."""
+    strips: list[Strip] = []
+    for is_done, group in groupby(lines, key=lambda line: line.startswith(STEP_DONE)):
+        if is_done:
+            strips += renderer.plain("\n".join(_filled(group, width)), width, renderer.muted)
+            continue
+        for line in group:
+            style = renderer.text + Style(bold=line.startswith(STEP_CURRENT))
+            strips += _hanging(Segment(line[:2], style), renderer.plain(line[2:], width - 2, style))
+    return strips
+
+
+def _filled(texts: Iterable[str], width: int) -> list[str]:
+    """Texts side by side, as many as fit a line."""
+    rows: list[str] = []
+    for text in texts:
+        if rows and cell_len(rows[-1]) + len(BETWEEN_DONE) + cell_len(text) <= width:
+            rows[-1] += f"{BETWEEN_DONE}{text}"
+        else:
+            rows.append(text)
+    return rows
 
 
 def _with_present_step(progress: str, width: int) -> str:
@@ -239,27 +296,3 @@ BODIES: dict[str, Callable[[Block, TextRenderer, int], list[Strip]]] = {
 
 def _prefixed(prefix: Segment, line: Strip) -> Strip:
     return Strip([prefix, *line])
-
-
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
-LOOKED_AT_CHARS = 20_000
-
-
-def holds_diff(text: str) -> bool:
-    """Whether a text contains a unified diff."""
-    return _HUNK.search(text, 0, LOOKED_AT_CHARS) is not None
-
-
-def coloured_diff(lines: list[str], renderer: TextRenderer, width: int) -> list[Strip]:
-    """Diff lines, with added and removed ones on a coloured background over the full width."""
-    return [strip for line in lines for strip in _coloured(line, renderer, width)]
-
-
-def _coloured(line: str, renderer: TextRenderer, width: int) -> list[Strip]:
-    if line.startswith(("+++ ", "--- ", "diff ", "index ")):
-        return renderer.plain(line, width, Style(bold=True))
-    if line[:1] not in ("+", "-"):
-        return renderer.plain(line, width, renderer.muted if line.startswith("@") else None)
-    background, symbol = (renderer.came, renderer.me) if line[0] == "+" else (renderer.went, renderer.gone)
-    text = Text.assemble((line[0], symbol), line[1:].expandtabs(4), style=background, overflow="fold")
-    return [strip.extend_cell_length(width, background) for strip in renderer.lines(text, width)]

@@ -23,10 +23,10 @@ from co_tui.events import (
     UsageInfo,
     agent_of,
 )
+from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
 from co_tui.events.stored_messages import Role, attached_name, command_in, pieces
-from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import (
+from co_tui.events.tool_wording import (
     INTERRUPTED,
     Stage,
     last_output_line,
@@ -35,6 +35,7 @@ from co_tui.session.tool_wording import (
     result_summary,
     stage_of,
 )
+from co_tui.inert import inert, one_line
 from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind, clock
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
     from co_tui.ui.transcript.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
+MOST_STEPS_OPEN = 20
+"""A longer plan is one line until it is opened."""
+MOST_PARTS = 50
+"""How far back the parts of an interrupted reply are looked for."""
+QUIET_TOOLS = frozenset(("write_plan",))
+"""Calls that have no line unless they fail: their effect is shown."""
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
 _NEXT_STEPS = {
     "steps": "{continue} goes on.",
@@ -65,7 +72,7 @@ class BlockBuilder:
         self._speaking = False
         self._open_calls: dict[str, Block] = {}
         self._plan: Block | None = None
-        """The plan's line in the current turn, updated in place."""
+        """The plan's checklist in the current turn, updated in place."""
 
     @cached_property
     def _delegations(self) -> "DelegationLines":
@@ -93,7 +100,7 @@ class BlockBuilder:
             case SessionError() if fact.retry_in_s is None:
                 self.note(self._error_text(fact), "error", event.seq or 0)
             case SessionInterrupted():
-                self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
+                self.note(self._interruption(fact), "note", event.seq or 0)
             case CompactionComplete():
                 kind: Kind = "compaction" if fact.success else "note"
                 self.note(fact.outcome_sentence(), kind, event.seq or 0).opens = event.seq or 0
@@ -102,11 +109,20 @@ class BlockBuilder:
             case _:
                 pass
 
+    def _interruption(self, fact: SessionInterrupted) -> str:
+        """What the note says. The reply's own mark is removed: it would say the same again."""
+        partial = [block for block in self.blocks[-MOST_PARTS:] if block.interrupted]
+        for block in partial:
+            block.interrupted = False
+        self.touched += partial
+        return fact.sentence(has_partial_reply=bool(partial))
+
     def plan(self, steps: Sequence[Json]) -> Block:
-        """Show the plan's progress on this turn's plan line, or on a new one."""
+        """Show the plan as this turn's checklist, changed in place."""
         text = inert(plan_progress(steps))
         if self._plan is None:
             self._plan = self.part("plan", text)
+            self._plan.folded = len(steps) > MOST_STEPS_OPEN
         self._plan.text, self._plan.result = text, inert(plan_lines(steps))
         return self._plan
 
@@ -147,7 +163,7 @@ class BlockBuilder:
         """Mark calls without a result as interrupted: after a prompt none can arrive. Old logs have such calls."""
         for block in self._open_calls.values():
             block.status = block.outcome or INTERRUPTED
-            self.touched.append(block)
+            self.touched += [] if block.unseen else [block]
         self._open_calls.clear()
 
     def attached(self, name: str, text: str, seq: int = 0, image: StoredImage | None = None) -> Block:
@@ -190,10 +206,19 @@ class BlockBuilder:
         return self._append(block)
 
     def tool(self, name: str, arguments: str, call_id: str, time: str = "", seq: int = 0) -> Block:
-        block = self.part("tool", arguments, time, seq)
+        if name in QUIET_TOOLS:
+            block = Block("tool", inert(arguments), time=time, folded=True, seq=seq, unseen=True)
+        else:
+            block = self.part("tool", arguments, time, seq)
         block.tool_name, block.tool_call_id, block.status = one_line(name, 40), call_id, "…"
         self._open_calls[call_id] = block
         return block
+
+    def _reveal(self, block: Block) -> None:
+        """Show a call that had no line."""
+        block.unseen, block.first_of_reply = False, not self._speaking
+        self._speaking = True
+        self._append(block)
 
     def output(self, call_id: str, text: str) -> Block | None:
         """Show a running call's output: its end in the fold, its last line as the status."""
@@ -203,12 +228,16 @@ class BlockBuilder:
             block.status = last_output_line(text)
         return block
 
-    def result(self, call_id: str, text: str, stage: Stage = "finished") -> Block | None:
+    def result(self, call_id: str, text: str, stage: Stage = "finished", diff: str = "") -> Block | None:
         """Add a result to its call; a reused call id means the latest call."""
         block = self._open_calls.pop(call_id, None)
         if block is not None:
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
-            block.status = block.outcome or result_summary(block.tool_name, block.text, block.result, stage)
+            block.status = block.outcome or result_summary(block.tool_name, block.text, block.result, stage, diff)
+            if diff:
+                block.show_change(diff)
+            if block.unseen and stage != "finished":
+                self._reveal(block)
         return block
 
     def _message(self, message: Json, time: str, interrupted: bool, seq: int) -> None:
@@ -240,14 +269,15 @@ class BlockBuilder:
             case "assistant" | "thinking" if text.strip():
                 return self.part("reply" if role == "assistant" else "thinking", text, time, seq)
             case "tool_call":
-                return self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
+                call = self.tool(part.get("tool_name", ""), text, part.get("tool_call_id", ""), time, seq)
+                return None if call.unseen else call
             case _:
                 return None
 
     def _returned(self, part: Json, text: str, seq: int) -> None:
         """A logged result: usually shown already, except for its images and its event."""
         call_id = part.get("tool_call_id", "")
-        block = self.result(call_id, text, stage_of(part.get("outcome", "success")))
+        block = self.result(call_id, text, stage_of(part.get("outcome", "success")), diff_in(part))
         block = block or next((each for each in reversed(self.blocks) if each.tool_call_id == call_id), None)
         if block is not None:
             block.result_seq, block.images = seq, tuple(map(BlockImage, images := images_in(part)))

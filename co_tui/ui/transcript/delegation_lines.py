@@ -17,10 +17,12 @@ from co_tui.events import (
     ToolOutput,
     UsageInfo,
 )
+from co_tui.events.file_diff import diff_in
 from co_tui.events.stored_messages import pieces
+from co_tui.events.tool_calls import call_line, tool_label
+from co_tui.events.tool_wording import BETWEEN_FIGURES, FAILED, call_summary, change_summary, last_output_line
 from co_tui.events.wording import money
 from co_tui.inert import inert, one_line
-from co_tui.session.tool_wording import call_summary, last_output_line
 from co_tui.ui.formatting import counted, elapsed, tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.transcript.block import Block
@@ -28,6 +30,8 @@ from co_tui.ui.transcript.block import Block
 GIST_CHARS = 30
 """Leaves room on 80 columns for the call and for how full its context is."""
 LINE_CHARS = 200
+REASON_CHARS = 60
+ERROR_CHARS = 1_000
 INDENT = "    "
 
 
@@ -83,11 +87,10 @@ class DelegationLines:
         for role, text, part in pieces(message):
             if role == "tool_call":
                 followed.calls += 1
-                name = one_line(str(part.get("tool_name", "")), 40)
-                followed.add(f"▸ {name}  {call_summary(name, text)}")
+                name = str(part.get("tool_name", ""))
+                followed.add(f"▸ {call_line(name, call_summary(name, text))}")
             elif role == "tool_result":
-                lines = text.count("\n") + 1
-                followed.add(f"  ↳ {counted(lines, 'line') if lines > 1 else one_line(text, LINE_CHARS)}")
+                followed.add(f"  ↳ {_returned(text, diff_in(part))}")
             elif role == "assistant" and text.strip():
                 followed.add(inert(text).strip())
         return followed.block
@@ -96,7 +99,7 @@ class DelegationLines:
         if fact.stage != "started":
             followed = self._followed.get(fact.agent)
             return followed.block if followed is not None else None
-        return self._shows(fact.agent, f"{fact.tool_name} {call_summary(fact.tool_name, fact.text)}")
+        return self._shows(fact.agent, f"{tool_label(fact.tool_name)} {call_summary(fact.tool_name, fact.text)}")
 
     def says(self, fact: ToolOutput) -> Block | None:
         """Show the output of its running command."""
@@ -145,10 +148,12 @@ class DelegationLines:
             return None
         used = fact.usage.get("input_tokens", 0) + fact.usage.get("output_tokens", 0)
         price = money(fact.cost) if fact.cost else ""
-        figures = [fact.outcome, counted(followed.calls, "call"), tokens(used), price, _took(followed.began, at)]
+        figures = [_ending(fact), counted(followed.calls, "call"), tokens(used), price, _took(followed.began, at)]
         ended = " · ".join(filter(None, figures))
         if followed.reading.usage is not None:
             followed.add(f"context {followed.reading.amount}, {followed.reading.percent}")
+        if fact.error and fact.outcome == FAILED:
+            followed.add(f"! {one_line(fact.error, ERROR_CHARS)}")
         if followed.depth:
             return followed.add(f"↳ {followed.name}: {ended}")
         followed.block.outcome = followed.block.status = ended
@@ -160,6 +165,21 @@ class DelegationLines:
             return None
         followed.doing = doing
         return followed.show()
+
+
+def _ending(fact: DelegationEnd) -> str:
+    """How it ended, and why if it failed. Figures follow, so the reason must not look like one."""
+    if fact.outcome != FAILED or not fact.error:
+        return fact.outcome
+    return f"{FAILED}: {one_line(fact.error, REASON_CHARS).replace(BETWEEN_FIGURES, ', ')}"
+
+
+def _returned(text: str, diff: str) -> str:
+    """What a delegate's call returned, in a few words."""
+    if diff:
+        return change_summary(diff)
+    lines = text.count("\n") + 1
+    return counted(lines, "line") if lines > 1 else one_line(text, LINE_CHARS)
 
 
 def _took(began: str, ended: str) -> str:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
@@ -34,6 +34,7 @@ class Transcript(TranscriptView, can_focus=True):
     """A click in the chat leaves the focus in the prompt."""
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.bindings("chat"),
+        Binding("space", "open", show=False),  # as in questions
     ]
 
     class ActionRequested(Message):

@@ -155,7 +155,7 @@ async def test_a_delegate_that_repeats_a_failing_call_is_stopped_and_the_agent_t
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
     (failed,) = facts(stored_events(home, session.id), DelegationEnd)
-    assert failed.outcome == "failed" and "the same call failed 5 times in a row: read_file a.txt" in failed.error
+    assert failed.outcome == "failed" and "the same call failed 5 times in a row: read a.txt" in failed.error
     assert len(model.sent("Look")) == 5 and "self 1 failed: Stopped" in model.sent("")[-1]
     await ended(made, session, home)
 

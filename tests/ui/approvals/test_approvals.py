@@ -10,6 +10,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from co_tui.events.file_diff import read_diff
 from co_tui.session import environment
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion
 from co_tui.ui.app import CoTui
@@ -203,12 +204,13 @@ DIFF = "--- a.py\n+++ a.py\n@@ -1,3 +1,3 @@\n kept\n-    old = 1\n+    new = 2\n
         ("one two three four", 3, ["one two", "three four"], True),
         ("a\nb\nc\nd", 3, ["a", "b", "… 2 more lines"], False),
         ("x" * 400, 3, ["x" * 10, "x" * 10, "… 1 more line"], False),
-        (DIFF, 9, ["@@ -1,3", "+1,3 @@", " kept", "-    old =", "1", "+    new =", "2", " kept too"], True),
-        (DIFF, 4, ["-    old =", "1", "+    new =", "2"], False),
+        (DIFF, 9, ["1 │  kept", "2 │ -    old", "  │ = 1", "2 │ +    new", "  │ = 2", "3 │  kept", "  │ too"], True),
+        (DIFF, 4, ["2 │ -    old", "  │ = 1", "2 │ +    new", "  │ = 2"], False),
+        (DIFF, 3, ["2 │ -    old", "  │ = 1", "… 1 more line"], False),
     ],
 )
 def test_as_much_of_a_question_as_there_is_room_for(text: str, rows: int, seen: list[str], whole: bool) -> None:
-    shown = beginning(text, 10, rows, diff=text is DIFF)
+    shown = beginning(text, 12 if text is DIFF else 10, rows, diff=read_diff(text))
     assert [row.plain.rstrip() for row in shown.rows] == seen and shown.whole is whole
 
 

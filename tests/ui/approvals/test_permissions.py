@@ -82,7 +82,7 @@ def test_the_title_says_what_would_happen(changes: dict[str, Any], title: str) -
 
 def test_a_command_that_looks_like_a_diff_is_shown_as_a_command() -> None:
     panel = approval_panel(COMMAND.but(what="--- a\n+++ b\n rm x"), has_sandbox=False)
-    assert panel.title == "Run this command?" and not panel.is_diff
+    assert panel.title == "Run this command?" and panel.diff is None
 
 
 @pytest.mark.parametrize(

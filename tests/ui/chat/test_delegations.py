@@ -11,10 +11,17 @@ from co_tui.events import (
     Event,
     Fact,
     Message,
+    PlanChanged,
+    SessionInterrupted,
     ToolActivity,
     UsageInfo,
 )
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.themes.themes import DARK, palette_of
+from co_tui.ui.transcript.block_rendering import BlockLayout
 from co_tui.ui.transcript.blocks import BlockBuilder
+
+LOOK = TextRenderer(palette_of(DARK))
 
 
 def event(fact: Fact, seq: int | None = 1, second: int = 5) -> Event:
@@ -43,7 +50,7 @@ def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -
     working = ToolActivity(
         turn=1, tool_name="grep", tool_call_id="g", stage="started", text='{"q": "open"}', agent="self 1"
     )
-    assert builder.delegated(event(working, None)) is block and block.status == "grep open"
+    assert builder.delegated(event(working, None)) is block and block.status == "search open"
     builder.add(
         event(reply("self 1", {"part_kind": "text", "content": "Looking."}, call("grep", "g", q="open\x1b[31m")))
     )
@@ -53,7 +60,7 @@ def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -
     builder.add(event(result("", "delegate_task", "d1", "Three callers.")))
     assert builder.blocks == [block], "nothing of a delegate stands beside the conversation"
     assert block.status == "done · 1 call · 41k · $0.02 · 38 s"
-    assert block.result.split("\n") == ["    Looking.", "    ▸ grep  open␛[31m", "      ↳ 3 lines", "Three callers."]
+    assert block.result.split("\n") == ["    Looking.", "    ▸ search  open␛[31m", "      ↳ 3 lines", "Three callers."]
 
 
 def test_two_at_once_are_told_apart() -> None:
@@ -95,7 +102,7 @@ def test_its_own_small_gauge_stands_on_its_line_and_below_its_talk() -> None:
     assert block.status == "asked · ~8.0k of 100k"
     started = ToolActivity(turn=1, tool_name="grep", tool_call_id="g", stage="started", text="{}", agent="self 1")
     assert builder.delegated(event(started, None)) is block
-    assert builder.delegated(event(usage("self 1", 12_000))) is block and block.status == "grep · 12k of 100k"
+    assert builder.delegated(event(usage("self 1", 12_000))) is block and block.status == "search · 12k of 100k"
     builder.add(event(CompactionStart(trigger="window", agent="self 1")))
     assert block.status == "compacting · 12k of 100k"
     smaller = CompactionComplete(
@@ -124,3 +131,60 @@ def test_one_that_works_for_another_is_told_in_the_fold_of_that_one() -> None:
     builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 90})))
     assert builder.blocks == [block] and block.status == "done · 1 call · 90"
     assert block.inner.split("\n")[1:] == ["        Fine.", "        ↳ reviewer: done · 0 calls · 50"]
+
+
+def test_one_that_failed_says_how() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))
+    (block,) = builder.blocks
+    builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1")))
+    why = "The provider is not reachable · it refused the connection at 127.0.0.1:9 three times in a row"
+    builder.add(event(DelegationEnd(agent="self 1", outcome="failed", error=why, usage={"input_tokens": 900})))
+    builder.add(event(result("", "delegate_task", "d1", "self 1 failed")))
+    assert block.status == "failed: The provider is not reachable, it refused the connection a… · 0 calls · 900"
+    assert f"! {why}" in block.result
+    laid = BlockLayout(block, LOOK, 80)
+    title = [laid.text_of(n) for n in range(laid.height)][-1]
+    assert "▸ agent  find" in title and "failed: The provider is not reachable" in title
+
+
+def test_a_delegates_change_has_its_figures() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="mend it"))))
+    builder.add(event(DelegationStart(agent="self 1", name="self", call_id="d1")))
+    builder.add(event(reply("self 1", call("write_file", "w", path="a.py", content="x"))))
+    part = {"part_kind": "tool-return", "tool_name": "write_file", "tool_call_id": "w", "content": "Wrote 1 char"}
+    part |= {"metadata": {"co_tui_diff": "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-y\n+x"}}
+    builder.add(event(Message(turn=1, agent="self 1", message={"kind": "request", "parts": [part]})))
+    assert builder.blocks[0].inner.split("\n") == ["    ▸ write  a.py", "      ↳ +1 −1"]
+
+
+def test_an_interruption_is_told_once() -> None:
+    builder = BlockBuilder()
+    builder.add(
+        event(Message(turn=1, interrupted=True, message=reply("", {"part_kind": "text", "content": "So"}).message))
+    )
+    assert builder.blocks[-1].interrupted
+    builder.add(event(SessionInterrupted(what="interrupted by the user", outcome="kept what came")))
+    partial, note = builder.blocks
+    assert not partial.interrupted and builder.touched == [partial] and note.text == "Stopped. Partial reply kept."
+    builder.user("again", "12:00")
+    builder.add(event(SessionInterrupted(what="interrupted by the user", outcome="kept what came")))
+    assert builder.blocks[-1].text == "Stopped."
+
+
+def test_writing_a_plan_has_no_line_unless_it_fails() -> None:
+    builder = BlockBuilder()
+    builder.user("go", "12:00")
+    builder.add(event(reply("", call("write_plan", "p1"))))
+    builder.add(
+        event(PlanChanged(steps=({"text": "read", "state": "completed"}, {"text": "mend", "state": "pending"})))
+    )
+    builder.add(event(result("", "write_plan", "p1", "ok")))
+    (_, plan) = builder.blocks
+    assert (plan.kind, plan.first_of_reply, plan.folded, plan.result) == ("plan", True, False, "✓ read\n○ mend")
+    builder.add(event(reply("", call("write_plan", "p2"))))
+    part = {"part_kind": "tool-return", "tool_name": "write_plan", "tool_call_id": "p2", "content": "no items"}
+    part |= {"outcome": "failed"}
+    builder.add(event(Message(turn=1, message={"kind": "request", "parts": [part]})))
+    assert [block.status for block in builder.blocks[2:]] == ["failed"]

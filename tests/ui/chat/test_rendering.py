@@ -6,11 +6,11 @@ from rich.style import Style
 from co_tui.inert import inert
 from co_tui.ui.text.inert_markdown import InertMarkdown
 from co_tui.ui.text.markdown_splitter import code_blocks
-from co_tui.ui.text.safe_links import addresses_in, is_web_address
 from co_tui.ui.text.text_rendering import PROSE_COLUMNS, TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_rendering import BlockLayout
+from co_tui.web_addresses import addresses_in, is_web_address
 
 LOOK = TextRenderer(palette_of(DARK))
 
@@ -130,7 +130,7 @@ def test_changes_of_files_carry_their_signs_and_stand_on_grounds_of_their_own() 
         ("exit 0 · 2.1 s", 60, [("exit 0 · 2.1 s", LOOK.muted)]),
         ("refused", 60, [("refused", LOOK.warning)]),
         ("+3 −2", 60, [("+3", LOOK.reply), (" −2", LOOK.error)]),
-        ("done · 9 calls · 41k · $0.02 · 38 s", 60, [("done · 38 s", LOOK.muted)]),
+        ("done · 9 calls · 41k · $0.02 · 38 s", 52, [("done · 38 s", LOOK.muted)]),
         ("done · 9 calls · 41k · $0.02 · 38 s", 90, [("done · 9 calls · 41k · $0.02 · 38 s", LOOK.muted)]),
     ],
 )

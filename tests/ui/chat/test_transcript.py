@@ -147,10 +147,10 @@ async def test_folding_opens_in_place_and_all_at_once() -> None:
     builder.part("thinking", "a long thought\nof two lines")
     async with shell(builder.blocks) as (_, transcript, pilot):
         closed = "\n".join(lines(transcript))
-        assert "▸ shell  ls" in closed and "3 lines" in closed and "three" not in closed and "▸ thinking" in closed
+        assert "▸ run  ls" in closed and "3 lines" in closed and "three" not in closed and "▸ thinking" in closed
         await pilot.press("left_square_bracket", "enter")
         opened = "\n".join(lines(transcript))
-        assert "▾ shell" in opened and "three" in opened and "▸ thinking" in opened
+        assert "▾ run" in opened and "three" in opened and "▸ thinking" in opened
         transcript.toggle_all()
         assert "of two lines" in "\n".join(lines(transcript))
         transcript.toggle_all()

@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from co_tui.exchange.exporters import exported
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.commands.conversation_commands import CONTINUE_PROMPT, FINISHED
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.themes.themes import DARK, palette_of
+from co_tui.ui.transcript.block_rendering import BlockLayout
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
 
@@ -61,9 +65,10 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
             and "+    return 'hello'" in seen
             and "p  Always allow edits in ./* in this project" in seen
         )
-        assert "0 of 2  ▶ read it · mend it" in seen and "read_file  login.py" in seen and "2 lines" in seen
+        assert "Plan  0 of 2" in seen and "▶ read it" in seen and "○ mend it" in seen
+        assert "read  login.py" in seen and "2 lines" in seen
         await pilot.press("space")
-        await until(pilot, lambda: "@@ -1,2 +1,2 @@" in screen_text(app))
+        await until(pilot, lambda: "1 │  def greeting():" in screen_text(app))
         await pilot.press("escape")
         await asked(app, pilot, "Change login.py?")
         await pilot.press("y")
@@ -83,15 +88,15 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.controller.idle)
         seen = screen_text(app)
-        assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen and "pending" not in seen
-        assert seen.count("of 2  ") == 1, "the plan is one line that changes in place"
+        assert "exit 3" in seen and "+1 −1" in seen and "✓ read it   ✓ mend it" in seen and "pending" not in seen
+        assert seen.count("Plan  ") == 1 and "Plan  2 of 2" in seen, "the plan is one checklist that changes in place"
+        assert "2 │ -    return 'helo'" in seen and "2 │ +    return 'hello'" in seen
         assert (folder / "login.py").exists()
         assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
-        await until(pilot, lambda: "2 of 2  read it · mend it" in screen_text(app))
-        await pilot.press("ctrl+o")
-        await until(pilot, lambda: "+hello" in screen_text(app) and "-helo" in screen_text(app))
+        await until(pilot, lambda: "✓ read it   ✓ mend it" in screen_text(app))
+        assert "2 │ +    return 'hello'" in screen_text(app) and "+1 −1" in screen_text(app)
 
 
 async def test_a_change_that_is_another_by_now_is_shown_again_with_why(
@@ -154,3 +159,48 @@ async def test_what_goes_with_every_request_can_be_read(home: Path, provider: Pr
         await until(pilot, lambda: "edit_file" in transcript_text(app))
         told = transcript_text(app)
         assert "Use tabs in this folder." in told and "run_command" in told and f"You work in {folder}" in told
+
+
+def drawn(app: CoTui) -> str:
+    """The whole chat as it is drawn, without hints."""
+    layouts = [BlockLayout(block, LOOK, 100) for block in app.chat.transcript.blocks if block.kind != "note"]
+    return "\n".join(layout.text_of(line) for layout in layouts for line in range(layout.height))
+
+
+LOOK = TextRenderer(palette_of(DARK))
+LINES = [f"line {n}" for n in range(119)]
+
+
+def written(*lines: str) -> Reply:
+    return call("write_file", path="big.py", content="\n".join(lines) + "\n")
+
+
+async def test_a_change_has_the_same_figures_in_question_chat_and_export_and_after_resuming(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    (folder / "big.py").write_text("\n".join(LINES) + "\n")
+    one = [*LINES[:60], "line sixty", *LINES[61:]]
+    provider.script = [written(*one), written(*one), written(*("new " + line for line in LINES))]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it anew")
+        seen = await asked(app, pilot, "Change big.py? +1 −1")
+        assert "61 │ -line 60" in seen and "61 │ +line sixty" in seen
+        await pilot.press("y")
+        await asked(app, pilot, "No changes to big.py")
+        await pilot.press("y")
+        await asked(app, pilot, "Change big.py? +119 −119")
+        await pilot.press("y")
+        await until(pilot, lambda: app.controller.idle)
+        session_id = app.controller.session_id
+        first = drawn(app)
+        assert "write  big.py" in first and "+1 −1" in first and "no changes" in first and "+119 −119" in first
+        assert "61 │ -line 60" in first and "… 226 more changed lines · Space shows all" in first
+        with app.launch.store.reading() as reading:
+            page = "".join(exported(reading.events(session_id), "html"))
+        assert page.count("· +1 −1") == page.count("· +119 −119") == page.count("· no changes") == 1
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        await until(pilot, lambda: "+119 −119" in screen_text(app))
+        assert drawn(app) == first
+        app.chat.transcript.focus()
+        await pilot.press("left_square_bracket", "space")
+        await until(pilot, lambda: "119 │ +new line 118" in drawn(app))

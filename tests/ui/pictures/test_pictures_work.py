@@ -16,9 +16,11 @@ from co_tui.events import (
     Event,
     Message,
     PlanChanged,
+    SessionInterrupted,
     SessionStart,
     UsageInfo,
 )
+from co_tui.events.file_diff import DIFF as KEPT
 from co_tui.events.stored_messages import ATTACHED, COMMAND
 from co_tui.session.approvals.questions import ApprovalQuestion, ModelQuestion
 from co_tui.ui.approvals.question_bar import QuestionPanel
@@ -120,7 +122,7 @@ DIFF = "\n".join(
     (
         "--- tests/test_login.py",
         "+++ tests/test_login.py",
-        "@@ -1,5 +1,6 @@",
+        "@@ -1,6 +1,7 @@",
         " import os",
         " ",
         "-def store():",
@@ -239,6 +241,40 @@ async def models_offered(pilot: Any) -> None:
     await until(pilot, lambda: screen.query_one(OptionList).option_count > 6)
 
 
+def changes_made() -> list[Event]:
+    """Files that were changed, one by a few lines and one by many, and a delegation that failed."""
+    many = "\n".join(f"{sign}    value_{n} = {n * (1 + (sign == '+'))}" for n in range(40) for sign in "-+")
+    whole = f"--- src/settings.py\n+++ src/settings.py\n@@ -101,40 +101,40 @@\n{many}"
+    diffs = {"e": DIFF, "w": whole, "n": "No changes to docs/other.md"}
+    made = [
+        {"part_kind": "tool-return", "tool_name": "x", "tool_call_id": call_id, "content": "", "metadata": {KEPT: diff}}
+        for call_id, diff in diffs.items()
+    ]
+    done = [*("completed",) * 4, "in_progress"]
+    facts = [
+        SessionStart(model="anthropic:claude-sonnet-5", policy="balanced", branch="main"),
+        said("request", {"part_kind": "user-prompt", "content": "Mend it, and ask another about the logs."}),
+        PlanChanged(steps=tuple({"text": text, "state": state} for text, state in zip(STEPS, done, strict=True))),
+        calls(("d", "delegate_task", {"agent_name": "self", "task": "Check the CI logs"})),
+        DelegationStart(agent="self 1", name="self", task="Check the CI logs", call_id="d"),
+        DelegationEnd(agent="self 1", outcome="failed", error="The provider is not reachable.", usage={}),
+        returns(("d", "delegate_task", "self 1 failed"), outcome="failed"),
+        calls(
+            ("w", "write_file", {"path": "src/settings.py", "content": "x"}),
+            ("n", "write_file", {"path": "docs/other.md", "content": "x"}),
+            ("e", "edit_file", {"path": "tests/test_login.py", "old_text": "a", "new_text": "b"}),
+        ),
+        said("request", *made),
+        said("response", {"part_kind": "text", "content": "The fixture is patched"}).but(interrupted=True),
+        SessionInterrupted(what="interrupted by the user", outcome="kept what came"),
+    ]
+    return logged(facts)
+
+
+class Changed(Stored):
+    events = changes_made()
+
+
 SCENES: dict[str, Scene] = {
     "change": asked(CHANGE),
     "command": asked(TESTS),
@@ -257,3 +293,15 @@ SCENES: dict[str, Scene] = {
 @pytest.mark.parametrize("scene", SCENES)
 async def test_at_work(pictures: Pictures, home: Path, provider: Provider, scene: str) -> None:
     await pictures(AtWork(launch_for(home, provider)), SCENES[scene])
+
+
+async def seen(pilot: Any) -> None:
+    await until(pilot, lambda: pilot.app.controller.state.turn)
+
+
+async def test_changed(pictures: Pictures, home: Path, provider: Provider) -> None:
+    await pictures(Changed(launch_for(home, provider)), seen, ((80, 24), (120, 40), (200, 60)))
+
+
+async def test_changed_under_other_themes(pictures: Pictures, home: Path, provider: Provider) -> None:
+    await pictures.under(Changed(launch_for(home, provider)), seen, ("high-contrast", "high-contrast-light"))

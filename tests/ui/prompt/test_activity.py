@@ -55,8 +55,8 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([(1.0, delta("x" * 400)), (3.0, delta("x" * 400))], 5.0, "answering · 5 s · ~200 tokens · 50/s"),
         ([(1.0, delta("x" * 400))], 7.0, "waiting for openai · 6 s since its last word"),
         ([(1.0, delta("x" * 40, "thinking"))], 1.2, "thinking · 1 s · ~10 tokens"),
-        ([(1.0, tool("started"))], 31.0, "run_command uv run pytest · 30 s"),
-        ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run_command uv run pytest · 2 s · 2 at once"),
+        ([(1.0, tool("started"))], 31.0, "run uv run pytest · 30 s"),
+        ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run uv run pytest · 2 s · 2 at once"),
         ([(1.0, tool("started")), (8.0, tool("finished"))], 10.0, "asking openai · 10 s"),
         ([(1.0, delta("{", "tool_call"))], 1.5, "calling a tool · 2 s"),
         # Thoughts that the provider does not show: it is there, and thinks.
@@ -64,7 +64,7 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([(1.0, delta("", "thinking"))], 91.0, "thinking · 91 s · nothing heard for 90 s"),
         ([(1.0, delta("", "thinking")), (2.0, delta("x" * 40, "thinking"))], 9.0, STILL_WAITING),
         # What was counted gives way to no guess; the speed is that of the reply, without the tools' time.
-        ([(1.0, delta("x" * 400)), (2.0, counted(90)), (2.1, tool("started"))], 8.1, "run_command uv run pytest · 6 s"),
+        ([(1.0, delta("x" * 400)), (2.0, counted(90)), (2.1, tool("started"))], 8.1, "run uv run pytest · 6 s"),
         ([(1.0, delta("x" * 400)), (2.0, counted(90))], 3.0, "asking openai · 3 s · 90 tokens"),
         (
             [(1.0, delta("x" * 400)), (2.0, counted(90)), (58.0, delta("x" * 80))],
@@ -74,16 +74,16 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([(1.0, delta("x" * 400)), (2.0, StreamReset(turn=1))], 3.0, "asking openai · 3 s"),
         # Who was asked, what for, and what it does now.
         ([(1.0, tool("started")), (1.1, ASKED)], 4.0, "reader find every caller · 3 s"),
-        ([(1.0, tool("started")), (1.1, ASKED), (2.0, delegated("started"))], 4.0, "reader read_file a.py · 3 s"),
-        ([(1.0, tool("started")), (3.0, delegated("finished"))], 4.0, "run_command uv run pytest · 3 s"),
+        ([(1.0, tool("started")), (1.1, ASKED), (2.0, delegated("started"))], 4.0, "reader read a.py · 3 s"),
+        ([(1.0, tool("started")), (3.0, delegated("finished"))], 4.0, "run uv run pytest · 3 s"),
         ([(1.0, SessionError(what="x", retry_in_s=8.0)), (1.1, StreamReset(turn=1))], 3.0, "trying again in 6 s"),
         ([(1.0, SessionError(what="x", retry_in_s=8.0)), (1.1, StreamReset(turn=1))], 12.0, "asking openai · 12 s"),
         ([(1.0, delta("x" * 40)), (2.0, PROMPT)], 4.0, "asking openai · 2 s"),
-        ([(1.0, tool("started")), (2.0, PROMPT.but(agent="self 1"))], 4.0, "run_command uv run pytest · 3 s"),
+        ([(1.0, tool("started")), (2.0, PROMPT.but(agent="self 1"))], 4.0, "run uv run pytest · 3 s"),
         (
             [(1.0, tool("started")), (2.0, CompactionStart(trigger="window", agent="self 1"))],
             4.0,
-            "run_command uv run pytest · 3 s",
+            "run uv run pytest · 3 s",
         ),
     ],
 )
@@ -123,7 +123,7 @@ def test_what_runs_and_what_can_be_done_share_a_line_where_there_is_room() -> No
 def test_what_a_tool_is_about_is_cut_before_how_long_it_takes() -> None:
     activity = Activity()
     activity.apply(tool("started"), 1.0)
-    assert activity.line(131.0, "openai", still=True, room=30) == "● run_command  u… · 2 min 10 s"
+    assert activity.line(131.0, "openai", still=True, room=30) == "● run  uv run py… · 2 min 10 s"
     assert not activity.is_held_up(131.0), "a tool may take its time"
     activity.apply(tool("finished"), 131.0)
     assert not activity.is_held_up(135.0) and activity.is_held_up(137.0)

@@ -1,17 +1,15 @@
 """Preview a file change: run the tool itself on a workspace that writes nothing to disk."""
 
 import asyncio
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic_ai.workspaces import FileEntry, LocalWorkspaceBackend
 from pydantic_ai_harness.filesystem import FileSystem
 
-MOST_DIFF_CHARS: Final = 20_000
-MOST_DIFF_LINES: Final = 4_000
-"""For each text: comparing more would make the user wait for the question."""
+from co_tui.events.file_diff import NEW_FILE, header
+from co_tui.session.tools.folder.diff_text import diff_text
 
 
 class FileChanges:
@@ -80,28 +78,15 @@ def _of(replacement: Any, name: str) -> str:
 
 
 def _preview(written: Mapping[str, bytes], path: str) -> str:
-    """The difference to what is on disk, up to a readable length."""
-    diffs = []
-    for file, content in written.items():
-        present = Path(file)
-        before = present.read_bytes() if present.is_file() else b""
-        new = "new file" if not present.exists() else ""
-        diffs.append(_diff(_lines(before), _lines(content), path, new))
-    text = "\n".join(filter(None, diffs)) or f"No changes to {path}"
-    return text if len(text) <= MOST_DIFF_CHARS else f"{text[:MOST_DIFF_CHARS]}\n… the rest of the diff is left out"
+    """The difference to what is on disk."""
+    diffs = [diff_text(_on_disk(Path(file)), content, path) for file, content in written.items()]
+    return "\n".join(filter(None, diffs)) or f"No changes to {path}"
+
+
+def _on_disk(file: Path) -> bytes | None:
+    return (file.read_bytes() if file.is_file() else b"") if file.exists() else None
 
 
 def new_file_diff(path: str, content: bytes) -> str:
     """The diff of a file that does not exist yet."""
-    return _diff([], _lines(content), path, "new file")
-
-
-def _lines(content: bytes) -> list[str]:
-    return content.decode("utf-8", "replace").splitlines()
-
-
-def _diff(before: Sequence[str], after: Sequence[str], path: str, note: str) -> str:
-    if max(len(before), len(after)) > MOST_DIFF_LINES:
-        return f"{path}: {len(before):,} lines become {len(after):,} lines"
-    lines = difflib.unified_diff(before, after, note or path, path, lineterm="")
-    return "\n".join(lines)
+    return diff_text(None, content, path) or "\n".join(header(NEW_FILE, path))

@@ -5,17 +5,22 @@ import os
 import posixpath
 import stat
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
-from pydantic_ai.tools import RunContext
+from pydantic_ai.capabilities import WrapToolExecuteHandler
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.workspaces import WorkspaceError
 from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem
 from pydantic_ai_harness.filesystem._toolset import FileSystemToolset, _recoverable, _Scope
 
 from co_tui.folder_files import Entry, FolderWalk
 from co_tui.paths import is_inside, path_text
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
+from co_tui.session.tools.folder.made_changes import MADE, MadeChange, with_diff
 from co_tui.session.tools.folder.text_search import Found, TextSearch
 
 WALKING_S: Final = 10.0
@@ -38,6 +43,18 @@ class FolderFiles(FileSystem[Any]):
 
     hides: Callable[[Path], bool] | None = None
     """Whether a file is left out of searches; None to leave out none."""
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Keep the diff of a change with its result."""
+        return await with_diff(call.tool_name, args, lambda: handler(args))
 
     def _file_system_toolset(self) -> FileSystemToolset[Any]:
         if self._toolset is None:
@@ -218,11 +235,29 @@ class FolderToolset(FileSystemToolset[Any]):
             await scope.workspace.make_dir(parent)
         return await super()._write_file(scope, ctx, path, content, expected_hash=expected_hash)
 
+    @asynccontextmanager
+    async def _changing(self, scope: _Scope, real: str) -> AsyncGenerator[None]:
+        """While no other call changes the file: note what it was before and is after."""
+        async with super()._changing(scope, real):
+            made = MADE.get()
+            before = await _content(scope, real) if made is not None else None
+            yield
+            if made is not None:
+                made.append(MadeChange(before, await _content(scope, real)))
+
     def _readable(self, entries: Iterable[Entry], below_root: str, *, hidden: bool) -> Iterator[Entry]:
         for each in entries:
             path = posixpath.normpath(posixpath.join(below_root, each.path))
             if (hidden or not each.is_hidden) and self._patterns.readable(path):
                 yield each
+
+
+async def _content(scope: _Scope, real: str) -> bytes | None:
+    """A file's bytes; None if there is none, or if it cannot be read."""
+    try:
+        return await scope.workspace.read_bytes(real)
+    except (OSError, WorkspaceError):
+        return None
 
 
 async def in_thread(work: Callable[[Wanted], T]) -> T:

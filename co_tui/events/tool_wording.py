@@ -1,4 +1,4 @@
-"""Tool calls in a line, for the screen and the command line; light enough for the first paint."""
+"""Tool calls and plans in words, for the screen, the command line and exports; light enough for the first paint."""
 
 import json
 import re
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final, Literal, TypeAlias
 
-from co_tui.events import Json
+from co_tui.events.facts.base import Json
+from co_tui.events.file_diff import read_diff
 from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, objects_in
 from co_tui.inert import inert, one_line
 
@@ -15,7 +16,12 @@ _EXIT: Final = re.compile(r"\[exit code: (-?\d+)\]")
 _TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
 _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
+STEP_DONE: Final = "✓"
+STEP_CURRENT: Final = "▶"
+STEP_CHARS: Final = 300
 BETWEEN_STEPS: Final = " · "
+BETWEEN_FIGURES: Final = " · "
+FAILED: Final = "failed"
 INTERRUPTED: Final = "interrupted"
 """How a call ended of which nobody knows a result: it was stopped, or its process ended."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
@@ -72,10 +78,12 @@ def _in_a_line(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finished") -> str:
-    """How a call ended, in a few words."""
+def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finished", diff: str = "") -> str:
+    """How a call ended, in a few words; `diff` is the change it made."""
     if stage != "finished":
         return INTERRUPTED if stage == "stopped" else stage
+    if diff:
+        return change_summary(diff)
     if tool == "run_command":
         return _command_result(result)
     if tool == "write_plan":
@@ -94,8 +102,19 @@ def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finis
     return f"{lines:,} lines" if lines > 1 else one_line(result, STATUS_CHARS)
 
 
+def change_summary(diff: str) -> str:
+    """How much a stored diff changes."""
+    change = read_diff(diff)
+    if change is not None:
+        return change.figures
+    return "no changes" if diff.startswith("No changes") else one_line(diff, STATUS_CHARS)
+
+
 def diff_of(tool: str, arguments: str) -> list[str]:
-    """The lines that a call takes away and puts there, made inert; empty for calls that change no text."""
+    """The lines that a call takes away and puts there, by its arguments: sessions of older versions have no diff.
+
+    Inert; empty for calls that change no text.
+    """
     values = arguments_of(arguments)
     if tool == "write_file" and isinstance(content := values.get("content"), str):
         return [f"+{line}" for line in inert(content).splitlines()]
@@ -120,9 +139,14 @@ def plan_progress(steps: Sequence[Json]) -> str:
 
 
 def plan_lines(steps: Sequence[Json]) -> str:
-    """A plan with a line for each step."""
-    signs = {"in_progress": "▶", **dict.fromkeys(_DONE, "☑")}
-    return "\n".join(f"{signs.get(str(step.get('state')), '☐')} {step.get('text', '')}" for step in steps)
+    """A plan as a checklist, a line for each step."""
+    return "\n".join(f"{_step_symbol(step)} {one_line(str(step.get('text', '')), STEP_CHARS)}" for step in steps)
+
+
+def _step_symbol(step: Json) -> str:
+    if step.get("state") in _DONE:
+        return STEP_DONE
+    return STEP_CURRENT if step.get("state") == "in_progress" else "○"
 
 
 def _command_result(result: str) -> str:

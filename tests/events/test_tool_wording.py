@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.session.tool_wording import argument_lines, call_summary, diff_of, plan_progress, result_summary
+from co_tui.events.tool_wording import argument_lines, call_summary, diff_of, plan_progress, result_summary
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,206 @@
+"""Where to cut a long block of Markdown, so that both parts are read as in the whole.
+
+A list is cut before an item, a table before a row, a paragraph after a sentence. The second part gets a lead: source
+that restores its context and is not drawn (except a table's header).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from markdown_it.token import Token
+
+from co_tui.ui.text.markdown_lines import PARSER
+from co_tui.ui.text.markdown_pieces import MARKER, NO_LEAD, Lead, LongCut, OpenItem
+
+_BULLET: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]{0,4}")
+_SENTENCE_END: Final = re.compile(r"[.!?…:;][\"')\]*_`]*(?= +\S)")
+_QUOTES: Final = re.compile(r"(?:[ ]{0,3}>[ ]?)*")
+_PAIRED: Final = ("`", "**", "__", "~~")
+
+
+class _Block(NamedTuple):
+    """A place where a cut is possible, or the text at the end."""
+
+    line: int
+    items: tuple[OpenItem, ...]
+    number: int | None = None
+    """Of the item that begins here."""
+    header: tuple[int, int] = (0, 0)
+    """The lines of the table's header, if a row begins here."""
+    is_item: bool = False
+    is_paragraph: bool = False
+    is_quoted: bool = False
+
+
+def cut_long(text: str, lead: Lead) -> LongCut | None:
+    """Where to cut; None if no place keeps the structure."""
+    source = lead.text + text
+    lines = source.split("\n")
+    blocks = list(_blocks(PARSER.parse(source), lines, lead.starts))
+    first = lead.text.count("\n")
+    incomplete = len(lines) - 1  # the last line may go on
+    places = [each for each in blocks if first < each.line < incomplete and not each.is_paragraph]
+    ending = blocks[-1] if blocks and blocks[-1].is_paragraph else None
+    if places and (
+        ending is None or places[-1].line > ending.line or _offset(lines, places[-1].line) > len(source) // 3
+    ):
+        return _before(places[-1], lines, len(lead.text))
+    if ending is not None:
+        return _inside(ending, text, source, lines)
+    return _before(places[-1], lines, len(lead.text)) if places else None
+
+
+def open_items(text: str, lead: Lead) -> tuple[OpenItem, ...]:
+    """The list items that a line after the text, indented as deep as the deepest, belongs to."""
+    source = f"{lead.text}{text.rstrip()}\n"
+    lines = source.split("\n")
+    found = list(_blocks(PARSER.parse(source), lines, lead.starts))
+    return found[-1].items if found else ()
+
+
+def lead_after(items: Sequence[OpenItem], indent: int) -> Lead:
+    """The context of a line that follows code in list items, by its indent."""
+    kept = [item for item in items if item.indent <= indent]
+    left = items[len(kept)] if len(kept) < len(items) else None
+    following = left.number + 1 if left is not None and left.number is not None else None
+    stubs = _stubs(kept)
+    return Lead("".join(f"{stub}\n" for stub in stubs), len(stubs), (*(item.number for item in kept), following))
+
+
+def _blocks(tokens: Sequence[Token], lines: Sequence[str], starts: Sequence[int | None]) -> Iterator[_Block]:
+    """The blocks in order, with the items around them; nothing inside a quotation but its paragraphs."""
+    reader = _BlockReader(lines, starts)
+    for token in tokens:
+        yield from reader.read(token)
+
+
+class _BlockReader:
+    """Follows the lists, quotations and tables that are open."""
+
+    def __init__(self, lines: Sequence[str], starts: Sequence[int | None]) -> None:
+        self._lines = lines
+        self._starts = list(starts)
+        self._lists: list[int | None] = []
+        self._items: list[OpenItem] = []
+        self._quotes = 0
+        self._header: tuple[int, int] | None = None
+
+    @property
+    def _is_outside(self) -> bool:
+        return not self._items and not self._quotes
+
+    def read(self, token: Token) -> Iterator[_Block]:
+        line = token.map[0] if token.map else 0
+        match token.type:
+            case "table_open" | "heading_open" | "hr" | "code_block" if self._is_outside:
+                yield _Block(line, ())
+            case "tr_open" if self._header is not None and line > self._header[1]:
+                yield _Block(line, tuple(self._items), header=self._header)
+            case "paragraph_open":
+                if self._is_outside:
+                    yield _Block(line, ())
+                yield _Block(line, tuple(self._items), is_paragraph=True, is_quoted=self._quotes > 0)
+            case "thead_open":
+                self._header = (line, line + 2)
+            case "table_close":
+                self._header = None
+            case _:
+                yield from self._container(token, line)
+
+    def _container(self, token: Token, line: int) -> Iterator[_Block]:
+        """Lists, their items and quotations."""
+        match token.type:
+            case "bullet_list_open" | "ordered_list_open":
+                self._lists.append(self._first_number(token))
+                if self._is_outside:
+                    yield _Block(line, (), self._lists[-1], is_item=True)
+            case "bullet_list_close" | "ordered_list_close":
+                self._lists.pop()
+            case "list_item_open":
+                if not self._quotes:
+                    yield _Block(line, tuple(self._items), self._lists[-1], is_item=True)
+                self._items.append(_item(self._lines, line, self._items, self._lists[-1]))
+            case "list_item_close":
+                self._items.pop()
+                self._lists[-1] = self._lists[-1] + 1 if self._lists[-1] is not None else None
+            case "blockquote_open":
+                self._quotes += 1
+                if not self._items and self._quotes == 1:
+                    yield _Block(line, ())
+            case "blockquote_close":
+                self._quotes -= 1
+
+    def _first_number(self, token: Token) -> int | None:
+        """None for bullets. A list that began before the text continues its count."""
+        earlier = self._starts.pop(0) if self._starts else None
+        if token.type == "bullet_list_open":
+            return None
+        return int(token.attrs.get("start", 1)) if earlier is None else earlier
+
+
+def _item(lines: Sequence[str], line: int, above: Sequence[OpenItem], number: int | None) -> OpenItem:
+    start = above[-1].indent if above and above[-1].line == line else 0
+    bullet = _BULLET.match(lines[line], start)
+    end = bullet.end() if bullet else start
+    stub = lines[line][:end]
+    return OpenItem(end, line, stub if stub.endswith((" ", "\t")) else f"{stub} ", number)
+
+
+def _stubs(items: Sequence[OpenItem]) -> list[str]:
+    """A short line for each item; one for items that begin on the same line."""
+    last = {item.line: f"{item.stub}{MARKER}" for item in items}
+    return list(last.values())
+
+
+def _before(place: _Block, lines: Sequence[str], lead_chars: int) -> LongCut:
+    at = _offset(lines, place.line) - lead_chars
+    stubs = _stubs(place.items)
+    header = lines[place.header[0] : place.header[1]]
+    is_inside = bool(place.items or header or place.is_item)
+    numbers = tuple(item.number for item in place.items)
+    starts = (*numbers, place.number) if place.is_item else numbers
+    text = "".join(f"{line}\n" for line in (*stubs, *header))
+    lead = Lead(text, len(stubs), starts, is_table=bool(header)) if is_inside else NO_LEAD
+    return LongCut(at, lead, joined=is_inside)
+
+
+def _offset(lines: Sequence[str], line: int) -> int:
+    return sum(len(each) + 1 for each in lines[:line])
+
+
+def _inside(paragraph: _Block, text: str, source: str, lines: Sequence[str]) -> LongCut:
+    """After a sentence, or else after a word. In a line: the next one may begin with a sign of its own."""
+    least = max(len(text) // 2, _offset(lines, paragraph.line) - (len(source) - len(text)) + 1)
+    at = _sentence_end(text, min(least, len(text) - 1))
+    space = " " if at < len(text) and text[at] == " " else ""
+    at += len(space)
+    if paragraph.is_quoted and not paragraph.items:
+        quotes = _QUOTES.match(lines[paragraph.line])
+        return LongCut(at, Lead(f"{quotes[0] if quotes else ''}{MARKER}{space}", 0, hangs=True))
+    if not paragraph.items:
+        return LongCut(at, Lead(f"{MARKER}{space}", 0, flows=True, space=space))
+    stubs = _stubs(paragraph.items)
+    starts = tuple(item.number for item in paragraph.items)
+    own = f"{stubs[-1]}{space}"
+    return LongCut(at, Lead("".join(f"{stub}\n" for stub in stubs[:-1]) + own, len(stubs) - 1, starts, hangs=True))
+
+
+def _sentence_end(text: str, least: int) -> int:
+    """The last place from `least` on where no emphasis or code is open: after a sentence, a word, or anywhere."""
+    sentences = [match.end() for match in _SENTENCE_END.finditer(text, least)]
+    words = [match.start() for match in re.finditer(r"(?<=\S) (?=\S)", text[least:])]
+    spaces = [least + word for word in words]
+    for places in (sentences, spaces):
+        for at in reversed(places):
+            if _is_closed(text[:at]):
+                return at
+    return spaces[-1] if spaces else len(text)
+
+
+def _is_closed(text: str) -> bool:
+    """Whether marks of emphasis, code and links are in pairs."""
+    for mark in _PAIRED:
+        if text.count(mark) % 2:
+            return False
+    return text.replace("**", "").count("*") % 2 == 0 and text.count("[") == text.count("]")
