@@ -21,7 +21,7 @@ PROSE_COLUMNS = 100
 MARKED_SHARE = 0.1
 """Share of the accent colour in the background of marked blocks; text stays readable on it."""
 
-CHANGED_SHARE = 0.16
+CHANGED_SHARE = 0.14
 """Share of green and red in the background of added and removed lines."""
 
 CHANGED_WORD_SHARE = 0.34
