@@ -126,7 +126,7 @@ async def test_what_runs_in_the_background_ends_with_the_session(folder: Path, h
 async def test_a_child_that_stays_behind_does_not_hold_the_turn(folder: Path, home: Path) -> None:
     told = await asyncio.wait_for(result_of(folder, home, "sleep 600 & echo $! > child; echo on"), PATIENCE_S)
     assert "on" in told
-    assert is_gone(int((folder / "child").read_text())), "it ends with the session"
+    await until(lambda: is_gone(int((folder / "child").read_text())))  # it ends with the session
 
 
 async def test_every_tool_there_is_has_its_rule(folder: Path, home: Path) -> None:

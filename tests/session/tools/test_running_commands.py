@@ -107,7 +107,8 @@ async def test_a_command_does_not_choose_what_is_ended_in_its_place(folder: Path
     (listed,) = session.commands.background()
     assert listed.running and listed.output == ""
     await session.commands.end(listed.id)
-    assert is_gone(int((folder / "pid").read_text())) and bystander.returncode is None
+    await until(lambda: is_gone(int((folder / "pid").read_text())))
+    assert bystander.returncode is None
     bystander.kill()
     await bystander.wait()
     await left(environment, session)
@@ -146,7 +147,7 @@ async def test_what_a_command_leaves_running_ends_with_the_session(
     pid = int((folder / "pid").read_text())
     os.kill(pid, 0)
     await left(environment, session)
-    assert is_gone(pid)
+    await until(lambda: is_gone(pid))
 
 
 async def test_the_model_is_told_how_long_a_command_may_take(folder: Path, home: Path) -> None:
