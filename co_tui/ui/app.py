@@ -18,6 +18,7 @@ from textual.worker import WorkerFailed
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events import Event
 from co_tui.inert import inert, one_line
+from co_tui.key_names import key_name
 from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
@@ -341,6 +342,9 @@ class CoTui(AppInternals, App[None]):
         self.chat.prompt.call_later(guarded_callback(self, "Ctrl+C", self._leaving.copy_or_leave))
 
     # Appearance
+
+    def get_key_display(self, binding: Binding) -> str:
+        return key_name(binding.key_display or binding.key)
 
     def get_css_variables(self) -> dict[str, str]:
         if not self._has_theme:  # Textual asks for its default theme's first, which is never shown

@@ -184,7 +184,7 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.keys.active_keys import rebind
 
         rebind(self, chosen)
-        self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen).lower()
+        self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen)
 
     def shortcut_for(self, name: str) -> str:
         return command_table.shortcut_for(name, self._launch.settings.keys)

@@ -10,10 +10,11 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope
+from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
 from co_tui.ui.keys.active_keys import ActiveKey
-from co_tui.ui.keys.command_table import DEFAULT_KEYS, key_label
+from co_tui.ui.keys.command_table import DEFAULT_KEYS
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
@@ -47,7 +48,7 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Secti
     """All sections of the help; `chosen` are the user's own keys."""
 
     def key_of(name: str, default: str) -> str:
-        return key_label(chosen.get(name, default))
+        return key_name(chosen.get(name, default))
 
     def keys_in(place: KeyScope) -> list[tuple[str, str]]:
         return [(key, row.help) for row in KEYS if row.where == place and (key := key_of(row.name, row.key))]
@@ -65,7 +66,7 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Secti
     in_prompt = {meaning for _, meaning in keys_in("prompt")}
     return [
         Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
-        Section("First keys", [*first, ("^p", "In the last line of a screen: ctrl+p")]),
+        Section("First keys", first),
         Section("The gauge", _GAUGE),
         *places,
         Section("Commands", commands),
@@ -96,7 +97,7 @@ class HelpScreen(Dialog[None]):
             box.border_title = "Help"
             yield Field(placeholder="Type to search")
             yield Sections()
-            yield KeyHints(("↑ ↓ pgup pgdn", "scroll"), ("esc", "back"))
+            yield KeyHints(("up down pageup pagedown", "scroll"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

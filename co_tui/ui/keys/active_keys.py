@@ -8,7 +8,8 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from co_tui.actions import COMMANDS, KEYS, KeyScope
-from co_tui.ui.keys.command_table import bindings, command_bindings, key_label
+from co_tui.key_names import key_name
+from co_tui.ui.keys.command_table import bindings, command_bindings
 from co_tui.ui.textual_internals import bindings_of, set_bindings
 
 
@@ -28,7 +29,7 @@ def active_keys(screen: Screen[Any]) -> list[ActiveKey]:
         words = binding.tooltip or binding.description
         positions = _own_actions(active.node)
         if is_here and active.enabled and words and binding.action in positions:
-            found.append((positions[binding.action], ActiveKey(binding.key_display or key_label(binding.key), words)))
+            found.append((positions[binding.action], ActiveKey(key_name(binding.key_display or binding.key), words)))
     return [each for _, each in sorted(found, key=lambda row: row[0])]
 
 

@@ -49,7 +49,7 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
             box.border_title = "Earlier prompts"
             yield Field(placeholder="Type to search")
             yield SteadyList(classes="-filling")
-            yield KeyHints(("enter", "take"), ("^r", "this folder or all"), ("esc", "back"))
+            yield KeyHints(("enter", "take"), ("ctrl+r", "this folder or all"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self._start_search()
