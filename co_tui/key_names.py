@@ -39,7 +39,9 @@ def key_name(key: str) -> str:
 def _one(key: str) -> str:
     *modifiers, last = key.split("+") if len(key) > 1 and not key.endswith("+") else [key]
     if modifiers and all(each in _MODIFIERS for each in modifiers):
-        return "+".join([*(_NAMES[each] for each in modifiers), _NAMES.get(last, last.upper() if len(last) < 4 else last)])
+        return "+".join(
+            [*(_NAMES[each] for each in modifiers), _NAMES.get(last, last.upper() if len(last) < 4 else last)]
+        )
     return key.upper() if _is_function_key(key) else _NAMES.get(key, key)
 
 

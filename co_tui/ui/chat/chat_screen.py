@@ -184,6 +184,7 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.keys.active_keys import rebind
 
         rebind(self, chosen)
+        self.prompt.shows_keys = chosen.get("keys_here", "?") == "?"
         self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen)
 
     def shortcut_for(self, name: str) -> str:

@@ -10,7 +10,7 @@ from co_tui.events.triggers import trigger_label
 from co_tui.ui.formatting import elapsed
 from co_tui.ui.prompt.activity import FRAME_S, spinner
 from co_tui.ui.themes.motion import has_reduced_motion
-from co_tui.ui.widgets.key_hints import KEY_STYLE
+from co_tui.ui.widgets.key_hints import hint_text
 
 TITLE = "Compacting conversation history"
 LONGEST_REST = len(f"⠋ {TITLE}   10 min 10 s ·   Esc Cancel")

@@ -99,4 +99,4 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
     @property
     def _empty_text(self) -> str:
         words = "has these words" if self.query_one(Input).value.strip() else "was sent yet"
-        return f"No prompt {self._where} {words}." + (" ^r looks in all sessions." if self._here else "")
+        return f"No prompt {self._where} {words}." + (" Ctrl+R looks in all sessions." if self._here else "")
