@@ -99,7 +99,7 @@ class SessionError(Occurrence):
 
     def entry(self) -> EntryStyle:
         if self.retry_in_s is not None:
-            return EntryStyle("↻", EntryKind.TROUBLE, EntryWeight.NOTABLE)
+            return EntryStyle("↻", EntryKind.TROUBLE)
         return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.BAD)
 
     @property
@@ -124,7 +124,7 @@ class SessionError(Occurrence):
 
 class SessionInterrupted(Occurrence):
     TYPE = "session.interrupted"
-    ENTRY = EntryStyle("■", EntryKind.TROUBLE, EntryWeight.NOTABLE)
+    ENTRY = EntryStyle("■", EntryKind.TROUBLE)
     agent: str = ""
 
     def timeline_text(self) -> str:
@@ -133,4 +133,4 @@ class SessionInterrupted(Occurrence):
 
 class HookRun(Occurrence):
     TYPE = "hook.run"
-    ENTRY = EntryStyle("+", EntryKind.WORK)
+    ENTRY = EntryStyle("+", EntryKind.WORK, is_quiet=True)
