@@ -179,9 +179,10 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
 async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy \n")
-        await until(pilot, lambda: "● balanced  the default" in transcript_text(app))
-        told = transcript_text(app)
-        assert "○ off       nothing is summarised" in told and "What balanced sets:" in told
+        await until(pilot, lambda: "Choose a policy" in screen_text(app) and "● balanced" in screen_text(app))
+        assert "nothing is summarised" in screen_text(app) and "Nothing sent yet: the policies" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/context \n")
         await until(pilot, lambda: "Nothing has been sent yet" in transcript_text(app))
         await ask(app, pilot, "hi")
@@ -193,10 +194,32 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         assert app.controller.state.policy == "co-cli"
 
 
+async def test_the_policy_picker_compares_policies_on_this_conversation(home: Path, provider: Provider) -> None:
+    provider.window = 1_800
+    async with running(launch_for(home, provider, environ={"CO_TUI_TOOLS": "none", "CO_TUI_POLICY": "off"})) as (
+        app,
+        pilot,
+    ):
+        provider.default = Reply(text="words of an answer " * 60, prompt_tokens=-1)
+        for n in range(4):
+            await ask(app, pilot, f"question {n} " + "and more " * 60)
+        await type_text(pilot, "/policy \n")
+        await until(pilot, lambda: "Choose a policy" in screen_text(app) and "Comparing…" not in screen_text(app))
+        await until(pilot, lambda: "working it out" not in screen_text(app))
+        seen = screen_text(app)
+        assert "now off" in seen and "Next request: keeps everything" in seen and "% of the window" in seen
+        await pilot.press(*"balanced")
+        await until(pilot, lambda: "summarises" in screen_text(app) and "tokens" in screen_text(app))
+        assert "co-cli" not in screen_text(app), "typing filters"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.state.policy == "balanced" and app.screen is app.chat)
+        assert "Policy balanced from now on" in transcript_text(app)
+
+
 async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy co-cli\n")
-        await until(pilot, lambda: "Policy co-cli governs" in transcript_text(app))
+        await until(pilot, lambda: "Policy co-cli from now on" in transcript_text(app))
         await type_text(pilot, "/config policy\n")
         await until(pilot, lambda: "policy = co-cli   from this session" in transcript_text(app))
         await type_text(pilot, "/config min_compaction_messages 6\n")
@@ -213,12 +236,12 @@ async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home
     provider.script = [Reply(text="slow words " * 10, delay_s=0.05, open_end=True)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.pause()
-        assert "esc stop" not in screen_text(app) and "esc back" not in screen_text(app)
+        assert "Esc Stop" not in screen_text(app) and "Esc Back" not in screen_text(app)
         app.send("talk")
-        await until(pilot, lambda: "esc stop" in screen_text(app))
+        await until(pilot, lambda: "Esc Stop" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
-        await until(pilot, lambda: "esc stop" not in screen_text(app))
+        await until(pilot, lambda: "Esc Stop" not in screen_text(app))
         await pilot.press("tab")
         assert not app.chat.prompt.has_focus
         await pilot.press("escape")
@@ -231,7 +254,7 @@ async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Pat
     loaded = load(paths=launch.paths, cwd=launch.cwd, environ=launch.environ, command_line=named)
     async with running(launch.but(loaded=loaded)) as (app, pilot):
         await type_text(pilot, "/policy co-cli\n")
-        await until(pilot, lambda: "Policy co-cli governs the context" in transcript_text(app))
+        await until(pilot, lambda: "Policy co-cli from now on" in transcript_text(app))
         title = screen_text(app).splitlines()[0]
         assert "openai-chat:named" in title and "co-cli" in title
         await ask(app, pilot, "hi")
