@@ -21,4 +21,4 @@ def sparkline(fills: Sequence[Fill], width: int) -> str:
 
 
 def _level(tokens: int, most: float) -> str:
-    return LEVELS[min(len(LEVELS) - 1, int(tokens / most * len(LEVELS)))] if most > 0 else LEVELS[0]
+    return LEVELS[round(tokens / most * (len(LEVELS) - 1))] if most > 0 else LEVELS[0]
