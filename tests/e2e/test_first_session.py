@@ -170,7 +170,7 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     terminal.wait("│ a draft that goes")
     press(terminal, "C-c", "Tab", "Up")
     terminal.press("v")
-    terminal.wait("esc back", gone="Write a message")
+    terminal.wait("Esc Back", gone="Write a message")
     terminal.press("Escape")
     terminal.wait("Write a message", "view whole")
     terminal.press("Escape")

@@ -9,12 +9,12 @@ from textual.screen import Screen
 
 from co_tui.inert import inert
 from co_tui.session.state.session_state import SessionState
-from co_tui.ui.chat.columns import WIDE_COLUMNS, set_columns
+from co_tui.ui.chat.columns import MIN_COLUMNS, WIDE_COLUMNS, set_columns
 from co_tui.ui.chat.message_actions import MessageActions
 from co_tui.ui.chat.transcript_feed import Feed
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
 from co_tui.ui.keys import command_table
-from co_tui.ui.prompt.prompt_area import Prompt
+from co_tui.ui.prompt.prompt_area import PLACEHOLDER, SHORT_PLACEHOLDER, Prompt
 from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
             self.call_after_refresh(self._late.see_newest)
 
     def set_columns(self) -> None:
+        self.prompt.placeholder = PLACEHOLDER if self.size.width >= MIN_COLUMNS else SHORT_PLACEHOLDER
         with_side = self.size.width >= WIDE_COLUMNS and not self.has_class("-folded")
         set_columns(self.transcript, self.query_one("#side", Vertical), self.size.width, with_side=with_side)
 

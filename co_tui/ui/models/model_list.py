@@ -59,6 +59,8 @@ class ModelGroup(NamedTuple):
     entries: Sequence[ModelEntry]
     more: int = 0
     """How many further entries typing would show."""
+    is_provider: bool = False
+    """Whether the heading begins with the provider of all entries."""
 
 
 EMBEDDED_ENTRY: Final = ModelEntry(model=EMBEDDED, note=f"{EMBEDDED_LABEL}, offline", window_tokens=EMBEDDED_TOKENS)
@@ -141,7 +143,7 @@ class ModelList:
             shown.update(entry.model for entry in found)
             most = len(found) if words or first is None else first
             if found:
-                groups.append(ModelGroup(heading, found[:most], len(found[most:])))
+                groups.append(ModelGroup(heading, found[:most], len(found[most:]), first == FIRST_OF_PROVIDER))
         return groups
 
     def _groups(self) -> Iterator[tuple[str, Iterable[ModelEntry], int | None]]:

@@ -19,13 +19,13 @@ def is_older(name: str) -> bool:
 
 
 def version_of(name: str) -> float:
-    """The version in a model's name, as in `opus-4-8` or `grok-4.20`; without one 0, or the highest for `latest`."""
+    """The version in a model's name, as in `opus-4-8` or `grok-4.20`; 0 without one."""
     found = _VERSION.search(name)
-    if found is None:
-        return LATEST if name.endswith("-latest") else 0.0
-    return float(f"{found[1]}.{found[2] or 0}")
+    return float(f"{found[1]}.{found[2] or 0}") if found else 0.0
 
 
 def rank(name: str, output_price: float | None) -> tuple[float, float, str]:
-    """Sorts the newest version first, and within it the most expensive one."""
-    return -version_of(name), -(output_price or 0.0), name
+    """Sorts the newest version first, and within it the most expensive one. `latest` is newest, if it has a price."""
+    is_latest = output_price is not None and name.endswith("-latest")
+    version = version_of(name) or (LATEST if is_latest else 0.0)
+    return -version, -(output_price or 0.0), name

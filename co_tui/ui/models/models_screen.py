@@ -131,16 +131,21 @@ class ModelScreen(FilteringDialog[str]):
             more, entries = group.more + max(0, len(group.entries) - left), group.entries[: max(0, left)]
             left -= len(entries)
             columns = "" if rows else _in_columns("window", "$ in/out", self._room)
-            rows += [_heading(group.heading, columns, self._room), *map(self._row, entries)]
+            of_provider = group.heading.partition(" ")[0] if group.is_provider else ""
+            rows += [
+                _heading(group.heading, columns, self._room),
+                *(self._row(entry, of_provider) for entry in entries),
+            ]
             rows += [_note(f"{more:,} more: type to find them")] if more else []
         return rows
 
-    def _row(self, entry: ModelEntry) -> Option:
+    def _row(self, entry: ModelEntry, provider: str = "") -> Option:
+        """A model; `provider` is left out of its name, as the heading has it."""
         present = entry.model == self._known.present
         symbol = "●" if self._models.is_ready(entry.model) else "○"
         room = self._room
         line = Text(no_wrap=True)
-        line.append(f"{symbol} {one_line(_label(entry), 120)}", "bold" if present else "")
+        line.append(f"{symbol} {one_line(_label(entry).removeprefix(f'{provider}:'), 120)}", "bold" if present else "")
         figures = _figures(entry, room)
         line.truncate(room - len(figures) - 1, overflow="ellipsis", pad=True)
         line.append(f" {figures}", "dim")

@@ -21,6 +21,7 @@ from co_tui.ui.textual_internals import bindings_of
 from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
 PLACEHOLDER = "Write a message, / commands, @ files, ! shell, ? keys"
+SHORT_PLACEHOLDER = "Message, / commands, ? keys"
 OWN_COMMAND_PREFIX = "!"
 HOW_TO_RUN = "Write the command behind the sign, as in `!git status`: it runs here, and the model sees what it says."
 MAX_REMEMBERED = 200
