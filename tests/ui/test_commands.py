@@ -81,7 +81,7 @@ async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path,
 async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/he")
-        await until(pilot, lambda: "/help" in screen_text(app) and "enter runs it" in screen_text(app))
+        await until(pilot, lambda: "/help" in screen_text(app) and "Enter runs it" in screen_text(app))
         await pilot.press("tab")
         assert app.chat.prompt.text == "/help "
         await pilot.press(*["backspace"] * 6)
@@ -138,7 +138,7 @@ async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Pr
         await until(pilot, lambda: "ANTHROPIC_API_KEY" in transcript_text(app))
         await type_text(pilot, "/model openai-chat:third\n")
         await until(pilot, lambda: app.controller.state.model == "openai-chat:third")
-        assert "⇄ model changed" in screen_text(app)
+        assert "⇄ model →" in screen_text(app)
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "third"
 

@@ -38,7 +38,8 @@ class Choice(NamedTuple):
         before, gap, after = self.label.partition("{}")
         if not gap:
             return _shortened(self.label, width)
-        return f"{before}{_shortened(self.about, max(8, width - cell_len(before + after)))}{after}"
+        about = _shortened(self.about, max(8, width - cell_len(before + after)))
+        return _shortened(f"{before}{about}{after}", width)
 
 
 class Choices:

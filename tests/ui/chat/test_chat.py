@@ -24,7 +24,7 @@ async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider
         seen = screen_text(app)
         assert "Capital of France?" in seen and "The capital is Paris." in seen
         assert "50 %" in seen and "2.0k of 4.1k" in seen
-        assert "● turn 1" in seen and "session began" in seen
+        assert "● turn 1" in seen and "session began" not in seen
         assert seen.splitlines()[0].startswith(" co-tui · Capital of France?")
         assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
 
@@ -56,7 +56,7 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "talk\n")
         await until(pilot, lambda: "word word" in transcript_text(app))
-        assert "esc stop" in screen_text(app) and "answering" in screen_text(app)
+        assert "Esc stop" in screen_text(app) and "answering" in screen_text(app)
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
         await until(pilot, lambda: "✂ interrupted" in screen_text(app))
@@ -87,7 +87,7 @@ async def test_clear_empties_the_context_and_keeps_the_conversation(home: Path, 
         await ask(app, pilot, "remember this")
         await pilot.press("f8")
         await until(pilot, lambda: "Context cleared" in transcript_text(app))
-        assert "remember this" in screen_text(app) and "⌫ context cleared" in screen_text(app)
+        assert "remember this" in screen_text(app) and "⌫ cleared" in screen_text(app)
         assert len(app.controller.state.history) == 0
         await ask(app, pilot, "what was it")
         assert [m["role"] for m in provider.requests[-1]["messages"]] == ["system", "user"]
