@@ -138,7 +138,9 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         await until(pilot, lambda: app.controller.idle)
         assert written == []
         assert provider.requests[-1]["messages"][-1]["content"] == "The user did not allow it: not this file"
-        assert "not this file" in screen_text(app)
+        await pilot.press("ctrl+l", "f")
+        await until(pilot, lambda: "─ approvals ─" in screen_text(app) and "not this file" in screen_text(app))
+        assert "✗ denied" in screen_text(app) and "asks to" not in screen_text(app), "the answered question is gone"
 
 
 async def test_who_comes_back_is_asked_again(home: Path, provider: Provider, written: list[str]) -> None:
