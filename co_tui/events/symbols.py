@@ -13,8 +13,11 @@ class EntryKind(StrEnum):
     TURN = "turns"
     COMPACTION = "compactions"
     CONTEXT = "context"
+    CHANGE = "changes"
+    TROUBLE = "errors"
+    APPROVAL = "approvals"
     WORK = "work"
-    TROUBLE = "trouble"
+    MEMORY = "memory"
     SESSION = "session"
 
 
@@ -39,3 +42,5 @@ class EntryStyle(NamedTuple):
     symbol: str
     kind: EntryKind
     weight: EntryWeight = EntryWeight.NORMAL
+    is_quiet: bool = False
+    """Whether it is only shown when the filter asks for it."""

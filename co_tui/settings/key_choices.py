@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from co_tui.actions import COMMANDS, KEYS, KeyScope
+from co_tui.key_names import key_name
 from co_tui.nearest import nearest
 from co_tui.settings.rules import PartRefused, Rule, quoted, table_in
 
@@ -16,7 +17,7 @@ _TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "esc
 _TYPING_KEYS: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
 """Keys needed for typing, in lists and for moving the focus."""
 _NO_LETTERS: Final[tuple[KeyScope, ...]] = ("anywhere", "prompt")
-ALLOWED: Final = "keys by action, such as compact=f12, new=alt+n, folds=none: f1 to f24, ctrl+g, alt+x, …; or none"
+ALLOWED: Final = "keys by action, such as compact=F12, new=Alt+N, folds=none: F1 to F24, Ctrl+G, Alt+X, …; or none"
 
 
 def default_keys() -> dict[str, str]:
@@ -69,13 +70,13 @@ def _read_key(name: str, key: object) -> str:
 def _problem(key: str, scope: KeyScope) -> str:
     """What the key must be instead; empty when it is fine."""
     if not re.fullmatch(_KEY, key):
-        return "a key such as f7, ctrl+g or alt+x, or none"
+        return "a key such as F7, Ctrl+G or Alt+X, or none"
     if key in _SAME_BYTE:
-        return f"another key: terminals send {key} as {_SAME_BYTE[key]}"
+        return f"another key: terminals send {key_name(key)} as {key_name(_SAME_BYTE[key])}"
     if key in _TAKEN:
-        return f"another key: {key} is for {_TAKEN[key]}"
+        return f"another key: {key_name(key)} is for {_TAKEN[key]}"
     if scope in _NO_LETTERS and (len(key.removeprefix("shift+")) == 1 or key in _TYPING_KEYS):
-        return f"a key that is not needed for writing: {key} is"
+        return f"a key that is not needed for writing: {key_name(key)} is"
     return ""
 
 
@@ -85,7 +86,7 @@ def _clashes(chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, key in chosen.items():
         for other, its_key in keys.items():
             if other != name and key in its_key.split(",") and key and _overlap(scope_of(name), scope_of(other)):
-                yield name, f"a key of its own: {key} is that of {other}"
+                yield name, f"a key of its own: {key_name(key)} is that of {other}"
 
 
 def _overlap(one: KeyScope, other: KeyScope) -> bool:

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import events
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
+from co_tui.actions import SlashCommand
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events import Event
 from co_tui.inert import inert, one_line
+from co_tui.key_names import key_name
 from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
@@ -25,6 +26,7 @@ from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
 from co_tui.ui.chat.chat_requests import MAX_EDITED_CHARS
 from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.command_menus import CommandMenus
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.control.prompt_sender import OutgoingPrompt
@@ -61,7 +63,7 @@ MOST_IN_FIELD_CHARS = 2_000
 """Longest paste into a one-line field."""
 
 
-class CoTui(AppInternals, App[None]):
+class CoTui(AppInternals, CommandMenus):
     """The full-screen app."""
 
     TITLE = "co-tui"
@@ -228,42 +230,8 @@ class CoTui(AppInternals, App[None]):
     def run_command(self, name: str, arguments: str) -> None:
         self._commands.run(name, arguments)
 
-    def action_command(self, name: str) -> None:
-        command = command_table.find(name)
-        is_open = isinstance(self.focused, Input)  # its key then only focuses the find bar
-        opens = command is not None and command.opens_screen and not self._commands.has_to_wait(command, "")
-        if opens and self.screen is self.chat and not is_open:
-            self._hold_keys_for_next_focus()
-        self.run_command(name, "")
-
-    def _hold_keys_for_next_focus(self) -> None:
-        """Hold keys typed before the opening screen has the focus."""
-        before = self.focused
-        self._on_hold.expect(lambda: self.focused not in (before, None))
-
-    def action_command_palette(self) -> None:
-        """Open the palette; only the chat runs commands."""
-        if self.screen is self.chat:
-            from co_tui.ui.help.palette import PaletteScreen
-
-            self._hold_keys_for_next_focus()
-            self.push_screen(PaletteScreen(self.launch.settings.keys), self._command_chosen)
-
-    def _command_chosen(self, name: str | None) -> None:
-        if name is not None:
-            self.call_later(guarded_callback(self, f"/{name}", self.action_command), name)
-
-    def action_help(self) -> None:
-        """Open help on any screen, or close it; in the chat it is a command."""
-        from co_tui.ui.help.help_screen import HelpScreen
-        from co_tui.ui.keys.active_keys import active_keys
-
-        if self.screen is self.chat:
-            self.action_command("help")
-        elif isinstance(self.screen, HelpScreen):
-            self.screen.action_close()
-        else:
-            self.push_screen(HelpScreen(active_keys(self.screen), self.launch.settings.keys))
+    def has_to_wait(self, command: SlashCommand) -> bool:
+        return self._commands.has_to_wait(command, "")
 
     def open_entry(self, event: Event) -> None:
         self._commands.open_entry(event)
@@ -341,6 +309,9 @@ class CoTui(AppInternals, App[None]):
         self.chat.prompt.call_later(guarded_callback(self, "Ctrl+C", self._leaving.copy_or_leave))
 
     # Appearance
+
+    def get_key_display(self, binding: Binding) -> str:
+        return key_name(binding.key_display or binding.key)
 
     def get_css_variables(self) -> dict[str, str]:
         if not self._has_theme:  # Textual asks for its default theme's first, which is never shown

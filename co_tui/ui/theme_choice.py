@@ -12,7 +12,7 @@ from co_tui.settings import Settings
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.textual_internals import refresh_ansi_filter, replace_line_filters
 from co_tui.ui.themes.motion import set_reduced_motion
-from co_tui.ui.themes.themes import DARK, OURS, palette_of, theme_named, without_colours
+from co_tui.ui.themes.themes import DARK, OURS, palette_of, theme_named, with_readable_dim, without_colours
 
 NO_COLOR: Final = "NO_COLOR"
 UI: Final = Path(__file__).parent
@@ -27,8 +27,7 @@ class Appearance:
         self._terminal_is_dark = terminal_is_dark
         for theme in OURS:
             app.register_theme(theme)
-        if app.no_color:
-            replace_line_filters(app, without_colours)
+        replace_line_filters(app, without_colours if app.no_color else with_readable_dim)
         set_reduced_motion(app, settings.reduced_motion == "on")
         self._begin_with(self._theme_name)
 

@@ -67,7 +67,7 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     terminal.wait("Ask anything", "Write a message", "context: nothing sent yet")
     for n, question in enumerate(("Why are there tides?", "And where are the tables?", "Which ones matter?")):
         ask(terminal, question)
-        terminal.wait(f"▌ {question}", "notes/tides.md", gone="esc stop")
+        terminal.wait(f"▌ {question}", "notes/tides.md", gone="Esc stop")
         if n == 0:
             terminal.wait("F4 shows how full the context is")
     look_around(terminal)
@@ -84,7 +84,7 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     terminal.wait("undone", "Write a message")
     ask(terminal, "Thanks!")
     wait_until(lambda: len(provider.requests) > asked)
-    terminal.wait("▌ Thanks!", "notes/tides.md", gone="esc stop")
+    terminal.wait("▌ Thanks!", "notes/tides.md", gone="Esc stop")
     assert "Why are there tides?" in str(provider.requests[asked:]), "what was undone left the whole talk"
     terminal.leave()
 
@@ -148,14 +148,14 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     ask(terminal, "!echo high and dry")
     terminal.wait("you ran", "high and dry", "exit 0")
     terminal.type("Read @harb")
-    terminal.wait("tab takes it")
+    terminal.wait("Tab takes it")
     press(terminal, "Tab", "Enter")
-    terminal.wait("attached  harbour.md", "notes/tides.md", gone="esc stop")
+    terminal.wait("attached  harbour.md", "notes/tides.md", gone="Esc stop")
     assert "High water at noon." in str(provider.requests[0])
 
     provider.script = [Reply(text="It goes on for ever", until=threading.Event())]
     ask(terminal, "How long?")
-    terminal.wait("▌ How long?", "esc stop")
+    terminal.wait("▌ How long?", "Esc stop")
     ask(terminal, "And then?")
     terminal.wait("waits its turn")
     press(terminal, "Escape")
@@ -170,7 +170,7 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     terminal.wait("│ a draft that goes")
     press(terminal, "C-c", "Tab", "Up")
     terminal.press("v")
-    terminal.wait("esc back", gone="Write a message")
+    terminal.wait("Esc Back", gone="Write a message")
     terminal.press("Escape")
     terminal.wait("Write a message", "view whole")
     terminal.press("Escape")

@@ -59,7 +59,7 @@ async def test_the_app_in_a_browser(
     provider.script = [Reply(text="The answer is **42**, as ever.")]
     async with browsing(tmp_path / "profile") as page:
         await page.open(page_server.url)
-        await page.wait("Write a message", "f1 help")
+        await page.wait("Write a message", "F1 Help")
         await page.type("What is it?")
         await page.press("Enter", 13)
         await page.wait("▌ What is it?", "The answer is 42, as ever.", "turn 1")

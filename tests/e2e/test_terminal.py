@@ -37,13 +37,13 @@ def stop_a_long_answer(terminal: Terminal) -> None:
         terminal.wait(story)
         began = time.monotonic()
         while time.monotonic() < began + PATIENCE_S and (
-            "esc stop" in terminal.screen or "interrupted" not in terminal.screen
+            "Esc stop" in terminal.screen or "interrupted" not in terminal.screen
         ):
             if " tokens" in terminal.screen:
                 terminal.press("Escape")
-                terminal.wait(gone="esc stop")
+                terminal.wait(gone="Esc stop")
                 break
-            if "esc stop" not in terminal.screen and time.monotonic() > began + 10:
+            if "Esc stop" not in terminal.screen and time.monotonic() > began + 10:
                 break  # it is done already
             time.sleep(0.05)
         if "interrupted by the user" in terminal.screen:
@@ -60,10 +60,10 @@ def terminal(co_tui: CliCommand) -> Iterator[Terminal]:
 
 def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None:
     terminal.start()
-    terminal.wait("Embedded model SmolLM2", "Write a message", "f1 help")
+    terminal.wait("Embedded model SmolLM2", "Write a message", "F1 Help")
     terminal.type("Is Paris a capital? One word only: yes or no.")
     terminal.press("Enter")
-    terminal.wait("Is Paris a capital? One word only: yes or no.", "co-tui ", " of 8.2k", gone="esc stop")
+    terminal.wait("Is Paris a capital? One word only: yes or no.", "co-tui ", " of 8.2k", gone="Esc stop")
 
     stop_a_long_answer(terminal)
 
@@ -75,22 +75,22 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None
     terminal.wait("interrupted by the user", "Write a message")
     terminal.type("Is water wet? One word only: yes or no.")
     terminal.press("Enter")
-    terminal.wait("Is water wet? One word only: yes or no.", "esc stop")
-    terminal.wait(gone="esc stop")
+    terminal.wait("Is water wet? One word only: yes or no.", "Esc stop")
+    terminal.wait(gone="Esc stop")
     first = co_tui("sessions", "--json").objects[0]["id"]
 
     terminal.press("F7")
     terminal.wait("Ask anything")
     terminal.type("Is snow cold? One word only: yes or no.")
     terminal.press("Enter")
-    terminal.wait("esc stop")
-    terminal.wait(gone="esc stop")
+    terminal.wait("Esc stop")
+    terminal.wait(gone="Esc stop")
     terminal.press("F2")
     terminal.wait("Sessions · 2")
     terminal.type("capital")
     terminal.wait("Is Paris a capital", gone="Is snow cold")
     terminal.press("Enter")
-    terminal.wait("Is water wet? One word only: yes or no.", "f1 help")
+    terminal.wait("Is water wet? One word only: yes or no.", "F1 Help")
     terminal.leave()
 
     listed = co_tui("sessions", "--json").objects

@@ -32,13 +32,13 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
     for n in (1, 2, 3):
         terminal.type(f"question {n} about the fixture")
         terminal.press("Enter")
-        terminal.wait(f"● turn {n}", gone="esc stop")
+        terminal.wait(f"● turn {n}", gone="Esc stop")
     provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
     terminal.press("F5")
-    terminal.wait("Compacting conversation history", "you asked for it", "esc cancel")
+    terminal.wait("Compacting conversation history", "you asked for it", "Esc Cancel")
     wait_until(lambda: provider.summary_requests)  # cancelled before, it would have nobody to hang up on
     terminal.press("Escape")
-    terminal.wait("Compaction cancelled", "compaction cancelled", gone="esc cancel")
+    terminal.wait("Compaction cancelled", "compaction cancelled", gone="Esc Cancel")
     assert provider.closed_early.wait(PATIENCE_S), "the provider saw the connection go"
     terminal.press("F5")
     terminal.wait("◆ Conversation Compacted", "are summarised", "checkpoint 1")

@@ -81,7 +81,7 @@ async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path,
 async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/he")
-        await until(pilot, lambda: "/help" in screen_text(app) and "enter runs it" in screen_text(app))
+        await until(pilot, lambda: "/help" in screen_text(app) and "Enter runs it" in screen_text(app))
         await pilot.press("tab")
         assert app.chat.prompt.text == "/help "
         await pilot.press(*["backspace"] * 6)
@@ -100,7 +100,7 @@ async def test_help_explains_keys_commands_and_the_gauge(home: Path, provider: P
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await pilot.pause()
         seen = screen_text(app)
-        assert all(command.slash in seen for command in COMMANDS) and "ctrl+j" in seen
+        assert all(command.slash in seen for command in COMMANDS) and "Ctrl+J" in seen
         order = ("First keys", "The gauge", "In the prompt", "In the chat, after Tab", "Commands")
         places = [seen.index(title) for title in order]
         assert places == sorted(places), "what a newcomer looks for comes first"
@@ -114,7 +114,7 @@ async def test_the_palette_has_the_same_commands_and_hears_what_is_typed_with_it
     async with running(launch_for(home, provider)) as (app, pilot):
         for key in ("ctrl+p", *"histor"):
             app.post_message(events.Key(key, key if len(key) == 1 else None))
-        await until(pilot, lambda: "How many turns and messages" in screen_text(app))
+        await until(pilot, lambda: "Count turns and messages" in screen_text(app))
         assert "/compact" not in screen_text(app) and not app.chat.prompt.text
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.chat and "0 turns" in transcript_text(app))
@@ -123,7 +123,7 @@ async def test_the_palette_has_the_same_commands_and_hears_what_is_typed_with_it
 def test_the_palette_puts_the_likeliest_command_first() -> None:
     assert [command.name for command in found_commands("com")][:2] == ["compact", "commands"]
     assert found_commands("/thm")[0].name == "theme"
-    assert found_commands("smaller conversation")[0].name == "compact"
+    assert found_commands("older messages")[0].name == "compact"
     assert len(found_commands("")) == len(COMMANDS) and not found_commands("qxq")
 
 
@@ -138,7 +138,7 @@ async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Pr
         await until(pilot, lambda: "ANTHROPIC_API_KEY" in transcript_text(app))
         await type_text(pilot, "/model openai-chat:third\n")
         await until(pilot, lambda: app.controller.state.model == "openai-chat:third")
-        assert "⇄ model changed" in screen_text(app)
+        assert "⇄ model →" in screen_text(app)
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "third"
 
@@ -146,11 +146,15 @@ async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Pr
 async def test_the_model_picker_shows_windows_and_keys(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("f6")
-        await until(pilot, lambda: "● openai:gpt" in screen_text(app))
+        await until(pilot, lambda: "This session" in screen_text(app) and "● embedded" in screen_text(app))
         seen = screen_text(app)
         assert "● embedded" in seen and "8.2k" in seen
+        await type_text(pilot, "gpt-6")
+        await until(pilot, lambda: "○ gpt-6" in screen_text(app))
+        assert "openai · its key goes to 127.0.0.1" in screen_text(app)
+        await pilot.press(*["backspace"] * 5)
         await type_text(pilot, "sonnet")
-        await until(pilot, lambda: "○ anthropic:claude-sonnet" in screen_text(app))
+        await until(pilot, lambda: "○ claude-sonnet" in screen_text(app))
         await pilot.press("escape")
         assert app.screen is app.chat
 
@@ -179,9 +183,10 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
 async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy \n")
-        await until(pilot, lambda: "● balanced  the default" in transcript_text(app))
-        told = transcript_text(app)
-        assert "○ off       nothing is summarised" in told and "What balanced sets:" in told
+        await until(pilot, lambda: "Choose a policy" in screen_text(app) and "● balanced" in screen_text(app))
+        assert "nothing is summarised" in screen_text(app) and "Nothing sent yet: the policies" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/context \n")
         await until(pilot, lambda: "Nothing has been sent yet" in transcript_text(app))
         await ask(app, pilot, "hi")
@@ -193,10 +198,32 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         assert app.controller.state.policy == "co-cli"
 
 
+async def test_the_policy_picker_compares_policies_on_this_conversation(home: Path, provider: Provider) -> None:
+    provider.window = 1_800
+    async with running(launch_for(home, provider, environ={"CO_TUI_TOOLS": "none", "CO_TUI_POLICY": "off"})) as (
+        app,
+        pilot,
+    ):
+        provider.default = Reply(text="words of an answer " * 60, prompt_tokens=-1)
+        for n in range(4):
+            await ask(app, pilot, f"question {n} " + "and more " * 60)
+        await type_text(pilot, "/policy \n")
+        await until(pilot, lambda: "Choose a policy" in screen_text(app) and "Comparing…" not in screen_text(app))
+        await until(pilot, lambda: "working it out" not in screen_text(app))
+        seen = screen_text(app)
+        assert "now off" in seen and "Next request: keeps everything" in seen and "% of the window" in seen
+        await pilot.press(*"balanced")
+        await until(pilot, lambda: "summarises" in screen_text(app) and "tokens" in screen_text(app))
+        assert "co-cli" not in screen_text(app), "typing filters"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.state.policy == "balanced" and app.screen is app.chat)
+        assert "Policy balanced from now on" in transcript_text(app)
+
+
 async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy co-cli\n")
-        await until(pilot, lambda: "Policy co-cli governs" in transcript_text(app))
+        await until(pilot, lambda: "Policy co-cli from now on" in transcript_text(app))
         await type_text(pilot, "/config policy\n")
         await until(pilot, lambda: "policy = co-cli   from this session" in transcript_text(app))
         await type_text(pilot, "/config min_compaction_messages 6\n")
@@ -213,12 +240,12 @@ async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home
     provider.script = [Reply(text="slow words " * 10, delay_s=0.05, open_end=True)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.pause()
-        assert "esc stop" not in screen_text(app) and "esc back" not in screen_text(app)
+        assert "Esc Stop" not in screen_text(app) and "Esc Back" not in screen_text(app)
         app.send("talk")
-        await until(pilot, lambda: "esc stop" in screen_text(app))
+        await until(pilot, lambda: "Esc Stop" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
-        await until(pilot, lambda: "esc stop" not in screen_text(app))
+        await until(pilot, lambda: "Esc Stop" not in screen_text(app))
         await pilot.press("tab")
         assert not app.chat.prompt.has_focus
         await pilot.press("escape")
@@ -231,7 +258,7 @@ async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Pat
     loaded = load(paths=launch.paths, cwd=launch.cwd, environ=launch.environ, command_line=named)
     async with running(launch.but(loaded=loaded)) as (app, pilot):
         await type_text(pilot, "/policy co-cli\n")
-        await until(pilot, lambda: "Policy co-cli governs the context" in transcript_text(app))
+        await until(pilot, lambda: "Policy co-cli from now on" in transcript_text(app))
         title = screen_text(app).splitlines()[0]
         assert "openai-chat:named" in title and "co-cli" in title
         await ask(app, pilot, "hi")
@@ -242,7 +269,7 @@ async def test_timeline_entries_open(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hi")
         app.chat.query_one(Timeline).focus()
-        await pilot.press("home", "enter")
+        await pilot.press("f", "home", "enter")
         await until(pilot, lambda: type(app.screen).__name__ == "EventScreen")
         await pilot.pause()
         assert "session.start" in screen_text(app) and "openai-chat:scripted" in screen_text(app)

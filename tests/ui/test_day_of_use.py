@@ -129,7 +129,7 @@ async def test_the_last_line_holds_whole_items(home: Path, provider: Provider, c
         items = screen_text(app).splitlines()[-1].strip().split("  ")
         known = {"newline", "stop", "more", *(command.label.lower() for command in COMMANDS)}
         assert {item.split()[-1] for item in items if item.strip()} <= known
-        assert items[-1].strip() == "^p more"
+        assert items[-1].strip() == "Ctrl+P More"
 
 
 def test_a_long_entry_of_the_timeline_hangs_below_its_words() -> None:

@@ -23,18 +23,18 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed: it must be a key of its own: f2 is that of sessions"),
+        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed: it must be a key of its own: F2 is that of sessions"),
         ({"compact": "x"}, "keys.compact = 'x' is not allowed: it must be a key that is not needed for writing: x is"),
         (
             {"compact": "hyper+7"},
-            "keys.compact = 'hyper+7' is not allowed: it must be a key such as f7, ctrl+g or alt+x",
+            "keys.compact = 'hyper+7' is not allowed: it must be a key such as F7, Ctrl+G or Alt+X",
         ),
-        ({"compact": "ctrl+m"}, "terminals send ctrl+m as enter"),
-        ({"compact": "ctrl+p"}, "ctrl+p is for the palette"),
+        ({"compact": "ctrl+m"}, "terminals send Ctrl+M as Enter"),
+        ({"compact": "ctrl+p"}, "Ctrl+P is for the palette"),
         ({"compct": "f12"}, "an action that exists (did you mean compact?)"),
-        ({"newline": "f5"}, "f5 is that of compact"),
+        ({"newline": "f5"}, "F5 is that of compact"),
         ({"copy": "]"}, "] is that of next_fold"),
-        ("f7", "it must be keys by action, such as compact=f12"),
+        ("f7", "it must be keys by action, such as compact=F12"),
     ],
 )
 def test_an_unusable_key_is_reported_in_a_sentence(chosen: object, told: str) -> None:
@@ -62,20 +62,20 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
         await pilot.press("a", "alt+n", "b")
         assert app.screen is app.chat and app.chat.prompt.text == "a\nb"
         footer = screen_text(app).splitlines()[-1]
-        assert "sessions" not in footer and "alt+n newline" in footer
-        words = {word.lower() for row in (*COMMANDS, *KEYS) for word in (row.label, row.key) if word} | {"more"}
+        assert "Sessions" not in footer and "Alt+N Newline" in footer
+        words = {row.label for row in (*COMMANDS, *KEYS) if row.label} | {"More"}
         for width in range(60, 120, 7):
             await pilot.resize_terminal(width, 20)
             footer = screen_text(app).splitlines()[-1]
-            assert footer.endswith("^p more") and "…" not in footer
+            assert footer.endswith("Ctrl+P More") and "…" not in footer
             shown = [item.strip() for item in footer.split("  ") if item.strip()]
             assert all(item.split(" ", 1)[1] in words for item in shown), "no word is cut"
         await pilot.resize_terminal(120, 40)
         await pilot.press("f1")
         await until(pilot, lambda: "Type to search" in screen_text(app))
-        await until(pilot, lambda: "First keys" in screen_text(app) and "alt+n" in screen_text(app))
-        await type_text(pilot, "how many turns")
-        await until(pilot, lambda: "(f12)" in screen_text(app) and "/compact" not in screen_text(app))
+        await until(pilot, lambda: "First keys" in screen_text(app) and "Alt+N" in screen_text(app))
+        await type_text(pilot, "count turns")
+        await until(pilot, lambda: "(F12)" in screen_text(app) and "/compact" not in screen_text(app))
         await pilot.press("escape")
         app.chat.prompt.text = ""
         await type_text(pilot, "/config keys.history f11\n")
@@ -84,7 +84,7 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
         await pilot.press("f11")
         await until(pilot, lambda: transcript_text(app).count("0 turns") == 2)
         await type_text(pilot, "/config keys.history f5\n")
-        await until(pilot, lambda: "f5 is that of compact" in transcript_text(app))
+        await until(pilot, lambda: "F5 is that of compact" in transcript_text(app))
 
 
 def test_sentences_name_the_keys_that_are_in_force() -> None:
@@ -108,8 +108,8 @@ async def test_help_goes_with_its_key_on_every_screen(home: Path, provider: Prov
         await pilot.press("f12", "escape")
         assert app.screen is app.chat, "from a dialog, and back to it"
         await type_text(pilot, "/settings keys\n")
-        await until(pilot, lambda: "compact=f12" in screen_text(app))
-        assert screen_text(app).endswith("f12 help")
+        await until(pilot, lambda: "compact=F12" in screen_text(app))
+        assert screen_text(app).endswith("F12 Help")
         await pilot.press("f1")
         assert len(app.screen_stack) == 2
         await type_text(pilot, "\n")
@@ -131,9 +131,59 @@ async def test_help_opens_on_other_screens_with_their_keys(home: Path, provider:
 
 def test_the_command_line_sets_one_key_and_the_doctor_reports_a_bad_one(here: Here) -> None:
     done = here("config", "keys.compact", "f7")
-    assert done.code == 2 and "f7 is that of new" in done.err
+    assert done.code == 2 and "F7 is that of new" in done.err
     assert here("config", "keys.compact", "f12").code == 0
     assert '"f12"' in (here.home / "config" / "config.toml").read_text()
     assert here("config", "keys.compact", "default").code == 0
     (here.home / "config" / "config.toml").write_text('keys.compact = "f2"\n')
-    assert "f2 is that of sessions" in here("doctor").err
+    assert "F2 is that of sessions" in here("doctor").err
+
+
+async def test_every_key_with_an_f_has_a_letter_after_the_leader_key(home: Path, provider: Provider) -> None:
+    with_f = [command for command in COMMANDS if command.key.startswith("f")]
+    letters = [command.letter for command in COMMANDS if command.letter]
+    assert all(command.letter for command in with_f) and len(letters) == len(set(letters))
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: "Ctrl+X, then" in screen_text(app) and "m  Model" in screen_text(app))
+        await pilot.press("m")
+        await until(pilot, lambda: type(app.screen).__name__ == "ModelScreen")
+        await pilot.press("escape", "ctrl+x", "s")
+        await until(pilot, lambda: type(app.screen).__name__ == "SessionsScreen")
+        await pilot.press("escape", "ctrl+x", "z")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert app.chat.prompt.text == "", "a letter without a command is not typed"
+        await pilot.press("ctrl+x", "escape", *"two words", "shift+home", "ctrl+x")
+        assert app.screen is app.chat and app.chat.prompt.text == "", "selected text is cut"
+        await type_text(pilot, "/config keys.leader Ctrl+B\n")
+        await until(pilot, lambda: app.launch.settings.keys == {"leader": "ctrl+b"})
+        await pilot.press("ctrl+b")
+        await until(pilot, lambda: "Ctrl+B, then" in screen_text(app))
+        await pilot.press("h")
+        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
+        await type_text(pilot, "choose a model")
+        await until(pilot, lambda: "(F6, Ctrl+B m)" in screen_text(app))
+
+
+async def test_a_question_mark_in_an_empty_prompt_shows_the_keys_that_work_here(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(120, 60)) as (app, pilot):
+        await pilot.press("?")
+        await until(pilot, lambda: "Keys" in screen_text(app) and "Shift+Tab" in screen_text(app))
+        assert "Add to the running turn" in screen_text(app) and "Select the previous message" not in screen_text(app)
+        await pilot.press("?")
+        assert app.screen is app.chat and app.chat.prompt.text == ""
+        await pilot.press("?", "h", "o", "w", "?")
+        await until(pilot, lambda: app.screen is app.chat and app.chat.prompt.text == "how?")
+        app.chat.prompt.text = ""
+        await type_text(pilot, "!echo hi\n")
+        await until(pilot, lambda: "hi" in transcript_text(app))
+        await pilot.press("tab", "?")
+        await until(pilot, lambda: "Select the previous message" in screen_text(app))
+        assert "Add to the running turn" not in screen_text(app), "keys of the prompt do not work in the chat"
+        await pilot.press("escape")
+        await type_text(pilot, "")
+        app.chat.prompt.focus()
+        await type_text(pilot, "/config keys.keys_here none\n")
+        await until(pilot, lambda: app.launch.settings.keys == {"keys_here": ""})
+        await pilot.press("?")
+        assert app.chat.prompt.text == "?"

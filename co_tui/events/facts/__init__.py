@@ -14,7 +14,7 @@ class Unknown(Logged):
     type: str
     version: int
     payload: Json
-    ENTRY = EntryStyle("?", EntryKind.SESSION)
+    ENTRY = EntryStyle("?", EntryKind.SESSION, is_quiet=True)
 
     def timeline_text(self) -> str:
         return f"something newer\n{short(self.type)}"

@@ -14,7 +14,7 @@ class ApprovalRequested(Logged):
     """A tool call waits for approval; it is pending until `ApprovalDecided`."""
 
     TYPE = "approval.requested"
-    ENTRY = EntryStyle("◔", EntryKind.WORK, EntryWeight.NOTABLE)
+    ENTRY = EntryStyle("◔", EntryKind.APPROVAL, EntryWeight.NOTABLE, is_quiet=True)
     call_id: str
     tool: str
     arguments: Json = NOTHING
@@ -52,9 +52,7 @@ class ApprovalDecided(Logged):
     """Whose call it is: two agents may use the same id."""
 
     def entry(self) -> EntryStyle:
-        if self.approved:
-            return EntryStyle("✓", EntryKind.WORK)
-        return EntryStyle("✗", EntryKind.WORK, EntryWeight.NOTABLE)
+        return EntryStyle("✓" if self.approved else "✗", EntryKind.APPROVAL, is_quiet=True)
 
     def timeline_text(self) -> str:
         by = one_line(self.by, 20)
@@ -83,7 +81,7 @@ class ApprovalRevoked(Logged):
     """A permission rule was withdrawn; calls it allowed need approval again."""
 
     TYPE = "approval.revoked"
-    ENTRY = EntryStyle("↶", EntryKind.WORK)
+    ENTRY = EntryStyle("↶", EntryKind.APPROVAL, is_quiet=True)
     rule: str = ""
     tool: str = ""
     """Written by older versions instead of a rule, together with `pattern`."""
@@ -100,7 +98,7 @@ class DelegationStart(Logged):
     """An agent started a subtask; `agent` identifies this delegation, `name` is the agent's name."""
 
     TYPE = "delegation.start"
-    ENTRY = EntryStyle("↳", EntryKind.WORK)
+    ENTRY = EntryStyle("↳", EntryKind.WORK, is_quiet=True)
     agent: str
     name: str = ""
     task: str = ""
@@ -124,7 +122,9 @@ class DelegationEnd(Logged):
     """The sum over its requests, each of which was already counted when it was answered."""
 
     def entry(self) -> EntryStyle:
-        return EntryStyle("✗", EntryKind.WORK, EntryWeight.BAD) if self.error else EntryStyle("↲", EntryKind.WORK)
+        if self.error:
+            return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.BAD)
+        return EntryStyle("↲", EntryKind.WORK, is_quiet=True)
 
     def timeline_text(self) -> str:
         return f"{one_line(self.agent, 40)} ended\n{short(self.error or self.outcome)}"
@@ -136,7 +136,7 @@ class DelegationEnd(Logged):
 
 class PlanChanged(Logged):
     TYPE = "plan.changed"
-    ENTRY = EntryStyle("☑", EntryKind.WORK)
+    ENTRY = EntryStyle("☑", EntryKind.WORK, is_quiet=True)
     steps: tuple[Json, ...]
     """All steps in order, each with its `text` and its `state`."""
 

@@ -9,7 +9,7 @@ class BoardShown(Occurrence):
     """The session starts with these notes; they are part of every request, even if the board changes later."""
 
     TYPE = "board.shown"
-    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
+    ENTRY = EntryStyle("+", EntryKind.MEMORY, is_quiet=True)
     note: str
     """As sent to the model."""
     entries: int = 0
@@ -25,7 +25,7 @@ class BoardChanged(Occurrence):
     """Notes were added or removed, each with its `id`, `text`, `added` and `session_id`."""
 
     TYPE = "board.changed"
-    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
+    ENTRY = EntryStyle("+", EntryKind.MEMORY, is_quiet=True)
     NEEDS_SESSION = True
     added: tuple[Json, ...] = ()
     pruned: tuple[Json, ...] = ()

@@ -79,7 +79,7 @@ class Truncation(Logged):
 
     def timeline_text(self) -> str:
         left_out = counted(self.messages_removed, "message")
-        return f"truncated −{tokens(self.tokens_removed)}\n{left_out} left out"
+        return f"truncated −{tokens(self.tokens_removed)} · {left_out}"
 
     def export_entry(self) -> ExportEntry:
         left_out = f"{self.messages_removed:,} messages, {self.tokens_removed:,} tokens less"
@@ -94,7 +94,7 @@ class Recollection(Logged):
     """
 
     TYPE = "session.recollection"
-    ENTRY = EntryStyle("↩", EntryKind.CONTEXT)
+    ENTRY = EntryStyle("↩", EntryKind.MEMORY, is_quiet=True)
     messages: tuple[Ref, ...]
     """The message they were added to."""
     note: str
@@ -117,13 +117,13 @@ class Recollection(Logged):
 
 class ArtifactStored(Occurrence):
     TYPE = "artifact.stored"
-    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
+    ENTRY = EntryStyle("+", EntryKind.WORK, is_quiet=True)
     agent: str = ""
 
 
 class MemoryWritten(Occurrence):
     TYPE = "memory.written"
-    ENTRY = EntryStyle("+", EntryKind.CONTEXT)
+    ENTRY = EntryStyle("+", EntryKind.MEMORY, is_quiet=True)
 
     def export_entry(self) -> ExportEntry:
         """Without the path, which is private."""
@@ -132,7 +132,7 @@ class MemoryWritten(Occurrence):
 
 class CompactionStart(Logged):
     TYPE = "session.compaction_start"
-    ENTRY = EntryStyle("◇", EntryKind.COMPACTION, EntryWeight.LIGHT)
+    ENTRY = EntryStyle("◇", EntryKind.COMPACTION, EntryWeight.LIGHT, is_quiet=True)
     trigger: str
     focus: str = ""
     system_tokens: int = 0
@@ -218,7 +218,7 @@ class CompactionComplete(Logged):
         if not self.success:
             return EntryStyle("✗", EntryKind.COMPACTION, EntryWeight.BAD)
         if self.is_rewritten_by_user:
-            return EntryStyle("✎", EntryKind.COMPACTION, EntryWeight.NOTABLE)
+            return EntryStyle("✎", EntryKind.COMPACTION)
         return EntryStyle(COMPACTED_SYMBOL, EntryKind.COMPACTION, EntryWeight.HEAVY)
 
     def timeline_text(self) -> str:
@@ -284,7 +284,7 @@ class CompactionUndone(Logged):
     """A rewrite of the history was undone: a compaction, a clearing or a rewind. Later messages stay."""
 
     TYPE = "session.compaction_undone"
-    ENTRY = EntryStyle("↶", EntryKind.COMPACTION, EntryWeight.NOTABLE)
+    ENTRY = EntryStyle("↶", EntryKind.COMPACTION)
     compaction_seq: int
     history: tuple[Ref, ...]
     what: str = "compaction"
@@ -317,7 +317,7 @@ class Clear(Logged):
     """The history was cleared down to these messages."""
 
     TYPE = "session.clear"
-    ENTRY = EntryStyle("⌫", EntryKind.CONTEXT, EntryWeight.NOTABLE)
+    ENTRY = EntryStyle("⌫", EntryKind.CONTEXT)
     history: tuple[Ref, ...] = ()
     messages_removed: int = 0
     carried: tuple[Json, ...] = ()
@@ -326,7 +326,7 @@ class Clear(Logged):
     """They follow this many messages of `history`."""
 
     def timeline_text(self) -> str:
-        return f"context cleared\n{counted(self.messages_removed, 'message')} left it"
+        return f"cleared · {counted(self.messages_removed, 'message')}"
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry(f"The context was cleared: {self.messages_removed:,} messages left it")
@@ -334,12 +334,12 @@ class Clear(Logged):
 
 class Rewind(Logged):
     TYPE = "session.rewind"
-    ENTRY = EntryStyle("↶", EntryKind.CONTEXT, EntryWeight.NOTABLE)
+    ENTRY = EntryStyle("↶", EntryKind.CONTEXT)
     to_seq: int
     history: tuple[Ref, ...]
 
     def timeline_text(self) -> str:
-        return f"rewound\n{counted(len(self.history), 'message')} left in the context"
+        return f"rewound · {counted(len(self.history), 'message')} left"
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry("The conversation was rewound")

@@ -101,7 +101,7 @@ class SessionError(Occurrence):
 
     def entry(self) -> EntryStyle:
         if self.retry_in_s is not None:
-            return EntryStyle("↻", EntryKind.TROUBLE, EntryWeight.NOTABLE)
+            return EntryStyle("↻", EntryKind.TROUBLE)
         return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.BAD)
 
     @property
@@ -130,7 +130,7 @@ BY_USER: Final = "interrupted by the user"
 
 class SessionInterrupted(Occurrence):
     TYPE = "session.interrupted"
-    ENTRY = EntryStyle("■", EntryKind.TROUBLE, EntryWeight.NOTABLE)
+    ENTRY = EntryStyle("■", EntryKind.TROUBLE)
     agent: str = ""
 
     def timeline_text(self) -> str:
@@ -148,4 +148,4 @@ class SessionInterrupted(Occurrence):
 
 class HookRun(Occurrence):
     TYPE = "hook.run"
-    ENTRY = EntryStyle("+", EntryKind.WORK)
+    ENTRY = EntryStyle("+", EntryKind.WORK, is_quiet=True)

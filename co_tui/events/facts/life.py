@@ -18,7 +18,7 @@ class SessionOrigin(Logged):
 
 class SessionStart(SessionOrigin):
     TYPE = "session.start"
-    ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT)
+    ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
 
     def timeline_text(self) -> str:
         return f"session began\n{model_name(self.model)}"
@@ -29,7 +29,7 @@ class SessionStart(SessionOrigin):
 
 class SessionResume(SessionOrigin):
     TYPE = "session.resume"
-    ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT)
+    ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
     NEEDS_SESSION = True
 
     def timeline_text(self) -> str:
@@ -41,7 +41,7 @@ class SessionResume(SessionOrigin):
 
 class SessionFork(SessionOrigin):
     TYPE = "session.fork"
-    ENTRY = EntryStyle("↗", EntryKind.SESSION)
+    ENTRY = EntryStyle("↗", EntryKind.SESSION, is_quiet=True)
     source_session_id: str
     source_seq: int
 
@@ -54,7 +54,7 @@ class SessionFork(SessionOrigin):
 
 class SessionRename(SessionOrigin):
     TYPE = "session.rename"
-    ENTRY = EntryStyle("✎", EntryKind.SESSION, EntryWeight.LIGHT)
+    ENTRY = EntryStyle("✎", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
     NEEDS_SESSION = True
     title: str
     by: str = ""
@@ -72,7 +72,7 @@ class SessionPinned(Logged):
     """The session was pinned (listed first, never cleaned up) or unpinned."""
 
     TYPE = "session.pinned"
-    ENTRY = EntryStyle("◉", EntryKind.SESSION, EntryWeight.LIGHT)
+    ENTRY = EntryStyle("◉", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
     NEEDS_SESSION = True
     pinned: bool = True
 
@@ -87,7 +87,7 @@ class SessionTrashed(Logged):
     """The session was put into the trash or restored from it."""
 
     TYPE = "session.trashed"
-    ENTRY = EntryStyle("⌫", EntryKind.SESSION)
+    ENTRY = EntryStyle("⌫", EntryKind.SESSION, is_quiet=True)
     NEEDS_SESSION = True
     trashed: bool = True
     reason: str = ""
@@ -102,7 +102,7 @@ class SessionTrashed(Logged):
 
 class SessionEnd(SessionOrigin):
     TYPE = "session.end"
-    ENTRY = EntryStyle("◌", EntryKind.SESSION, EntryWeight.LIGHT)
+    ENTRY = EntryStyle("◌", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
     reason: str = ""
 
     def timeline_text(self) -> str:
@@ -114,14 +114,14 @@ class SessionEnd(SessionOrigin):
 
 class ModelChange(Logged):
     TYPE = "session.model_change"
-    ENTRY = EntryStyle("⇄", EntryKind.SESSION)
+    ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
     from_: str
     to: str
     window_before: int | None = None
     window_after: int | None = None
 
     def timeline_text(self) -> str:
-        return f"model changed\n{model_name(self.to)}"
+        return f"model → {model_name(self.to)}"
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry(f"The model changed to {long(self.to)}")
@@ -129,7 +129,7 @@ class ModelChange(Logged):
 
 class PolicyChange(Logged):
     TYPE = "session.policy_change"
-    ENTRY = EntryStyle("⇄", EntryKind.SESSION)
+    ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
     from_: str
     to: str
     window_before: int | None = None
@@ -146,7 +146,7 @@ class ModeChange(Logged):
     """The permission mode changed."""
 
     TYPE = "session.mode_change"
-    ENTRY = EntryStyle("⇄", EntryKind.SESSION)
+    ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
     from_: str
     to: str
 

@@ -34,7 +34,7 @@ WIDTH: Final = 100
 AROUND_CELLS: Final = 16
 """The widest box, and the cells of a row besides the rule and its source."""
 LEAST_SOURCE: Final = 14
-LIST_KEYS: Final = (("a", "add"), ("d", "revoke"), ("esc", "back"))
+LIST_KEYS: Final = (("a", "add"), ("d", "revoke"), ("escape", "back"))
 NOTHING: Final = (
     "No rules yet. Reading in this folder is free; changes and other commands are asked about. "
     "Answer a question with s or p to keep a rule, or press a to add one."
@@ -45,8 +45,8 @@ EFFECT_CHOICES: "Final[Mapping[str, tuple[Effect, str]]]" = {
     "2": ("ask", "Always ask"),
     "3": ("deny", "Deny without asking"),
 }
-WRITING_KEYS: Final = (("enter", "next"), ("esc", "back"))
-CHOOSING_KEYS: Final = (("↑ ↓ enter", "choose"), ("esc", "back"))
+WRITING_KEYS: Final = (("enter", "next"), ("escape", "back"))
+CHOOSING_KEYS: Final = (("up down enter", "choose"), ("escape", "back"))
 
 
 class RuleEditor(Protocol):

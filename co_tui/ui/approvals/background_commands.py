@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LINE_CHARS = 200
 REFRESH_S = 0.5
-KEYS = (("↑ ↓", "choose"), ("x", "end it"), ("esc", "back"))
+KEYS = (("up down", "choose"), ("x", "end it"), ("escape", "back"))
 NOTHING = "No command runs in the background. The model starts one when it need not wait for what it says."
 MOST_LISTED = 6
 """Rows of the list; the output gets the rest."""

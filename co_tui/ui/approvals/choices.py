@@ -11,6 +11,7 @@ from textual.geometry import Size
 from textual.style import Style
 from textual.widget import Widget
 
+from co_tui.key_names import key_name
 from co_tui.ui.textual_internals import bindings_of
 
 MARKER: Final = "❯"
@@ -37,7 +38,8 @@ class Choice(NamedTuple):
         before, gap, after = self.label.partition("{}")
         if not gap:
             return _shortened(self.label, width)
-        return f"{before}{_shortened(self.about, max(8, width - cell_len(before + after)))}{after}"
+        about = _shortened(self.about, max(8, width - cell_len(before + after)))
+        return _shortened(f"{before}{about}{after}", width)
 
 
 class Choices:
@@ -87,7 +89,7 @@ class Choices:
         column = 0 if packed or each.same_row else self._key_column
         return (
             self._marker_cells
-            + max(cell_len(each.key), column)
+            + max(cell_len(key_name(each.key)), column)
             + (1 if packed else 2)
             + 4 * bool(self.several & {each.key})
         )
@@ -98,7 +100,7 @@ class Choices:
 
     @property
     def _key_column(self) -> int:
-        return max((cell_len(each.key) for each in self.all if not each.same_row), default=1)
+        return max((cell_len(key_name(each.key)) for each in self.all if not each.same_row), default=1)
 
     def rows(self, width: int, *, packed: bool = False, further: Sequence[Choice] = ()) -> list[Content]:
         """One row per choice, or as many per row as fit; a choice is never split. `further` cannot be marked."""
@@ -123,8 +125,8 @@ class Choices:
         label = self._label(each, width, packed=packed)
         item = Content.assemble(
             marker,
-            (each.key, KEY_STYLE),
-            " " * (max(0, column - cell_len(each.key)) + (1 if packed else 2)),
+            (key_name(each.key), KEY_STYLE),
+            " " * (max(0, column - cell_len(key_name(each.key))) + (1 if packed else 2)),
             box,
             (label, "bold" if is_marked else ""),
         )

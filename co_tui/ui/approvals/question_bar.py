@@ -19,6 +19,8 @@ LEAST_ROWS: Final = 3
 """Minimum rows of the text."""
 ROOMY_ROWS: Final = 22
 """From this height on each choice has its own row, and the text an empty row below it."""
+ROOMY_DIFF_ROWS: Final = 32
+"""The same for a diff, of which more lines are shown."""
 FIXED_ROWS: Final = 9
 """Title, gauge, prompt, keys, the panel's border, and one row of the chat."""
 CHAT_ROWS: Final = 2
@@ -105,7 +107,8 @@ class QuestionPanel(ChoiceBox):
     def _rows(self, width: int) -> list[Content]:
         """Shortens the text so that the choices stay visible."""
         question, height = self.question, self.app.size.height
-        packed = height < ROOMY_ROWS
+        packed = height < (ROOMY_DIFF_ROWS if question.diff else ROOMY_ROWS)
+        chat_rows = 0 if packed and question.diff else CHAT_ROWS
         _, where = fitted_title(question.title, question.where, question.position, width - 2)
         above = _sentences([(f"Warning: {question.warning}." if question.warning else "", "bold $error")], width)
         above += _sentences([(question.note, "$warning")], width)
@@ -115,7 +118,7 @@ class QuestionPanel(ChoiceBox):
             choices = question.choices.rows(width, packed=packed, further=further)
             others = len(above) + len(below) + len(choices)
             least = min(LEAST_ROWS, height - FIXED_ROWS - others)
-            room = max(1, least, min(height // 2, height - FIXED_ROWS - CHAT_ROWS - others))
+            room = max(1, least, min(height // 2, height - FIXED_ROWS - chat_rows - others))
             shown = beginning(self._text, width, room, diff=question.diff, strong=question.is_command)
             if not question.opens or (shown.whole and not question.choices.is_cut(width, packed=packed)):
                 break

@@ -46,7 +46,7 @@ class WholeQuestionScreen(Dialog[str]):
             with VerticalScroll(can_focus=False):
                 yield Static(_text(self._question), markup=False)
             yield ChoiceBox(self._question.choices, self.answer)
-            yield KeyHints(("pgup pgdn", "scroll"), ("↑ ↓ enter", "choose"), ("esc", "back"))
+            yield KeyHints(("pageup pagedown", "scroll"), ("up down enter", "choose"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self.query_one(ChoiceBox).focus()

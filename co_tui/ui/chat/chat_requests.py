@@ -4,16 +4,18 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from textual import on
+from textual.containers import Vertical
 from textual.getters import query_one
 from textual.screen import Screen
 
 from co_tui.inert import inert
 from co_tui.session.state.session_state import SessionState, seq_of
+from co_tui.ui.chat.columns import MIN_COLUMNS, WIDE_COLUMNS, set_columns
 from co_tui.ui.chat.message_actions import MessageActions
 from co_tui.ui.chat.transcript_feed import Feed
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
 from co_tui.ui.keys import command_table
-from co_tui.ui.prompt.prompt_area import Prompt
+from co_tui.ui.prompt.prompt_area import PLACEHOLDER, SHORT_PLACEHOLDER, Prompt
 from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -44,6 +46,23 @@ class ChatRequests(SteadyScreen, Screen[None]):
         self._finding: ChatSearch | None = None
         self._messages = MessageActions(self, host)
         self._state = SessionState()
+
+    def toggle_side(self) -> None:
+        """Show or hide the side column."""
+        if self._late is not None and self._late.is_timeline_read:
+            self.prompt.focus()
+        if self.has_class("-wide"):
+            self.toggle_class("-folded")
+            self.set_columns()
+        else:
+            self.toggle_class("-drawer")
+        if self._late is not None:
+            self.call_after_refresh(self._late.see_newest)
+
+    def set_columns(self) -> None:
+        self.prompt.placeholder = PLACEHOLDER if self.size.width >= MIN_COLUMNS else SHORT_PLACEHOLDER
+        with_side = self.size.width >= WIDE_COLUMNS and not self.has_class("-folded")
+        set_columns(self.transcript, self.query_one("#side", Vertical), self.size.width, with_side=with_side)
 
     # Writing
 
@@ -178,7 +197,8 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     def go_to_timeline(self, seq: int | None = None) -> None:
         """Focus the timeline at its newest entry, or at the entry of an event."""
-        self.remove_class("-folded")
+        if self.has_class("-folded"):
+            self.toggle_side()
         self.set_class(self.has_class("-narrow"), "-drawer")
         if self._late is not None:
             self._late.go_to_timeline(self._state.seq if seq is None else seq)

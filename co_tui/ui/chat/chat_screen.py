@@ -17,6 +17,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.chat.chat_requests import ChatRequests
+from co_tui.ui.chat.columns import FEWEST_COLUMNS, MIN_ROWS, SMALLEST, WIDE_COLUMNS, is_too_small, set_columns
 from co_tui.ui.chat.open_questions import Questions
 from co_tui.ui.chat.title_line import TitleFacts, TitleLine
 from co_tui.ui.chat.transcript_feed import HELD, STARTING, Feed, WaitingShown
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from co_tui.ui.chat.late_widgets import LateWidgets
     from co_tui.ui.keys.active_keys import ActiveKey
 
-MIN_COLUMNS, MIN_ROWS = 60, 16
-WIDE_COLUMNS = 110
 PROVIDER_CHARS = 40
 TALL_ROWS, ROOMY_ROWS = 22, 28
 """Below the first, the gauge leaves room for the timeline; from the second on it also shows the last turns."""
@@ -47,7 +46,7 @@ class ChatScreen(ChatRequests):
     """Shows one session; everything else is the host's job."""
 
     AUTO_FOCUS = "#prompt"
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (FEWEST_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (MIN_ROWS, "-low"), (TALL_ROWS, "-tall"), (ROOMY_ROWS, "-roomy")]
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_table.command_bindings(),
@@ -74,8 +73,10 @@ class ChatScreen(ChatRequests):
         self._fold_for(self.app.size)
         yield TitleLine(id="title")
         with Horizontal(id="middle"):
-            yield Transcript(id="transcript")
-            yield Vertical(id="side")
+            transcript, side = Transcript(id="transcript"), Vertical(id="side")
+            set_columns(transcript, side, self.app.size.width, with_side=self.app.size.width >= WIDE_COLUMNS)
+            yield transcript
+            yield side
         yield Prompt(id="prompt")
 
     def _fold_for(self, size: Size) -> None:
@@ -109,14 +110,15 @@ class ChatScreen(ChatRequests):
         self.show_state(self._state)
 
     def on_resize(self) -> None:
-        too_small = self.size.width < MIN_COLUMNS or self.size.height < MIN_ROWS
+        too_small = is_too_small(self.size)
         if too_small != bool(self.query("TooSmall")):
             if too_small:
                 from co_tui.ui.chat.late_widgets import TooSmall
 
-                self.mount(TooSmall(MIN_COLUMNS, MIN_ROWS))
+                self.mount(TooSmall(SMALLEST))
             else:
                 self.query("TooSmall").remove()
+        self.set_columns()
         self._show_title()
 
     def set_renderer(self, renderer: TextRenderer) -> None:
@@ -188,7 +190,8 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.keys.active_keys import rebind
 
         rebind(self, chosen)
-        self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen).lower()
+        self.prompt.shows_keys = chosen.get("keys_here", "?") == "?"
+        self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen)
 
     def shortcut_for(self, name: str) -> str:
         return command_table.shortcut_for(name, self._launch.settings.keys)
@@ -337,16 +340,6 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.keys.active_keys import active_keys
 
         return active_keys(self)
-
-    def toggle_side(self) -> None:
-        if self._late is not None and self._late.is_timeline_read:
-            self.prompt.focus()
-        if self.has_class("-wide"):
-            self.toggle_class("-folded")
-        else:
-            self.toggle_class("-drawer")
-        if self._late is not None:
-            self.call_after_refresh(self._late.see_newest)
 
     def toggle_folds(self) -> None:
         self.transcript.toggle_all()

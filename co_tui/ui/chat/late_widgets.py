@@ -128,17 +128,14 @@ class TooSmall(Static):
     }
     """
 
-    def __init__(self, columns: int, rows: int) -> None:
-        """`columns` and `rows` are the minimum size."""
+    def __init__(self, needed: str) -> None:
+        """`needed` is the minimum size."""
         super().__init__(markup=False)
-        self._needed = f"{columns}×{rows}"
+        self._needed = needed
 
     def on_mount(self) -> None:
         self.on_resize()
 
     def on_resize(self) -> None:
         size = self.app.size
-        self.update(
-            f"co-tui needs a terminal of {self._needed}; this one is {size.width}×{size.height}.\n"
-            "Make it larger, and everything is back."
-        )
+        self.update(f"co-tui needs {self._needed}.\nThis terminal is {size.width}×{size.height}: make it larger.")

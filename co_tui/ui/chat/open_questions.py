@@ -77,7 +77,7 @@ class Questions:
             return self._focus_question()
         if isinstance(focused, QuestionPanel) and isinstance(event, Key) and event.key == "tab":
             focused.was_left = True
-        if isinstance(focused, TextArea | Input):
+        if isinstance(focused, TextArea | Input) or self._prompt.shows_keys_at(event):
             return False
         typed = isinstance(event, Paste) or event.is_printable
         if isinstance(focused, QuestionPanel) and typed:

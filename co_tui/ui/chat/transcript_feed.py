@@ -27,7 +27,7 @@ from co_tui.ui.transcript.transcript import Transcript
 
 QUEUED = "waits its turn"
 STEERING = "joins the turn at its next step"
-HELD = "waits for you: enter sends it"
+HELD = "on hold, Enter sends"
 SAVED = "What was not saved is saved now."
 STARTING = "starting…"
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}

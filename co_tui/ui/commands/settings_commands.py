@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from co_tui import settings
 from co_tui.agent.models.catalogue import short_name
 from co_tui.inert import one_line
-from co_tui.paths import Paths
 from co_tui.settings import Loaded
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
@@ -121,8 +120,8 @@ async def policy(host: CommandHost, name: str) -> None:
     launch = host.settings.launch
     names = settings.policy_names(launch.paths)
     if not name:
-        known = _policies(launch.loaded, launch.paths, names, host.view.shortcut_for("lens"))
-        host.say(f"{known}\n\n{_policy_numbers(launch.loaded)}")
+        if chosen := await _chosen_policy(host, names):
+            host.run("policy", chosen)
         return
     if name not in names:
         host.fail(f"There is no policy {settings.quoted(name)}; choose one of {', '.join(names)}.")
@@ -132,24 +131,17 @@ async def policy(host: CommandHost, name: str) -> None:
         host.fail(" ".join(changed.problems))
         return
     await host.settings.choose_policy(changed)
-    host.say(f"Policy {name} governs the context from now on.")
+    host.say(f"Policy {name} from now on.")
 
 
-def _policies(loaded: Loaded, paths: Paths, names: Sequence[str], lens: str) -> str:
-    """All policies with their descriptions; `lens` names the key of the lens."""
-    longest, present = max(map(len, names)), loaded.settings.policy
-    rows = [
-        f"{'●' if name == present else '○'} {name:<{longest}}  {settings.policy_description(name, paths)}".rstrip()
-        for name in names
-    ]
-    return "\n".join((*rows, f"/policy NAME chooses one; {lens}, then Tab, shows what each would send."))
+async def _chosen_policy(host: CommandHost, names: Sequence[str]) -> str:
+    """The policy chosen in the picker; empty for none or the present one."""
+    from co_tui.ui.commands.lens_source import OpenSubject
+    from co_tui.ui.lens.policy_screen import PolicyScreen
 
-
-def _policy_numbers(loaded: Loaded) -> str:
-    present = loaded.settings.policy
-    numbers = "\n".join(
-        f"  {key} = {settings.value_text(origin.value)}"
-        for key, origin in loaded.origins.items()
-        if origin.source == f"policy {present}"
-    )
-    return f"What {present} sets:\n{numbers}"
+    paths, session = host.settings.launch.paths, host.session
+    policies = {name: settings.policy_description(name, paths) for name in names}
+    subject = OpenSubject(host, session) if session is not None and host.state.turn else None
+    present = host.state.policy or host.settings.launch.settings.policy
+    chosen = await host.ask(lambda: PolicyScreen(policies, present, subject)) or ""
+    return "" if chosen == present else chosen

@@ -10,10 +10,10 @@ from co_tui.events.triggers import trigger_label
 from co_tui.ui.formatting import elapsed
 from co_tui.ui.prompt.activity import FRAME_S, spinner
 from co_tui.ui.themes.motion import has_reduced_motion
-from co_tui.ui.widgets.key_hints import KEY_STYLE
+from co_tui.ui.widgets.key_hints import hint_text
 
 TITLE = "Compacting conversation history"
-LONGEST_REST = len(f"⠋ {TITLE}   10 min 10 s ·   esc cancel")
+LONGEST_REST = len(f"⠋ {TITLE}   10 min 10 s ·   Esc Cancel")
 """Cells of the line besides the reason, even after a long wait."""
 
 
@@ -57,7 +57,7 @@ class CompactingIndicator(Widget):
         """The reason moves to the border if it does not fit the line."""
         took = max(0.0, time.monotonic() - self._began)
         what = f"{spinner(took, still=has_reduced_motion(self))} {TITLE}   {elapsed(took)}"
-        hint = Content.assemble(("esc", KEY_STYLE), " cancel")
+        hint = hint_text("escape", "cancel")
         room = self.size.width - hint.cell_length - 2
         whole = f"{what} · {self._reason}"
         left = Content(what if self.border_title else whole).truncate(max(0, room), ellipsis=True)

@@ -36,7 +36,7 @@ KEYS = (
     ("p", "pin back in"),
     ("/", "search"),
     ("c", "copy"),
-    ("esc", "back"),
+    ("escape", "back"),
 )
 WIDTH = 100
 MARGIN_COLUMNS, MARGIN_ROWS = 8, 7

@@ -18,7 +18,7 @@ from co_tui.ui.text.long_text import Pager
 from co_tui.ui.widgets.find_bar import FindBar
 from co_tui.ui.widgets.key_hints import KeyHint, KeyHints
 
-_SCROLLING: tuple[KeyHint, ...] = (("↑ ↓ space b", "scroll"), ("home end", "to its ends"))
+_SCROLLING: tuple[KeyHint, ...] = (("up down space b", "scroll"), ("home end", "to its ends"))
 _OTHERS: tuple[KeyHint, ...] = (("c", "copy"), ("esc", "back"))
 READING: tuple[KeyHint, ...] = (*_SCROLLING, ("/", "search"), *_OTHERS)
 SEARCHING: tuple[KeyHint, ...] = (("n N", "next, before"), ("/", "search"), *_SCROLLING[:1], ("esc", "end the search"))
@@ -33,7 +33,7 @@ class PagerFind(FindBar):
         """Enter was pressed: back to the text."""
 
     def __init__(self) -> None:
-        super().__init__("Search in this text", "↑ before · ↓ next · enter to the text · esc closes")
+        super().__init__("Search in this text", "↑ before · ↓ next · Enter to the text · Esc closes")
 
     def action_done(self) -> None:
         self.post_message(self.Done())

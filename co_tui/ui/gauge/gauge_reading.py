@@ -74,11 +74,6 @@ class GaugeReading(NamedTuple):
         return f"{about}{tokens(self.usage.current_tokens)} of {tokens(self.usage.token_limit)}{assumed}"
 
     @property
-    def high_tokens(self) -> float:
-        """The compaction threshold in tokens, else the whole window."""
-        return (self.marks.share or 1.0) * self.usage.token_limit if self.usage else 0.0
-
-    @property
     def level(self) -> str:
         if self.share >= (self.marks.blocking_share or FULLY):
             return "error"

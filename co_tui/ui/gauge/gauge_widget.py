@@ -120,7 +120,7 @@ class Gauge(Widget):
         fills = self.reading.fills
         turns = len({fill.turn for fill in fills})
         label = f" last {turns} turns" if turns > 1 else " first turn"
-        bars = sparkline(fills, max(1, self.size.width - len(label)), self.reading.high_tokens)
+        bars = sparkline(fills, max(1, self.size.width - len(label)))
         shown = Text(no_wrap=True)
         for symbol in bars:
             shown.append(symbol, self.style_of("compacted" if symbol == COMPACTED_SYMBOL else "normal"))

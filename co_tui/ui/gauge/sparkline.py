@@ -8,13 +8,10 @@ from co_tui.session.state.pace import Fill
 LEVELS = "▁▂▃▄▅▆▇█"
 
 
-def sparkline(fills: Sequence[Fill], width: int, high_tokens: float = 0) -> str:
-    """The newest turns that fit, with a symbol at each compaction.
-
-    The highest bar is `high_tokens`, or the fullest turn if that is higher.
-    """
+def sparkline(fills: Sequence[Fill], width: int) -> str:
+    """The newest turns that fit, with a symbol at each compaction; the fullest of them is the highest bar."""
     cells: list[str] = []
-    most = max(high_tokens, *(fill.tokens for fill in fills[-width:]), 0)
+    most = max((fill.tokens for fill in fills[-width:]), default=0)
     for fill in reversed(fills):
         new = [_level(fill.tokens, most), *([COMPACTED_SYMBOL] if fill.compacted else [])]
         if len(cells) + len(new) > width:
@@ -24,4 +21,4 @@ def sparkline(fills: Sequence[Fill], width: int, high_tokens: float = 0) -> str:
 
 
 def _level(tokens: int, most: float) -> str:
-    return LEVELS[min(len(LEVELS) - 1, int(tokens / most * len(LEVELS)))] if most > 0 else LEVELS[0]
+    return LEVELS[round(tokens / most * (len(LEVELS) - 1))] if most > 0 else LEVELS[0]

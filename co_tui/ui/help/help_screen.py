@@ -9,76 +9,89 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope
+from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope, SlashCommand
+from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
 from co_tui.ui.keys.active_keys import ActiveKey
-from co_tui.ui.keys.command_table import DEFAULT_KEYS, key_label
+from co_tui.ui.keys.command_table import DEFAULT_KEYS
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
 _TYPED: Final = (
     ("enter", "Send"),
-    ("@", "Name a file: it goes with the prompt"),
-    ("!", "Run a command of your own: !git status; the model sees it with your next prompt, esc stops it"),
-    ("↑ ↓", "Earlier prompts, at the first and last line; ↑ in an empty prompt shows what waits"),
-    (
-        "ctrl+c",
-        "Copy the selection; else clear what is written (↑ brings it back); else stop the turn; else, twice, quit",
-    ),
-    ("esc", "Stop the turn; what waits stays on hold until enter; close what is open"),
-    ("tab", "Move between prompt, chat, timeline and a question; typing goes to the prompt"),
-    ("ctrl+p", "All commands, in the palette"),
+    ("@", "Attach a file"),
+    ("!", "Run a shell command; the model sees it with your next prompt, Esc stops it"),
+    ("up down", "Earlier prompts; ↑ in an empty prompt opens the queue"),
+    ("ctrl+c", "Copy the selection; else clear the prompt; else stop the turn; twice quits"),
+    ("escape", "Stop the turn, or close what is open"),
+    ("tab", "Move between prompt, chat, timeline and a question"),
+    ("ctrl+p", "All commands"),
 )
 _GAUGE: Final = (
-    ("62 %", "Share of the model's window that the next request takes"),
+    ("62 %", "How much of the model's window the next request takes"),
     ("~", "Estimated; without it, counted by the provider"),
-    ("?", "The window is assumed: nobody told it"),
-    ("┆ ┆", "Where compaction starts beside the turn, and where it must come first"),
-    ("█ ▓ ▒", "What fills it: instructions, definitions of tools, the conversation"),
-    ("▂▄▆◆▃", "How full it was after each of the last turns; ◆ where it was compacted"),
-    ("≈ 6 turns", "Until the next compaction, if turns go on to be as long as they were"),
-    ("cache saved", "What the provider did not have to read again, and what that took off the price"),
+    ("?", "The window size is assumed"),
+    ("┆ ┆", "Where compaction starts in the background, and where the turn waits for it"),
+    ("█ ▓ ▒", "System prompt, tool definitions, conversation"),
+    ("▂▄▆◆▃", "How full it was after each of the last turns; ◆ marks a compaction"),
+    ("≈ 6 turns", "Turns until the next compaction, at the present pace"),
+    ("cache saved", "Tokens read from the provider's cache, and what that saved"),
 )
-NOTHING: Final = Section("", [("", "Nothing here has these words.")])
+LEADER: Final = next(row.key for row in KEYS if row.name == "leader")
+NOTHING: Final = Section("", [("", "Nothing found.")])
 
 
 def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Section]:
     """All sections of the help; `chosen` are the user's own keys."""
 
     def key_of(name: str, default: str) -> str:
-        return key_label(chosen.get(name, default))
+        return key_name(chosen.get(name, default))
 
     def keys_in(place: KeyScope) -> list[tuple[str, str]]:
         return [(key, row.help) for row in KEYS if row.where == place and (key := key_of(row.name, row.key))]
 
+    leader = key_of("leader", LEADER)
     commands = [
-        (f"{row.slash} {row.arguments}".rstrip(), row.help + (f"  ({key})" if key else ""))
+        (
+            f"{row.slash} {row.arguments}".rstrip(),
+            f"{row.help}{_keys_in_brackets(row, key_of(row.name, row.key), leader)}",
+        )
         for row in COMMANDS
-        for key in [key_of(row.name, row.key)]
     ]
     first = [(key, row.help) for row in COMMANDS if (key := key_of(row.name, row.key))]
     places = [
-        Section(f"{words[0].upper()}{words[1:]}", [*(_TYPED if place == "prompt" else ()), *keys_in(place)])
+        Section(f"{words[0].upper()}{words[1:]}", [*(typed_keys() if place == "prompt" else ()), *keys_in(place)])
         for place, words in KEY_SCOPES.items()
     ]
     in_prompt = {meaning for _, meaning in keys_in("prompt")}
     return [
         Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
-        Section("First keys", [*first, ("^p", "In the last line of a screen: ctrl+p")]),
+        Section("First keys", first),
         Section("The gauge", _GAUGE),
         *places,
         Section("Commands", commands),
         Section(
-            'Other keys: the setting keys.compact = "f12" by a command\'s name, and by these',
+            "Change a key: set keys.NAME = F12 in the settings, with a command's name or one of these",
             [(row.name, row.help) for row in KEYS],
         ),
     ]
 
 
+def typed_keys() -> list[tuple[str, str]]:
+    """The keys of the prompt that no table has."""
+    return [(key_name(key), meaning) for key, meaning in _TYPED]
+
+
+def _keys_in_brackets(row: SlashCommand, key: str, leader: str) -> str:
+    """The key of a command, and its letter after the leader key."""
+    keys = [key, f"{leader} {row.letter}" if leader and row.letter else ""]
+    return f"  ({', '.join(filter(None, keys))})" if any(keys) else ""
+
+
 class HelpScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "close", "Back", key_display="esc"),
+        Binding("escape", "close", "Back"),
         Binding("down", "scroll(1)", show=False, priority=True),
         Binding("up", "scroll(-1)", show=False, priority=True),
         Binding("pagedown", "page(1)", show=False, priority=True),
@@ -96,7 +109,7 @@ class HelpScreen(Dialog[None]):
             box.border_title = "Help"
             yield Field(placeholder="Type to search")
             yield Sections()
-            yield KeyHints(("↑ ↓ pgup pgdn", "scroll"), ("esc", "back"))
+            yield KeyHints(("up down pageup pagedown", "scroll"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

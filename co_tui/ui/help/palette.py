@@ -13,9 +13,9 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.actions import COMMANDS, SlashCommand
+from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
-from co_tui.ui.keys.command_table import key_label
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
@@ -70,7 +70,7 @@ class PaletteScreen(ChoosingDialog[str]):
 
     def _line(self, command: SlashCommand) -> Content:
         room = max(30, self.query_one(OptionList).scrollable_content_region.width)
-        key = key_label(self._chosen_keys.get(command.name, command.key))
+        key = key_name(self._chosen_keys.get(command.name, command.key))
         name = command.slash.ljust(NAME_COLUMNS)
         help_text = Content(command.help).truncate(room - len(name) - len(key) - 3, ellipsis=True, pad=True)
         return Content.assemble((name, "bold"), help_text.stylize("$muted"), "  ", (key, KEY_STYLE))

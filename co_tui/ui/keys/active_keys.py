@@ -8,7 +8,8 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from co_tui.actions import COMMANDS, KEYS, KeyScope
-from co_tui.ui.keys.command_table import bindings, command_bindings, key_label
+from co_tui.key_names import key_name
+from co_tui.ui.keys.command_table import bindings, command_bindings
 from co_tui.ui.textual_internals import bindings_of, set_bindings
 
 
@@ -21,15 +22,29 @@ class ActiveKey(NamedTuple):
 def active_keys(screen: Screen[Any]) -> list[ActiveKey]:
     """Our keys for the focused widget, and for a screen other than the chat, in table order; Textual's own keys are
     left out."""
-    found: list[tuple[int, ActiveKey]] = []
+    is_chat = screen.app.screen_stack[0] is screen
+    return _keys_of(screen, screen.focused) + ([] if is_chat else _keys_of(screen, screen))
+
+
+def screen_keys(screen: Screen[Any]) -> list[ActiveKey]:
+    """Our keys that work on the screen whatever has the focus, in table order."""
+    return _keys_of(screen, screen)
+
+
+def _keys_of(screen: Screen[Any], node: DOMNode | None) -> list[ActiveKey]:
+    """The enabled keys that a node binds; alternatives are joined."""
+    positions = _own_actions(node) if node is not None else {}
+    keys: dict[str, list[str]] = {}
+    words: dict[str, str] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
-        is_here = active.node is screen.focused or (active.node is screen and screen.app.screen_stack[0] is not screen)
-        words = binding.tooltip or binding.description
-        positions = _own_actions(active.node)
-        if is_here and active.enabled and words and binding.action in positions:
-            found.append((positions[binding.action], ActiveKey(binding.key_display or key_label(binding.key), words)))
-    return [each for _, each in sorted(found, key=lambda row: row[0])]
+        said = binding.tooltip or binding.description
+        if active.node is node and active.enabled and said and binding.action in positions:
+            keys.setdefault(binding.action, []).append(binding.key_display or binding.key)
+            words[binding.action] = said
+    return [
+        ActiveKey(key_name(",".join(keys[action])), words[action]) for action in sorted(keys, key=positions.__getitem__)
+    ]
 
 
 def _own_actions(node: DOMNode) -> dict[str, int]:

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple, TypeAlias
 from textual.binding import Binding
 
 from co_tui.actions import COMMANDS, KEYS, KeyAction, KeyScope, SlashCommand
+from co_tui.key_names import key_name
 from co_tui.nearest import nearest
 
 DEFAULT_KEYS: Mapping[str, str] = {}
-_LABELS = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "up": "↑", "down": "↓", "left": "←", "right": "→"}
 _BY_NAME = {command.name: command for command in COMMANDS}
 _USUAL_KEYS: Final = {row.name: row.key for row in (*COMMANDS, *KEYS)}
 ShortcutFor: TypeAlias = Callable[[str], str]
@@ -25,16 +25,11 @@ def is_key(key: str, chosen: Mapping[str, str]) -> bool:
     return any(chosen.get(command.name, command.key) == key for command in COMMANDS)
 
 
-def key_label(keys: str) -> str:
-    """A key as people write it; alternatives are joined by a space."""
-    return " ".join("+".join(_LABELS.get(part, part) for part in key.split("+")) for key in keys.split(","))
-
-
 def shortcut_for(name: str, chosen: Mapping[str, str] = DEFAULT_KEYS) -> str:
     """The key for an action, else its slash command, as a sentence names it; empty without both."""
     key = chosen.get(name, _USUAL_KEYS[name])
     if key:
-        return "+".join(part.capitalize() for part in key_label(key).split("+"))
+        return key_name(key)
     return _BY_NAME[name].slash if name in _BY_NAME else ""
 
 

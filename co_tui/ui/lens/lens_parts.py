@@ -48,7 +48,7 @@ def left_summary(lens: Lens) -> str:
         return f"Nothing has left the context {when}."
     count = f"{len(lens.left):,} message{'' if len(lens.left) == 1 else 's'}"
     total = tokens(sum(each.tokens for each in lens.left))
-    return f"Left {when}: {count}, ~{total} tokens. Nothing is lost: space shows it whole, from where it is kept."
+    return f"Left {when}: {count}, ~{total} tokens. Nothing is lost: Space shows it whole, from where it is kept."
 
 
 def _time_text(timestamp: str) -> str:

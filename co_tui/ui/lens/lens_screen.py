@@ -312,7 +312,7 @@ class LensScreen(Dialog[Ref | None]):
 
     def _is_refused(self) -> bool:
         """Whether nothing can be changed from here; then says why."""
-        preview_only = f"This shows {self._policy}, which does not govern: esc goes back." if self._policy else ""
+        preview_only = f"This shows {self._policy}, which does not govern: Esc goes back." if self._policy else ""
         why = self._subject.read_only or preview_only
         if why:
             self.notify(why, severity="warning", markup=False)

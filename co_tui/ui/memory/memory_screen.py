@@ -113,7 +113,7 @@ class MemoryScreen(FilteringDialog[str]):
         index = next(n for n, (each, _) in enumerate(self._entries) if each is entry)
         self._deleted.append((index, self._entries.pop(index)))
         self._fill(at=at)
-        self._say("Deleted; ctrl+z brings it back.")
+        self._say("Deleted; Ctrl+Z brings it back.")
 
     async def action_restore(self) -> None:
         if not self._deleted:

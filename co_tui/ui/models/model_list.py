@@ -5,18 +5,31 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
 
-from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, PROVIDERS, is_file, provider_of
+from co_tui.agent.models.catalogue import (
+    BASE_URL_VARIABLE,
+    EMBEDDED,
+    EMBEDDED_LABEL,
+    PROVIDERS,
+    Provider,
+    is_file,
+    provider_of,
+    served,
+)
 from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
 from co_tui.record import Record
 from co_tui.settings import SettingsError, check
+from co_tui.ui.models.model_order import is_older, rank
 
 if TYPE_CHECKING:
     from co_tui.agent.models.nearby_servers import FoundModel
 
-PRESENT, RECENT, HERE, SERVER, READY, LOCKED = "Now", "Recent", "On this machine", "Server", "Key present", "No key"
-GROUPS: Final = (PRESENT, RECENT, HERE, SERVER, READY, LOCKED)
-"""In display order."""
+PRESENT, RECENT, HERE, SERVER, OLDER = "This session", "Recent", "Running here", "Configured server", "Older"
+FIRST_OF_PROVIDER: Final = 6
+"""Models of a provider shown before anything is typed."""
+_OPENAI: Final = (None, "api.openai.com")
+"""Hosts that OpenAI's keys are for; none is configured without an address."""
 EMBEDDED_TOKENS: Final = 8192
 MOST_RECENT: Final = 8
 MOST_NAME_CHARS: Final = 500
@@ -44,6 +57,10 @@ class ModelGroup(NamedTuple):
 
     heading: str
     entries: Sequence[ModelEntry]
+    more: int = 0
+    """How many further entries typing would show."""
+    is_provider: bool = False
+    """Whether the heading begins with the provider of all entries."""
 
 
 EMBEDDED_ENTRY: Final = ModelEntry(model=EMBEDDED, note=f"{EMBEDDED_LABEL}, offline", window_tokens=EMBEDDED_TOKENS)
@@ -84,8 +101,10 @@ def found_models(entries: "Iterable[FoundModel]") -> list[ModelEntry]:
 class ModelList:
     """The models known so far; entries are added as they are found."""
 
-    def __init__(self, environ: Mapping[str, str], present: str, recent: Sequence[str]) -> None:
+    def __init__(self, environ: Mapping[str, str], present: str, recent: Sequence[str], base_url: str = "") -> None:
+        """`base_url` is the address of the configured server, if there is one."""
         self._environ, self._present, self._recent = environ, present, recent
+        self._base_url = base_url or environ.get(BASE_URL_VARIABLE, "")
         self._catalogue: Sequence[ModelEntry] = default_models()
         self._here: list[ModelEntry] = []
         self._server: Sequence[ModelEntry] = ()
@@ -100,37 +119,58 @@ class ModelList:
         self._server = entries
 
     def is_ready(self, model: str) -> bool:
-        """Whether it can be used, as far as known: it needs no key, or has one."""
-        provider = provider_of(model)
-        return model == EMBEDDED or is_file(model) or (provider is not None and provider.has_key(self._environ))
+        """Whether it can be used, as far as known: it needs no key, or its key goes to its provider."""
+        provider, at = provider_of(model), served(model)
+        if at is not None:
+            return bool(at.address or self._base_url or self._environ.get("OPENAI_API_KEY"))
+        if provider is None:
+            return model == EMBEDDED or is_file(model)
+        if not provider.needs_key:
+            return bool(self._environ.get(provider.address_variable))
+        return provider.has_key(self._environ) and not self._goes_elsewhere(provider)
+
+    def _goes_elsewhere(self, provider: Provider) -> bool:
+        """Whether the provider's key is sent to another server: it is no key of the provider's own then."""
+        return provider.address_variable == BASE_URL_VARIABLE and urlsplit(self._base_url).hostname not in _OPENAI
 
     def matching(self, typed: str) -> list[ModelGroup]:
-        """Models that match all typed words, each once, in groups."""
+        """Models that match all typed words, each once, in groups; without words, only the first of each provider."""
         words = typed.lower().split()
         shown: set[str] = set()
         groups = []
-        for heading in GROUPS:
-            found = []
-            for entry in self._of(heading):
-                if entry.model not in shown and _has(entry, words):
-                    shown.add(entry.model)
-                    found.append(entry)
+        for heading, entries, first in self._groups():
+            found = [entry for entry in entries if entry.model not in shown and _has(entry, words)]
+            shown.update(entry.model for entry in found)
+            most = len(found) if words or first is None else first
             if found:
-                groups.append(ModelGroup(heading, found))
+                groups.append(ModelGroup(heading, found[:most], len(found[most:]), first == FIRST_OF_PROVIDER))
         return groups
 
-    def _of(self, heading: str) -> Iterator[ModelEntry]:
+    def _groups(self) -> Iterator[tuple[str, Iterable[ModelEntry], int | None]]:
+        """Headings with their entries, and how many of them are shown before anything is typed."""
         known = {entry.model: entry for entry in (*self._catalogue, *self._server, *self._here, EMBEDDED_ENTRY)}
-        if heading == PRESENT:
-            yield known.get(self._present, ModelEntry(model=self._present))
-        elif heading == RECENT:
-            yield from (known.get(model, ModelEntry(model=model)) for model in self._recent)
-        elif heading == HERE:
-            yield from (*self._here, EMBEDDED_ENTRY)
-        elif heading == SERVER:
-            yield from self._server
-        else:
-            yield from (entry for entry in self._catalogue if self.is_ready(entry.model) == (heading == READY))
+        yield PRESENT, [known.get(self._present, ModelEntry(model=self._present))], None
+        yield RECENT, [known.get(model, ModelEntry(model=model)) for model in self._recent], None
+        yield HERE, (*self._here, EMBEDDED_ENTRY), None
+        yield SERVER, self._server, None
+        ready_first = sorted(PROVIDERS, key=lambda provider: not self.is_ready(f"{provider.prefix}:"))
+        for provider in ready_first:
+            yield self._heading(provider), _in_order(provider, self._catalogue), FIRST_OF_PROVIDER
+        yield OLDER, self._catalogue, 0
+
+    def _heading(self, provider: Provider) -> str:
+        """The provider, and what it lacks."""
+        if self.is_ready(f"{provider.prefix}:"):
+            return provider.prefix
+        if provider.has_key(self._environ) and self._goes_elsewhere(provider):
+            return f"{provider.prefix} · its key goes to {urlsplit(self._base_url).netloc or 'another server'}"
+        return f"{provider.prefix} · set {provider.key_variables[0]}"
+
+
+def _in_order(provider: Provider, catalogue: Iterable[ModelEntry]) -> list[ModelEntry]:
+    """A provider's models, newest and strongest first, without older ones."""
+    own = [entry for entry in catalogue if entry.model.startswith(f"{provider.prefix}:") and not is_older(entry.model)]
+    return sorted(own, key=lambda entry: rank(entry.model.partition(":")[2], entry.output_price))
 
 
 def _has(entry: ModelEntry, words: Sequence[str]) -> bool:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from co_tui.agent.models.nearby_servers import UsualServer
 
 MAX_SHOWN: Final = 100
-KEYS: Final = (("enter", "choose"), ("esc", "back"), ("●", "ready"), ("○", "needs a key"))
-NO_MATCH: Final = "No model that is known has these words; any PROVIDER:NAME can be written whole."
+KEYS: Final = (("enter", "choose"), ("escape", "back"), ("●", "ready"), ("○", "not ready"))
+NO_MATCH: Final = "No known model matches. Any PROVIDER:NAME works."
 NARROW: Final = 50
 """In fewer columns prices are left out."""
 
@@ -57,11 +57,11 @@ class ModelScreen(FilteringDialog[str]):
     def __init__(self, known: ModelsKnown) -> None:
         super().__init__()
         self._known = known
-        self._models = ModelList(known.environ, known.present, known.recent)
+        self._models = ModelList(known.environ, known.present, known.recent, known.base_url)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = "Model"
+            box.border_title = "Choose a model"
             box.border_subtitle = "$ per million tokens in/out"
             yield Field(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
             yield SteadyList(classes="-filling")
@@ -128,18 +128,24 @@ class ModelScreen(FilteringDialog[str]):
         rows: list[Option] = []
         left = MAX_SHOWN
         for group in groups:
-            if left > 0:
-                columns = "" if rows else _in_columns("window", "$ in/out", self._room)
-                rows += [_heading(group.heading, columns, self._room), *map(self._row, group.entries[:left])]
-            left -= len(group.entries)
-        return [*rows, _heading(f"{-left} more: type to find them")] if left < 0 else rows
+            more, entries = group.more + max(0, len(group.entries) - left), group.entries[: max(0, left)]
+            left -= len(entries)
+            columns = "" if rows else _in_columns("window", "$ in/out", self._room)
+            of_provider = group.heading.partition(" ")[0] if group.is_provider else ""
+            rows += [
+                _heading(group.heading, columns, self._room),
+                *(self._row(entry, of_provider) for entry in entries),
+            ]
+            rows += [_note(f"{more:,} more: type to find them")] if more else []
+        return rows
 
-    def _row(self, entry: ModelEntry) -> Option:
+    def _row(self, entry: ModelEntry, provider: str = "") -> Option:
+        """A model; `provider` is left out of its name, as the heading has it."""
         present = entry.model == self._known.present
         symbol = "●" if self._models.is_ready(entry.model) else "○"
         room = self._room
         line = Text(no_wrap=True)
-        line.append(f"{symbol} {one_line(_label(entry), 120)}", "bold" if present else "")
+        line.append(f"{symbol} {one_line(_label(entry).removeprefix(f'{provider}:'), 120)}", "bold" if present else "")
         figures = _figures(entry, room)
         line.truncate(room - len(figures) - 1, overflow="ellipsis", pad=True)
         line.append(f" {figures}", "dim")
@@ -169,6 +175,10 @@ def _nearby() -> "ModuleType":
     from co_tui.agent.models import nearby_servers
 
     return nearby_servers
+
+
+def _note(text: str) -> Option:
+    return Option(Text(f"  {text}"), disabled=True)
 
 
 def _heading(title: str, columns: str = "", room: int = 0) -> Option:

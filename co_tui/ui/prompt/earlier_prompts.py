@@ -49,7 +49,7 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
             box.border_title = "Earlier prompts"
             yield Field(placeholder="Type to search")
             yield SteadyList(classes="-filling")
-            yield KeyHints(("enter", "take"), ("^r", "this folder or all"), ("esc", "back"))
+            yield KeyHints(("enter", "take"), ("ctrl+r", "this folder or all"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self._start_search()
@@ -99,4 +99,4 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
     @property
     def _empty_text(self) -> str:
         words = "has these words" if self.query_one(Input).value.strip() else "was sent yet"
-        return f"No prompt {self._where} {words}." + (" ^r looks in all sessions." if self._here else "")
+        return f"No prompt {self._where} {words}." + (" Ctrl+R looks in all sessions." if self._here else "")

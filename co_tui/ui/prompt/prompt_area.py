@@ -20,7 +20,8 @@ from co_tui.ui.prompt.pasted import PastedTexts
 from co_tui.ui.textual_internals import bindings_of
 from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
-PLACEHOLDER = "Write a message, / for commands, @ files, ! shell"
+PLACEHOLDER = "Write a message, / commands, @ files, ! shell, ? keys"
+SHORT_PLACEHOLDER = "Message, / commands, ? keys"
 OWN_COMMAND_PREFIX = "!"
 HOW_TO_RUN = "Write the command behind the sign, as in `!git status`: it runs here, and the model sees what it says."
 MAX_REMEMBERED = 200
@@ -95,6 +96,8 @@ class Prompt(SteadyTextArea):
         self.offer = CompletionOffer()
         self.up_opens_queue = False
         """While prompts wait, up in an empty prompt opens the queue instead of recalling one."""
+        self.shows_keys = True
+        """Whether `?` in an empty prompt shows the keys instead of being typed."""
         self.cwd = Path()
         """The folder of files named in prompts."""
         self._refused = ""
@@ -159,7 +162,8 @@ class Prompt(SteadyTextArea):
     # Keys
 
     async def on_key(self, event: events.Key) -> None:
-        if await self._handle_key(event.key):
+        asked_for_keys = self.shows_keys_at(event) and await self.app.run_action("app.keys_here", self)
+        if asked_for_keys or await self._handle_key(event.key):
             event.stop()
             event.prevent_default()
 
@@ -180,6 +184,10 @@ class Prompt(SteadyTextArea):
                 return True
             case _:
                 return await self._ran_binding(key)
+
+    def shows_keys_at(self, event: events.Event) -> bool:
+        """Whether this is `?`, and shows the keys that work here, as nothing is being written."""
+        return isinstance(event, events.Key) and event.key == "question_mark" and self.shows_keys and not self.text
 
     async def _ran_binding(self, key: str) -> bool:
         """Run a binding at once: Textual would run it after the keys that follow were inserted."""

@@ -107,7 +107,7 @@ def deletion_question(row: SessionRow) -> str:
     name = f"“{one_line(row.title, 50)}”" if row.title else "this session"
     if row.trashed:
         return f"Delete {name} with its {counted(row.messages, 'message')} for good?"
-    how_to_undo = f"ctrl+t shows it, and for {TRASH_DAYS} days takes it out again."
+    how_to_undo = f"Ctrl+T shows it, and for {TRASH_DAYS} days takes it out again."
     if row.pinned:
         return f"{name[0].upper()}{name[1:]} is pinned. Put it into the trash all the same? {how_to_undo}"
     return f"Put {name} into the trash? {how_to_undo}"

@@ -117,10 +117,10 @@ class SessionListing(NamedTuple):
         if self.typed and self.found is None:
             return f"No title holds “{one_line(self.typed, TYPED_CHARS)}”; looking through all that was said…"
         if self.typed:
-            return f"Nothing found for “{one_line(self.typed, TYPED_CHARS)}”; esc clears."
+            return f"Nothing found for “{one_line(self.typed, TYPED_CHARS)}”; Esc clears."
         if self.in_trash:
-            return "The trash is empty. What you delete can be taken out of here again; esc goes back to the sessions."
-        return "No sessions yet: the first prompt in the chat starts one. esc goes back there."
+            return "The trash is empty. What you delete can be taken out of here again; Esc goes back to the sessions."
+        return "No sessions yet: the first prompt in the chat starts one. Esc goes back there."
 
 
 class SessionQuery:

@@ -14,7 +14,12 @@ from co_tui.ui.widgets.steady_list import SteadyList
 class OpeningList(SteadyList):
     """A list whose Enter opens a field. Keys typed in one burst after Enter go to that field."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Change", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Change"),
+        Binding("left", "screen.to_groups", "Groups", tooltip="Go to the groups"),
+        Binding("left", "screen.other_group(-1)", "Group", key_display="left right", tooltip="Previous or next group"),
+        Binding("right", "screen.other_group(1)", show=False),
+    ]
 
     def __init__(self, open: Callable[[], Awaitable[None]], *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -32,16 +37,23 @@ class OpeningList(SteadyList):
         await self._open()
 
 
+class GroupList(SteadyList):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Values", show=False),
+        Binding("right", "screen.to_values", "Values", tooltip="Go to the values of this group"),
+    ]
+
+
 class FilterField(Field):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "To the list", key_display="enter"),
+        Binding("enter", "submit", "To the list"),
         Binding("down", "submit", show=False),
     ]
 
 
 class ValueField(Field):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Keep", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Keep")]
 
 
 class ChoiceList(SteadyList):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose")]

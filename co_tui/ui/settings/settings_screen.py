@@ -17,10 +17,9 @@ from textual.widgets.option_list import Option
 from co_tui.inert import inert, one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
-from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, OpeningList, ValueField
+from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, GroupList, OpeningList, ValueField
 from co_tui.ui.settings.setting_rows import SettingRow
 from co_tui.ui.widgets.key_line import HELP, KeyLine
-from co_tui.ui.widgets.steady_list import SteadyList
 
 EMPTY: Final = "(empty)"
 SOURCE_COLUMNS: Final = 76
@@ -56,11 +55,9 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before the list sees the key: letters typed right after it are for the filter.
-        Binding("slash", "filter", "Filter", priority=True, key_display="/"),
-        Binding("backspace", "reset", "Default", key_display="⌫", tooltip="Take back to the default"),
-        Binding("escape", "back", "Back", priority=True, key_display="esc"),
-        Binding("left", "groups(-1)", "Groups", key_display="← →"),
-        Binding("right", "groups(1)", "Values", show=False),
+        Binding("slash", "filter", "Filter", priority=True),
+        Binding("escape", "back", "Back", priority=True),
+        Binding("backspace", "reset", "Default", tooltip="Restore the default"),
     ]
 
     groups = query_one("#groups", OptionList)
@@ -81,7 +78,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="title", markup=False)
         with Horizontal(id="columns"):
-            yield SteadyList(*(Option(group, id=group) for group in GROUPS), id="groups")
+            yield GroupList(*(Option(group, id=group) for group in GROUPS), id="groups")
             with Vertical(id="right"):
                 yield FilterField(id="filter", placeholder="Filter by words")
                 yield OpeningList(self._edit, id="rows")
@@ -102,12 +99,18 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     def on_resize(self) -> None:
         self.query_one("#about").styles.max_height = max(3, self.size.height - AROUND_ROWS - LIST_ROWS)
         self.call_after_refresh(self._fill)
+        self.call_after_refresh(self.refresh_bindings)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a value is being changed, its keys take precedence."""
         if action == "filter" and self.filter.has_focus:
             return False
-        return not self._edited or action not in ("filter", "reset", "groups")
+        if self._edited and action in ("filter", "reset", "to_groups", "to_values", "other_group"):
+            return False
+        narrow, in_groups = self.has_class("-narrow"), self.groups.has_focus
+        wide = not narrow
+        possible = {"to_groups": wide and not in_groups, "to_values": wide and in_groups, "other_group": narrow}
+        return possible.get(action, action != "reset" or not in_groups)
 
     # Showing
 
@@ -184,15 +187,18 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     def _to_values(self) -> None:
         self.values.focus()
 
-    def action_groups(self, step: int) -> None:
-        """Move to the groups and back; on a narrow screen, from one group to the next."""
-        if self.has_class("-narrow"):
-            index = (GROUPS.index(self._group) + step) % len(GROUPS)
-            with self.prevent(OptionList.OptionHighlighted):
-                self.groups.highlighted = index
-            self._show_group(GROUPS[index])
-        else:
-            self.set_focus(self.groups if step < 0 else self.values)
+    def action_to_groups(self) -> None:
+        self.set_focus(self.groups)
+
+    def action_to_values(self) -> None:
+        self.set_focus(self.values)
+
+    def action_other_group(self, step: int) -> None:
+        """On a narrow screen one group is shown at a time."""
+        index = (GROUPS.index(self._group) + step) % len(GROUPS)
+        with self.prevent(OptionList.OptionHighlighted):
+            self.groups.highlighted = index
+        self._show_group(GROUPS[index])
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
@@ -325,7 +331,7 @@ def _about(row: SettingRow, *, whole: bool) -> Content:
     """The description of a setting; `whole` includes a value that the list has no room for."""
     unused = f"{row.unused[0].upper()}{inert(row.unused[1:])}." if row.unused else ""
     origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
-    listed = f"one of {len(row.choices)} words, which enter lists"
+    listed = f"one of {len(row.choices)} values, listed by Enter"
     parts = (
         (one_line(row.value, 300) if whole else "", "bold"),
         (row.sentence, ""),

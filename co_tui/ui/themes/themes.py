@@ -26,6 +26,9 @@ class Palette(NamedTuple):
 
 
 TEXT_CONTRAST: Final = 4.5
+WITH_MARGIN: Final = TEXT_CONTRAST + 0.15
+"""Tints of a colour that was made readable differ a little from those it was measured on."""
+TINT_ROUNDS: Final = 3
 MARK_CONTRAST: Final = 3.0
 """For things that are not text, such as a scroll bar."""
 _STEP: Final = 0.04
@@ -74,23 +77,23 @@ DARK: Final = Theme(
     surface="#1c1f29",
     panel="#252a38",
     dark=True,
-    variables={"muted": "#8a93b3", "border": "#3b4261", "scrollbar": "#5a6488", "footer-key-foreground": "#7aa2f7"},
+    variables={"muted": "#99a2c0", "border": "#3b4261", "scrollbar": "#5a6488", "footer-key-foreground": "#7aa2f7"},
 )
 
 LIGHT: Final = Theme(
     name="co-tui-light",
     primary="#2456c4",
-    secondary="#326b18",
-    accent="#7a3fc0",
+    secondary="#2e6415",
+    accent="#7236b6",
     warning="#865408",
     error="#bd2038",
-    success="#326b18",
+    success="#2e6415",
     foreground="#24283b",
     background="#f7f7f4",
     surface="#efefeb",
     panel="#dfe0e6",
     dark=False,
-    variables={"muted": "#595e76", "border": "#b4b8c8", "scrollbar": "#868ca3", "footer-key-foreground": "#2456c4"},
+    variables={"muted": "#50556c", "border": "#b4b8c8", "scrollbar": "#868ca3", "footer-key-foreground": "#2456c4"},
 )
 
 HIGH_CONTRAST: Final = Theme(
@@ -163,10 +166,13 @@ def _readable_colours(name: str) -> Mapping[str, str]:
     given = {**theme.to_color_system().generate(), **theme.variables}
     own = (DARK if theme.dark else LIGHT).variables
     backgrounds = [Color.parse(given[background_name]) for background_name in ("background", "surface")]
-    backgrounds.append(backgrounds[0].blend(Color.parse(given["primary"]), CHOSEN_SHARE))
+    primary, grounds = Color.parse(given["primary"]), backgrounds
+    for _ in range(TINT_ROUNDS):  # the tint of chosen entries is one of the grounds that its colour must be readable on
+        primary = readable(primary, backgrounds, WITH_MARGIN)
+        backgrounds = [*grounds, *(ground.blend(primary, CHOSEN_SHARE) for ground in grounds)]
 
     def shown(colour: str) -> str:
-        return readable(Color.parse(colour), backgrounds).hex6
+        return readable(Color.parse(colour), backgrounds, WITH_MARGIN).hex6
 
     key = given["footer-key-foreground"] if given["footer-key-foreground"].startswith("#") else given["primary"]
     given |= {"footer-key-foreground": key, "foreground": theme.foreground or given["foreground"]}
@@ -228,9 +234,38 @@ def _contrast(one: Color, other: Color) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+DIM_SHARE: Final = 0.45
+"""How far dim text fades into its background, as far as it stays readable."""
+
+
+class ReadableDim(LineFilter):
+    """Draws dim text in a weaker colour that is still readable: terminals dim as they like."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            Segment(text, _readably_dim(style, background) if style is not None and style.dim else style, control)
+            for text, style, control in segments
+        ]
+
+
+@lru_cache(4096)
+def _readably_dim(style: Style, background: Color) -> Style:
+    if style.color is None or style.color.is_default or (style.bgcolor is not None and style.bgcolor.is_default):
+        return style  # colours of the terminal, which are not known
+    own = Color.from_rich_color(style.bgcolor) if style.bgcolor is not None else background
+    weaker = readable(Color.from_rich_color(style.color).blend(own, DIM_SHARE), [own])
+    return style + Style(color=weaker.rich_color, dim=False)
+
+
 _COLOURLESS: Final = Colourless()
+_READABLE_DIM: Final = ReadableDim()
 
 
 def without_colours(filters: Sequence[LineFilter]) -> Sequence[LineFilter]:
     """The app's line filters under `NO_COLOR`: Textual's own would keep shades of grey."""
     return [*(each for each in filters if not isinstance(each, Monochrome)), _COLOURLESS]
+
+
+def with_readable_dim(filters: Sequence[LineFilter]) -> Sequence[LineFilter]:
+    """The app's line filters otherwise; before Textual's own, which dims text whatever its background."""
+    return [_READABLE_DIM, *filters]

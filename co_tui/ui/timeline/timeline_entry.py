@@ -29,9 +29,14 @@ DEFAULT_STYLES: Final[Mapping[EntryWeight, Style]] = {
 
 
 def timeline_row(
-    event: Event, width: int, styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES, *, undone: bool = False
+    event: Event,
+    width: int,
+    styles: Mapping[EntryWeight, Style] = DEFAULT_STYLES,
+    about: str = "",
+    *,
+    undone: bool = False,
 ) -> Text:
-    """Time, symbol and text; longer text is wrapped with a hanging indent."""
+    """Time, symbol and text; longer text is wrapped with a hanging indent. `about` names the call of an answer."""
     entry, words = event.fact.entry(), event.fact.timeline_text()
     assert entry is not None, "not on the timeline"
     first, *others = words.rstrip("\n").split("\n")
@@ -40,7 +45,7 @@ def timeline_row(
     room = width - len(INDENT)
     style = styles[entry.weight]
     row = Text(no_wrap=True)
-    for n, line in enumerate(_wrapped(_with_gist(first, event, room), room)):
+    for n, line in enumerate(_wrapped(_with_gist(first, about or _gist(event.fact), room), room)):
         if n == 0:
             row.append(f"{clock(event.timestamp):<5} ", styles[EntryWeight.LIGHT]).append(f"{entry.symbol} ", style)
             row.append(line, style)
@@ -63,9 +68,9 @@ def _gist(fact: Fact) -> str:
     return short(prompt_of(fact.message) or "") if isinstance(fact, Message) else ""
 
 
-def _with_gist(first: str, event: Event, room: int) -> str:
-    """The first line with the turn's gist, cut to fit one line."""
-    gist, left = _gist(event.fact), room - cell_len(first) - len(BETWEEN)
+def _with_gist(first: str, gist: str, room: int) -> str:
+    """The first line with the gist of a turn or a call, cut to fit one line."""
+    left = room - cell_len(first) - len(BETWEEN)
     if not gist or left < NARROWEST_WORDS:
         return first
     cut = gist if cell_len(gist) <= left else f"{set_cell_size(gist, left - 1).rstrip()}…"

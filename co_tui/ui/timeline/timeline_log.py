@@ -1,48 +1,88 @@
 """Timeline entries indexed by kind, so that filtering does not scan all of them."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
 
-from co_tui.events import CompactionUndone, Event
+from co_tui.events import ApprovalDecided, ApprovalRequested, CompactionUndone, Event
 from co_tui.events.symbols import EntryKind
+from co_tui.events.tool_calls import gist_of_call
 
-EVERYTHING = None
-"""No filter."""
+TimelineFilter: TypeAlias = EntryKind | str
+"""What is shown: one kind of entries, or one of the two below."""
+MAIN: Final = "main entries"
+"""All but the quiet ones."""
+EVERYTHING: Final = "all entries"
 
 
 class TimelineLog:
-    """All entries in order, and those of each kind."""
+    """All entries in order, those shown without a filter, and those of each kind.
+
+    A question about a call leaves as soon as it is answered: the answer is one entry that names the call.
+    """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._all: list[Event] = []
         self._undone: set[int] = set()
+        self._main: list[Event] = []
         self._of_kind: dict[EntryKind, list[Event]] = {kind: [] for kind in EntryKind}
+        self._asked: dict[tuple[str, str], Event] = {}
+        self._about: dict[int, str] = {}
         for event in events:
             self.add(event)
 
-    def add(self, event: Event) -> EntryKind | None:
-        """Add an event and return its kind; None if it is not shown on the timeline."""
+    def add(self, event: Event) -> bool:
+        """Add an event; returns whether an entry was removed: a question it answers."""
         entry = event.fact.entry()
         if entry is None:
-            return None
+            return False
         if isinstance(event.fact, CompactionUndone):
             self._undone.add(event.fact.compaction_seq)
+        removed = self._answered(event)
         self._all.append(event)
         self._of_kind[entry.kind].append(event)
-        return entry.kind
+        if not entry.is_quiet:
+            self._main.append(event)
+        return removed
 
     def is_undone(self, event: Event) -> bool:
         """Whether a later entry undid this compaction, clearing or rewind."""
         return event.seq in self._undone
 
-    def of(self, kind: EntryKind | None) -> Sequence[Event]:
-        return self._all if kind is EVERYTHING else self._of_kind[kind]
+    def _answered(self, event: Event) -> bool:
+        match event.fact:
+            case ApprovalRequested(agent=agent, call_id=call_id):
+                self._asked[agent, call_id] = event
+            case ApprovalDecided(agent=agent, call_id=call_id) if asked := self._asked.pop((agent, call_id), None):
+                assert isinstance(asked.fact, ApprovalRequested)
+                self._about[event.seq or 0] = gist_of_call(asked.fact.tool, asked.fact.arguments) or asked.fact.what
+                for entries in (self._all, self._of_kind[EntryKind.APPROVAL]):
+                    _remove_latest(entries, asked)
+                return True
+        return False
 
-    def hidden_by(self, kind: EntryKind | None) -> int:
+    def about(self, event: Event) -> str:
+        """The call that an answer is about; empty for other entries."""
+        return self._about.get(event.seq or 0, "")
+
+    def of(self, shown: TimelineFilter) -> Sequence[Event]:
+        if isinstance(shown, EntryKind):
+            return self._of_kind[shown]
+        return self._all if shown == EVERYTHING else self._main
+
+    def hidden_by(self, shown: TimelineFilter) -> int:
         """Number of entries that a filter hides."""
-        return len(self._all) - len(self.of(kind))
+        return len(self._all) - len(self.of(shown))
 
-    def kind_after(self, kind: EntryKind | None) -> EntryKind | None:
-        """The next filter that shows some entries and hides some; after the last one, no filter."""
-        useful = [each for each in EntryKind if 0 < len(self._of_kind[each]) < len(self._all)]
-        later = useful if kind is EVERYTHING else useful[useful.index(kind) + 1 :] if kind in useful else []
-        return later[0] if later else EVERYTHING
+    def filter_after(self, shown: TimelineFilter) -> TimelineFilter:
+        """The next filter with entries of its own: each kind, then all, then the main ones."""
+        kinds = [kind for kind in EntryKind if self._of_kind[kind] and self._of_kind[kind] != self._main]
+        filters = [MAIN, *kinds, *([EVERYTHING] if len(self._all) > len(self._main) else [])]
+        return filters[(filters.index(shown) + 1) % len(filters)] if shown in filters else MAIN
+
+
+def _remove_latest(entries: list[Event], event: Event) -> None:
+    """Remove an event that is probably among the last."""
+    for index in range(len(entries) - 1, -1, -1):
+        if entries[index] is event:
+            del entries[index]
+            return

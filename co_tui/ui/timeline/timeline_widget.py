@@ -12,16 +12,17 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.events import CompactionUndone, Event
-from co_tui.events.symbols import EntryKind, EntryWeight
+from co_tui.events.symbols import EntryWeight
 from co_tui.ui.keys import command_table
 from co_tui.ui.timeline.timeline_entry import timeline_row
-from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
+from co_tui.ui.timeline.timeline_log import MAIN, TimelineFilter, TimelineLog
 from co_tui.ui.widgets.steady_list import SteadyList
 
 NARROWEST, GAP_TO_BAR = 20, 1
 PAGE, MAX_DRAWN = 150, 450
 """Entries drawn around the highlighted one; the second is the limit as new ones are added."""
-EMPTY = "Turns, compactions and all else that happens will stand here; Enter opens an entry."
+EMPTY = "Turns and compactions appear here."
+EMPTY_FILTER = "Nothing of this kind."
 
 
 class Timeline(SteadyList):
@@ -37,7 +38,7 @@ class Timeline(SteadyList):
         padding: 0 0 0 1;
         border: round $border;
         border-title-color: $muted;
-        border-subtitle-color: $warning;
+        border-subtitle-color: $primary;
         background: $background;
         scrollbar-size-vertical: 1;
         scrollbar-gutter: stable;
@@ -71,7 +72,7 @@ class Timeline(SteadyList):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._log = TimelineLog()
-        self._kind: EntryKind | None = EVERYTHING
+        self._filter: TimelineFilter = MAIN
         self._drawn: range = range(0)
         """The range of the filtered entries that is drawn."""
         self._drawn_as: tuple[int, Mapping[EntryWeight, Style]] = (0, {})
@@ -81,21 +82,25 @@ class Timeline(SteadyList):
 
     def show(self, events: Iterable[Event]) -> None:
         """Replace all entries."""
-        self._log, self._kind = TimelineLog(events), EVERYTHING
+        self._log, self._filter = TimelineLog(events), MAIN
         self._draw_newest()
         self.see_newest()
 
     def add(self, event: Event) -> None:
         was_at_end = self._is_at_end
         at_newest = was_at_end and self.highlighted == len(self._drawn) - 1
-        kind = self._log.add(event)
-        if kind is None:
-            return
-        if not self._drawn:
-            self.clear_options()
-        if self._kind in (EVERYTHING, kind) and was_at_end and len(self._drawn) < MAX_DRAWN:
-            self._drawn = range(self._drawn.start, self._drawn.stop + 1)
-            self.add_option(self._option(event))
+        before, chosen = len(self._entries), self._index
+        removed = self._log.add(event)
+        if removed and self._filter != MAIN:
+            self._draw_newest()
+            if chosen is not None:
+                self._draw_and_go_to(min(chosen, len(self._entries) - 1))
+        elif len(self._entries) > before:
+            if not self._drawn:
+                self.clear_options()
+            if was_at_end and len(self._drawn) < MAX_DRAWN:
+                self._drawn = range(self._drawn.start, self._drawn.stop + 1)
+                self.add_option(self._option(event))
         self._show_undone(event)
         self._show_hidden()
         if self.has_focus and at_newest:  # the reader at the newest entry sees the next one, too
@@ -120,7 +125,7 @@ class Timeline(SteadyList):
 
     @property
     def _entries(self) -> Sequence[Event]:
-        return self._log.of(self._kind)
+        return self._log.of(self._filter)
 
     @property
     def _is_at_end(self) -> bool:
@@ -136,7 +141,7 @@ class Timeline(SteadyList):
         self.clear_options()
         self.add_options([self._option(self._entries[index]) for index in indexes])
         if not indexes:
-            self.add_option(Option(Text(EMPTY), disabled=True))
+            self.add_option(Option(Text(EMPTY if self._filter == MAIN else EMPTY_FILTER), disabled=True))
         self._show_hidden()
 
     def _draw_and_go_to(self, index: int) -> None:
@@ -147,14 +152,13 @@ class Timeline(SteadyList):
         self.highlighted = index - self._drawn.start
 
     def _option(self, event: Event) -> Option:
-        return Option(timeline_row(event, *self._drawn_as, undone=self._log.is_undone(event)))
+        return Option(timeline_row(event, *self._drawn_as, self._log.about(event), undone=self._log.is_undone(event)))
 
     def _show_hidden(self) -> None:
         above, below = self._drawn.start, len(self._entries) - self._drawn.stop
         further = [f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count]
         self.border_title = Text(" · ".join(["Timeline", *further]))
-        hidden = self._log.hidden_by(self._kind)
-        self.border_subtitle = Text(f"{self._kind} only · {hidden:,} hidden") if self._kind else ""
+        self.border_subtitle = "" if self._filter == MAIN else Text(self._filter)
 
     # Appearance
 
@@ -220,8 +224,8 @@ class Timeline(SteadyList):
             self._draw_and_go_to(len(self._entries) - 1)
 
     def action_filter(self) -> None:
-        """Switch to the next filter, and after the last to no filter."""
-        self._kind = self._log.kind_after(self._kind)
+        """Switch to the next filter: each kind, then all entries, then the main ones."""
+        self._filter = self._log.filter_after(self._filter)
         self._draw_newest()
         self.highlighted = len(self._drawn) - 1 if self._drawn else None
 
@@ -231,8 +235,8 @@ class Timeline(SteadyList):
 
     def go_to(self, seq: int) -> None:
         """Focus the newest entry up to an event, without a filter."""
-        if self._kind is not EVERYTHING:
-            self._kind = EVERYTHING
+        if self._filter != MAIN:
+            self._filter = MAIN
             self._draw_newest()
         self.focus()
         if self._entries:

@@ -24,7 +24,7 @@ from co_tui.ui.transcript.selected_text import selected_text, with_selection
 from co_tui.ui.transcript.transcript_view import TranscriptView
 
 MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links"]
-_HINTS = "↑↓ go · shift selects · esc back"
+_HINTS = "↑↓ go · Shift selects · Esc back"
 
 
 class Transcript(TranscriptView, can_focus=True):

@@ -55,7 +55,7 @@ class TranscriptView(ScrollView):
         """The top, layout version and height for which `_view` is valid."""
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
-        self.end_key = shortcut_for("to_the_end").lower()
+        self.end_key = shortcut_for("to_the_end")
         """Label of the key that scrolls to the end; empty without one."""
 
     # Content

@@ -1,28 +1,27 @@
 """The key hints at the bottom of a dialog; a click presses the key."""
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from textual.content import Content
 from textual.geometry import Size
 from textual.style import Style
 from textual.widget import Widget
 
+from co_tui.key_names import key_name, key_pressed
+
 KeyHint: TypeAlias = tuple[str, str]
-"""A key as people write it, and what it does."""
+"""A key as in bindings, or several separated by spaces, and what it does."""
 KEY_STYLE = "bold $footer-key-foreground"
 GAP = "  "
-SCROLL_AND_BACK: tuple[KeyHint, ...] = (("↑ ↓", "scroll"), ("esc", "back"))
+SCROLL_AND_BACK: tuple[KeyHint, ...] = (("up down", "scroll"), ("escape", "back"))
 
 
-_NAMED: Final = {"esc": "escape", "enter": "enter", "space": "space", "tab": "tab", "/": "slash"}
-
-
-def key_named(hint: str) -> str:
-    """The key that a hint names; empty for several keys, or for a symbol that is no key."""
-    if hint.startswith(("^", "ctrl+")):
-        return f"ctrl+{hint.removeprefix('^').removeprefix('ctrl+')}"
-    return _NAMED.get(hint, hint if len(hint) == 1 and hint.isascii() and hint.isalnum() else "")
+def hint_text(key: str, words: str) -> Content:
+    """A key and what it does; a click presses the key, where there is one."""
+    hint = Content.assemble((key_name(key), KEY_STYLE), f" {words[:1].upper()}{words[1:]}")
+    pressed = key_pressed(key)
+    return hint.stylize(Style.from_meta({"@click": f"app.simulate_key({pressed!r})"})) if pressed else hint
 
 
 class KeyHints(Widget):
@@ -53,9 +52,7 @@ class KeyHints(Widget):
     def _lines(self, width: int) -> Iterator[Content]:
         line = Content("")
         for key, words in self._hints:
-            hint = Content.assemble((key, KEY_STYLE), f" {words}")
-            if pressed := key_named(key):
-                hint = hint.stylize(Style.from_meta({"@click": f"app.simulate_key({pressed!r})"}))
+            hint = hint_text(key, words)
             if line and line.cell_length + len(GAP) + hint.cell_length > width:
                 yield line
                 line = Content("")

@@ -12,8 +12,8 @@ from textual.widget import Widget
 from co_tui.ui.textual_internals import bindings_of
 
 GAP = "  "
-MORE = ("more", "command_palette")
-HELP = ("help", "help")
+MORE = ("More", "command_palette")
+HELP = ("Help", "help")
 """The item at the right end, shown at any width: a label and an action of the app."""
 
 
@@ -62,8 +62,8 @@ class KeyLine(Widget):
         return self._item(bound, words) if bound is not None else Text()
 
     def _item(self, binding: Binding, label: str, *, enabled: bool = True) -> Text:
-        """Key and lowercase label; a click simulates the key, so that Textual finds the action's owner."""
-        key, label = self.app.get_key_display(binding), f"{label[:1].lower()}{label[1:]}"
+        """Key and label; a click simulates the key, so that Textual finds the action's owner."""
+        key, label = self.app.get_key_display(binding), f"{label[:1].upper()}{label[1:]}"
         if not enabled:
             return Text(f"{key} {label}", self.get_component_rich_style("key-line--dim", partial=True))
         text = Text.assemble((key, self.get_component_rich_style("key-line--key", partial=True)), f" {label}")

@@ -28,8 +28,8 @@ class LineList(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     LineList { height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }
     LineList > .line-list--chosen { background: $panel; }
-    LineList:focus > .line-list--chosen { background: $primary 25%; }
-    LineList > .line-list--nothing { color: $text-muted; }
+    LineList:focus > .line-list--chosen { background: $primary 15%; }
+    LineList > .line-list--nothing { color: $muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "choose(-1)", show=False),

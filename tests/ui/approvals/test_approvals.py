@@ -12,8 +12,9 @@ from textual.widgets import Input
 
 from co_tui.events.file_diff import read_diff
 from co_tui.session import environment
-from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion
+from co_tui.session.approvals.questions import ApprovalQuestion, ModelAnswer, ModelQuestion
 from co_tui.ui.app import CoTui
+from co_tui.ui.approvals.approval_wording import approval_panel
 from co_tui.ui.approvals.choices import Choice, Choices
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.question_text import beginning, fitted_title
@@ -138,7 +139,9 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         await until(pilot, lambda: app.controller.idle)
         assert written == []
         assert provider.requests[-1]["messages"][-1]["content"] == "The user did not allow it: not this file"
-        assert "not this file" in screen_text(app)
+        await pilot.press("ctrl+l", "f")
+        await until(pilot, lambda: "─ approvals ─" in screen_text(app) and "not this file" in screen_text(app))
+        assert "✗ denied" in screen_text(app) and "asks to" not in screen_text(app), "the answered question is gone"
 
 
 async def test_who_comes_back_is_asked_again(home: Path, provider: Provider, written: list[str]) -> None:
@@ -168,7 +171,7 @@ async def test_a_new_prompt_takes_the_question_away(home: Path, provider: Provid
         await type_text(pilot, "never mind\n")
         await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
         assert written == [] and not app.chat.query(QuestionPanel)
-        assert "esc stop" not in screen_text(app)
+        assert "Esc stop" not in screen_text(app)
 
 
 async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
@@ -289,3 +292,19 @@ async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Pr
         await pilot.press("tab", "y")
         await until(pilot, lambda: app.controller.idle)
         assert written == ["src/a.py"] and "waiting for your answer" not in screen_text(app)
+
+
+@pytest.mark.parametrize(("size", "least"), [((80, 24), 10), ((120, 40), 14), ((43, 36), 10)])
+async def test_a_question_about_a_change_shows_much_of_its_diff(
+    home: Path, provider: Provider, size: tuple[int, int], least: int
+) -> None:
+    diff = "\n".join(["--- a/src/app.py", "+++ b/src/app.py", "@@ -1,40 +1,40 @@", *(f"+line {n}" for n in range(40))])
+    question = ApprovalQuestion(
+        tool="write_file", arguments={"path": "src/app.py"}, what=diff, rules=("Edit(src/**)",), where="~/shop"
+    )
+    async with running(launch_for(home, provider), size=size) as (app, pilot):
+        app.chat.show_question(QuestionPanel(approval_panel(question, has_sandbox=False), lambda _: None))
+        await until(pilot, lambda: "Allow once" in screen_text(app) and "more line" in screen_text(app))
+        seen = screen_text(app)
+        assert sum(f"+line {n} " in seen for n in range(40)) >= least and "? keys" in seen
+        assert "Deny" in seen and "View all" in seen, "every answer is still there"

@@ -24,7 +24,7 @@ async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider
         seen = screen_text(app)
         assert "Capital of France?" in seen and "The capital is Paris." in seen
         assert "50 %" in seen and "2.0k of 4.1k" in seen
-        assert "● turn 1" in seen and "session began" in seen
+        assert "● turn 1" in seen and "session began" not in seen
         assert seen.splitlines()[0].startswith(" co-tui · Capital of France?")
         assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
 
@@ -56,7 +56,7 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "talk\n")
         await until(pilot, lambda: "word word" in transcript_text(app))
-        assert "esc stop" in screen_text(app) and "answering" in screen_text(app)
+        assert "Esc stop" in screen_text(app) and "answering" in screen_text(app)
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
         await until(pilot, lambda: "Stopped. Partial reply kept." in screen_text(app))
@@ -87,7 +87,7 @@ async def test_clear_empties_the_context_and_keeps_the_conversation(home: Path, 
         await ask(app, pilot, "remember this")
         await pilot.press("f8")
         await until(pilot, lambda: "above are cleared" in transcript_text(app))
-        assert "remember this" in screen_text(app) and "⌫ context cleared" in screen_text(app)
+        assert "remember this" in screen_text(app) and "⌫ cleared" in screen_text(app)
         assert len(app.controller.state.history) == 0
         await ask(app, pilot, "what was it")
         assert [m["role"] for m in provider.requests[-1]["messages"]] == ["system", "user"]
@@ -148,7 +148,7 @@ async def test_quitting_and_continuing_shows_the_conversation_again(home: Path, 
         before = app.controller.state
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         seen = screen_text(app)
-        assert "remember me" in seen and "A lasting answer." in seen and "25 %" in seen and "session resumed" in seen
+        assert "remember me" in seen and "A lasting answer." in seen and "25 %" in seen
         assert list(app.controller.state.history) == list(before.history)
         await ask(app, pilot, "and again")
         assert len(provider.requests[-1]["messages"]) == 4
@@ -179,7 +179,7 @@ async def test_every_size_shows_prompt_and_gauge(home: Path, provider: Provider,
 async def test_a_tiny_terminal_says_so_and_recovers(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.resize_terminal(50, 12)
-        await until(pilot, lambda: "needs a terminal of 60×16; this one is" in screen_text(app))
+        await until(pilot, lambda: "co-tui needs 60×16" in screen_text(app))
         await pilot.resize_terminal(100, 30)
         await until(pilot, lambda: "Write a message" in screen_text(app))
         assert "needs a terminal" not in screen_text(app)

@@ -144,7 +144,7 @@ async def test_finding_counts_marks_and_goes_both_ways_while_typing(home: Path, 
         await ask(app, pilot, "two")
         await pilot.press("ctrl+f", *"apple")
         await until(pilot, lambda: "Find · 3 of 3" in screen_text(app))
-        assert "esc closes" in screen_text(app)
+        assert "Esc closes" in screen_text(app)
         await pilot.press("up")
         await until(pilot, lambda: "Find · 2 of 3" in screen_text(app))
         strips = app.screen._compositor.render_strips(app.size)

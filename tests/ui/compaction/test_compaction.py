@@ -85,7 +85,7 @@ async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, prov
         provider.summaries = [Reply(text=SUMMARY, until=written)]
         await pilot.press("f5")
         await until(pilot, lambda: "Compacting conversation history" in screen_text(app))
-        assert "you asked for it" in screen_text(app) and "esc cancel" in screen_text(app)
+        assert "you asked for it" in screen_text(app) and "Esc Cancel" in screen_text(app)
         await type_text(pilot, "typing goes on")
         assert "typing goes on" in screen_text(app)
         await pilot.press("enter")
@@ -388,4 +388,4 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
             pilot,
             lambda: app.controller.state.compactions and app.controller.idle,
         )
-        await until(pilot, lambda: "esc stop" not in screen_text(app))
+        await until(pilot, lambda: "Esc stop" not in screen_text(app))

@@ -130,8 +130,6 @@ def test_the_parts_fill_as_much_as_the_whole(system: int, tools: int, conversati
 def test_the_last_turns_as_small_bars() -> None:
     fills = (Fill(1, 100), Fill(2, 800), Fill(2, 100, compacted=True), Fill(3, 400))
     assert sparkline(fills, 20) == "▂█◆▂▅"
-    assert sparkline(fills, 20, 1_600) == "▁▅◆▁▃", "as high as the context is full"
-    assert GaugeReading(usage(20_000), marks=thresholds_of(policy_of(LOADED["inkeep"]), LIMIT)).high_tokens == LIMIT / 2
     assert sparkline(fills, 4) == "█◆▂▅"
     assert sparkline(fills, 2) == "█", "a sign never stands without its turn"
     assert sparkline((), 20) == "" and sparkline((Fill(1, 0),), 5) == "▁"

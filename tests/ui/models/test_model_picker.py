@@ -15,7 +15,8 @@ from co_tui.agent.models import nearby_servers
 from co_tui.agent.models.catalogue import served, short_name
 from co_tui.agent.models.nearby_servers import UsualServer, models_at
 from co_tui.ui.app import CoTui
-from co_tui.ui.models.model_list import RecentModels
+from co_tui.ui.models.model_list import ModelGroup, ModelList, RecentModels, known_models
+from co_tui.ui.models.model_order import is_older, rank
 from tests.support import model_servers as servers
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
@@ -61,7 +62,7 @@ async def test_without_a_key_a_server_on_this_machine_is_a_few_keys_away(
         await opened(app, pilot)
         model = f"openai-chat:llama3.2:latest@{found.address}"
         await until(pilot, lambda: model in rows(app))
-        assert rows(app)[:4] == ["[Now]", "embedded", "[On this machine]", model]
+        assert rows(app)[:4] == ["[This session]", "embedded", "[Running here]", model]
         assert "● llama3.2:latest · Ollama" in screen_text(app) and "embed-text" not in screen_text(app)
         assert highlighted(app) == "embedded", "what comes does not move what Enter would choose"
         await pilot.press("down", "enter")
@@ -132,9 +133,9 @@ async def test_the_present_model_is_first_then_recent_ones_and_typing_searches_t
     provider.models = None
     async with running(launch, size=(80, 24)) as (app, pilot):
         await opened(app, pilot)
-        await until(pilot, lambda: "anthropic:claude-opus-5" in rows(app) and "4.1k" in screen_text(app))
+        await until(pilot, lambda: "anthropic:claude-opus-5-5" in rows(app) and "4.1k" in screen_text(app))
         assert rows(app)[:5] == [
-            "[Now]",
+            "[This session]",
             "openai-chat:scripted",
             "[Recent]",
             "anthropic:claude-sonnet-5",
@@ -144,7 +145,7 @@ async def test_the_present_model_is_first_then_recent_ones_and_typing_searches_t
         await type_text(pilot, "gemini flash")
         await until(pilot, lambda: "google:gemini-flash-latest" in rows(app)[:2])
         assert all("gemini" in row and "flash" in row for row in rows(app) if not row.startswith("["))
-        line = next(line for line in screen_text(app).splitlines() if "google:gemini-flash-latest" in line)
+        line = next(line for line in screen_text(app).splitlines() if "gemini-flash-latest" in line)
         assert "○" in line and "1.0M" in line and "$" in line, "no key, its window, its price"
         app.screen.query_one(Input).value = "sonnet-5"
         await until(pilot, lambda: "anthropic:claude-sonnet-5" in rows(app)[:2])
@@ -159,12 +160,12 @@ async def test_any_model_string_can_be_typed_and_chosen(home: Path, provider: Pr
         await opened(app, pilot)
         app.screen.query_one(Input).value = "openai-chat:my own"
         await until(pilot, lambda: rows(app)[-2:] == ["[As typed]", "openai-chat:my own"])
-        assert "enter choose  esc back" in screen_text(app) and "openai-chat:my own" in screen_text(app)
+        assert "Enter Choose  Esc Back" in screen_text(app) and "openai-chat:my own" in screen_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "openai-chat:my own answers from now on" in transcript_text(app))
         await opened(app, pilot)
         app.screen.query_one(Input).value = "nonsense that is no model"
-        await until(pilot, lambda: "No model that is known has these words" in screen_text(app))
+        await until(pilot, lambda: "No known model matches" in screen_text(app))
         await pilot.press("enter")
         assert type(app.screen).__name__ == "ModelScreen", "there is nothing to choose"
 
@@ -185,7 +186,7 @@ async def test_entries_that_come_late_leave_what_is_highlighted(
     environ = {"CO_TUI_MODEL": "anthropic:claude-sonnet-5", "ANTHROPIC_API_KEY": "sk-ant-test"}
     async with running(launch_for(home, environ=environ)) as (app, pilot):
         await opened(app, pilot)
-        await until(pilot, lambda: "anthropic:claude-opus-5" in rows(app))
+        await until(pilot, lambda: "anthropic:claude-opus-5-5" in rows(app))
         await pilot.press("down", "down", "down")
         chosen = highlighted(app)
         assert chosen not in (None, "embedded", "anthropic:claude-sonnet-5")
@@ -214,3 +215,54 @@ def test_a_model_string_may_name_the_address_of_its_server() -> None:
     plain = served("openai-chat:name@version")
     assert plain is not None and (plain.name, plain.address) == ("name@version", "")
     assert served("openai:gpt-6-sol") is None
+
+
+def listed(environ: dict[str, str], base_url: str = "", typed: str = "", present: str = "embedded") -> list[ModelGroup]:
+    models = ModelList(environ, present, (), base_url)
+    models.learn_catalogue(known_models())
+    return models.matching(typed)
+
+
+def test_a_providers_models_come_newest_and_strongest_first_and_dated_ones_are_older() -> None:
+    groups = {group.heading: group for group in listed({"ANTHROPIC_API_KEY": "k"})}
+    names = [entry.model.partition(":")[2] for entry in groups["anthropic"].entries]
+    assert names[:3] == ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"] and groups["anthropic"].more > 0
+    assert list(groups).index("anthropic") < list(groups).index("google · set GOOGLE_API_KEY"), "what is ready is first"
+    found = listed({}, typed="gpt-4.1")
+    assert {entry.model for group in found for entry in group.entries} >= {"openai:gpt-4.1-2025-04-14"}, (
+        "typing finds it"
+    )
+    older = next(group for group in found if group.heading == "Older")
+    assert all(is_older(entry.model) for entry in older.entries)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("gpt-6.1-sol", "gpt-6-astra"),
+        ("claude-opus-4-8", "claude-opus-4-5"),
+        ("grok-4.7", "grok-4.20"),
+        ("llama-3.3-70b-versatile", "llama-3.1-8b-instant"),
+        ("kimi-k3", "kimi-k2.7-code"),
+        ("gpt-4o", "gpt-3.5-turbo"),
+    ],
+)
+def test_versions_are_compared_as_people_read_them(newer: str, older: str) -> None:
+    assert rank(newer, None) < rank(older, None)
+    assert rank("gemini-flash-latest", 1.0) < rank(newer, 1.0), "an alias of the newest"
+
+
+def test_ready_is_only_what_its_key_goes_to() -> None:
+    def ready(model: str, environ: dict[str, str], base_url: str = "") -> bool:
+        return ModelList(environ, "embedded", (), base_url).is_ready(model)
+
+    key = {"OPENAI_API_KEY": "k"}
+    assert ready("openai:gpt-6-sol", key) and not ready("openai:gpt-6-sol", {})
+    assert ready("openai:gpt-6-sol", {**key, "OPENAI_BASE_URL": "https://api.openai.com/v1"})
+    assert not ready("openai:gpt-6-sol", {**key, "OPENAI_BASE_URL": "http://localhost:9/v1"})
+    assert not ready("openai:gpt-6-sol", key, "https://models.example.com/v1"), "that key is for another server"
+    assert ready("openai-chat:llama", {}, "http://localhost:9/v1") and ready("openai-chat:gpt-6-sol", key)
+    assert not ready("openai-chat:llama", {}) and not ready("ollama:llama3", {})
+    assert ready("openai-chat:llama@http://localhost:1/v1", {}) and ready("embedded", {}) and ready("gguf:/a.gguf", {})
+    heading = [group.heading for group in listed(key, "https://models.example.com/v1")]
+    assert "openai · its key goes to models.example.com" in heading

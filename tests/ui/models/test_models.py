@@ -14,7 +14,7 @@ async def test_a_model_chosen_before_the_first_prompt_outlives_other_changes(hom
         await type_text(pilot, "/config max_retries 2\n")
         await until(pilot, lambda: "max_retries = 2 written" in transcript_text(app))
         await type_text(pilot, "/policy co-cli\n")
-        await until(pilot, lambda: "Policy co-cli governs" in transcript_text(app))
+        await until(pilot, lambda: "Policy co-cli from now on" in transcript_text(app))
         title = screen_text(app).splitlines()[0]
         assert "openai-chat:other" in title and "co-cli" in title
         await ask(app, pilot, "hi")
@@ -66,7 +66,7 @@ async def test_a_model_that_does_not_exist_changes_nothing(home: Path, provider:
         await until(pilot, lambda: "There is no model 'nosuch:other'" in transcript_text(app))
         await until(pilot, lambda: app.controller.idle and app.controller.state.turn == 1)
         assert "openai-chat:scripted" in screen_text(app).splitlines()[0]
-        assert "✂ interrupted" not in screen_text(app) and "esc stop" not in screen_text(app)
+        assert "✂ interrupted" not in screen_text(app) and "Esc stop" not in screen_text(app)
         await ask(app, pilot, "and now?")
         assert provider.requests[-1]["model"] == "scripted"
         assert RecentModels(app.launch.paths).read() == ()

@@ -87,7 +87,7 @@ class Frozen(Stored):
 
 
 async def test_chat(pictures: Pictures, home: Path, provider: Provider) -> None:
-    await pictures(Frozen(launch_for(home, provider)), shown, (*SIZES, (200, 60)))
+    await pictures(Frozen(launch_for(home, provider)), shown, ((43, 36), *SIZES, (200, 60)))
 
 
 class Compacted(Frozen):

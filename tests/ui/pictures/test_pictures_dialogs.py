@@ -137,6 +137,9 @@ async def test_lists(pictures: Pictures, home: Path, provider: Provider) -> None
         "edit": pushed(lambda: EditScreen("The summary, before it is applied", "## Outcomes\n- We chose SQLite.")),
         "palette": from_chat("ctrl+p", then="/help"),
         "palette, searched": pressed("c", "o", "m", then="/compact"),
+        "leader": from_chat("ctrl+x", then="Ctrl+X, then"),
+        "policies": from_chat("ctrl+x", "y", then="Choose a policy"),
+        "keys": from_chat("?", then="Scroll"),
     }
     await pictures.of_each(Frozen(launch), scenes)
 
@@ -152,7 +155,7 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
         "sessions": from_chat("f2", then="No sessions yet"),
         "trash": pressed("ctrl+t", then="The trash is empty"),
         "nothing found": pressed("escape", "q", "x", then="Nothing found"),
-        "help, nothing found": from_chat("f1", "q", "x", "q", then="Nothing here"),
+        "help, nothing found": from_chat("f1", "q", "x", "q", then="Nothing found"),
         "palette, nothing found": from_chat("ctrl+p", "q", "x", "q", then="No command"),
     }
     await pictures.of_each(Frozen(launch_for(home, provider)), scenes, SMALLEST)
@@ -201,7 +204,7 @@ async def test_settings_changed(pictures: Pictures, home: Path, provider: Provid
         await shown(pilot)
         await type_text(pilot, "/settings keys\n")
         await until(
-            pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and "compact=f12" in screen_text(pilot.app)
+            pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and "compact=F12" in screen_text(pilot.app)
         )
 
     async def clashing(pilot: Pilot[None]) -> None:

@@ -114,9 +114,9 @@ def test_stopping_is_said_at_once() -> None:
 
 
 def test_what_runs_and_what_can_be_done_share_a_line_where_there_is_room() -> None:
-    line, hints = Content("⠹ answering · 14 s"), Content("esc stop")
-    assert str(at_both_ends(line, hints, 34)) == "⠹ answering · 14 s ────── esc stop"
-    assert str(at_both_ends(line, hints, 31)) == "⠹ answering · 14 s ─── esc stop"
+    line, hints = Content("⠹ answering · 14 s"), Content("Esc stop")
+    assert str(at_both_ends(line, hints, 34)) == "⠹ answering · 14 s ────── Esc stop"
+    assert str(at_both_ends(line, hints, 31)) == "⠹ answering · 14 s ─── Esc stop"
     assert at_both_ends(line, hints, 30) is None
 
 

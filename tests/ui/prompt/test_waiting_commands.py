@@ -78,7 +78,7 @@ async def test_commands_and_prompts_are_carried_out_in_the_order_given(
         await type_text(pilot, "/context\n")
         await until(pilot, lambda: "4 waiting" in screen_text(app))
         shown = screen_text(app)
-        assert "starting…" in shown and "/compact" in shown and "esc takes back" in shown
+        assert "starting…" in shown and "/compact" in shown and "Esc takes back" in shown
         assert not provider.requests and len(kept(home)) == 5
         release()
         await until(pilot, lambda: "conversation  " in transcript_text(app))

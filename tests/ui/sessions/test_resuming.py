@@ -122,7 +122,7 @@ async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
     assert len(app.screen.query_one(LineList)) == 3 and "Answer to shared" in screen_text(app)
     assert "the next request · read only" in screen_text(app)
     keys = screen_text(app).splitlines()[-2]
-    assert "space open" in keys and "pin" not in keys and "compact" not in keys, keys
+    assert "Space Open" in keys and "Pin" not in keys and "Compact" not in keys, keys
     await pilot.press("p", "s")
     await until(pilot, lambda: READ_ALONG in {each.message for each in app._notifications})
     await pilot.press("escape")

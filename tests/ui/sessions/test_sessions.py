@@ -193,7 +193,7 @@ async def test_on_a_small_screen_everything_works(home: Path, provider: Provider
         await pilot.press("f2")
         await until(pilot, lambda: "Sessions · 30" in screen_text(app))
         seen = screen_text(app).split("\n")
-        assert any("esc back" in line for line in seen) and max(map(cell_len, seen)) <= size[0]
+        assert any("Esc Back" in line for line in seen) and max(map(cell_len, seen)) <= size[0]
         assert ("2 messages" in screen_text(app)) == (size == (80, 24)), "the preview folds below, or away"
         for _ in range(3):
             await pilot.press("pagedown")

@@ -154,12 +154,14 @@ def test_every_theme_can_be_read(name: str) -> None:
     least = 7.0 if "contrast" in name else TEXT_CONTRAST
     colours = {**theme.to_color_system().generate(), **theme.variables, **own_variables(theme)}
     grounds = {ground: Color.parse(colours[ground]) for ground in ("background", "surface", "panel")}
-    chosen = grounds["background"].blend(Color.parse(theme.primary), CHOSEN_SHARE)
+    primary = Color.parse(colours["primary"])
+    chosen = [grounds[ground].blend(primary, CHOSEN_SHARE) for ground in ("background", "surface")]
     for text in ("foreground", "muted", *TEXT_COLOURS):
         for ground, colour in grounds.items():
             found = contrast(Color.parse(colours[text]), colour)
             assert found >= least, f"{text} on {ground}: {found:.1f}"
-        assert contrast(Color.parse(colours[text]), chosen) >= TEXT_CONTRAST, f"{text} of a chosen entry"
+        for colour in chosen:
+            assert contrast(Color.parse(colours[text]), colour) >= TEXT_CONTRAST, f"{text} of a chosen entry"
     assert contrast(Color.parse(colours["scrollbar"]), Color.parse(colours["background"])) >= MARK_CONTRAST
     palette = palette_of(theme)
     for said in (palette.text, palette.muted, palette.accent, palette.reply, palette.compaction, palette.error):

@@ -5,12 +5,12 @@ from pathlib import Path
 from textual.events import Key
 from textual.widgets import Input, OptionList, Static
 
+from co_tui.key_names import key_pressed
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.settings import GROUPS, load, rules, unused
 from co_tui.ui.app import CoTui
 from co_tui.ui.settings.setting_rows import setting_rows
 from co_tui.ui.settings.settings_screen import SettingsScreen
-from co_tui.ui.widgets.key_hints import key_named
 from tests.support.provider import Provider
 from tests.support.screen import click_on, launch_for, running, screen_text, type_text, until
 
@@ -47,7 +47,7 @@ async def test_settings_are_found_changed_in_place_and_reset(home: Path, provide
             app.post_message(Key(key, "/" if key == "slash" else key))
         await until(pilot, lambda: "max_retries" in screen_text(app) and "base_url" not in screen_text(app))
         assert app.screen.query_one("#filter", Input).value == "retries"
-        assert "enter to the list" in screen_text(app).splitlines()[-1]
+        assert "Enter To the list" in screen_text(app).splitlines()[-1]
         await pilot.press("down", "enter")
         await pilot.press("backspace")
         await type_text(pilot, "99\n")
@@ -91,32 +91,32 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         await pilot.press("right", "right", "right")
         await until(pilot, lambda: "policy" in screen_text(app) and "context  ← 2 of 5" in screen_text(app))
         assert "balanced" in screen_text(app) and "Which policy" in screen_text(app)
-        await click_on(app, pilot, "esc back")
+        await click_on(app, pilot, "Esc Back")
         await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/settings silent\n")
         await until(pilot, lambda: "request_timeout_s" in screen_text(app) and "max_retries" not in screen_text(app))
-        await click_on(app, pilot, "enter change")
+        await click_on(app, pilot, "Enter Change")
         await until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "300")
-        assert "enter keep" in screen_text(app).splitlines()[-1]
+        assert "Enter Keep" in screen_text(app).splitlines()[-1]
         await pilot.press("enter")
         await until(pilot, lambda: "stays as it is" in said(app) and "request_timeout_s" not in written(home))
-        await click_on(app, pilot, "enter change")
+        await click_on(app, pilot, "Enter Change")
         await until(pilot, lambda: isinstance(app.focused, Input))
-        await click_on(app, pilot, "f1 help")
+        await click_on(app, pilot, "F1 Help")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
-        await click_on(app, pilot, "esc back")
+        await click_on(app, pilot, "Esc Back")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
 
 
 def test_what_a_hint_of_a_key_presses() -> None:
-    assert [key_named(hint) for hint in ("esc", "^o", "ctrl+s", "d", "/")] == [
+    assert [key_pressed(hint) for hint in ("esc", "ctrl+o", "ctrl+s", "d", "/")] == [
         "escape",
         "ctrl+o",
         "ctrl+s",
         "d",
         "slash",
     ]
-    assert not any(map(key_named, ("↑ ↓", "1-4", "●", "n N")))
+    assert not any(map(key_pressed, ("↑ ↓", "1-4", "●", "n N")))
 
 
 async def test_setting_the_window_forgets_what_was_learned_of_it(home: Path, provider: Provider) -> None:
@@ -133,3 +133,23 @@ async def test_setting_the_window_forgets_what_was_learned_of_it(home: Path, pro
         await until(pilot, lambda: "Learned limits were removed." in screen_text(app))
         assert not limits.known(session.history.asked).limit_tokens
         assert session.history.governor.window.tokens == provider.window
+
+
+async def test_the_footer_names_the_one_way_between_groups_and_values(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(120, 30)) as (app, pilot):
+        await type_text(pilot, "/settings \n")
+        await until(pilot, lambda: type(app.screen).__name__ == "SettingsScreen")
+
+        def footer() -> str:
+            return screen_text(app).splitlines()[-1]
+
+        await until(pilot, lambda: "← Groups" in footer() and "Backspace Default" in footer())
+        await pilot.press("left")
+        await until(pilot, lambda: "→ Values" in footer() and "← Groups" not in footer() and "Default" not in footer())
+        await pilot.press("down", "right")
+        await until(pilot, lambda: "← Groups" in footer() and app.screen.query_one("#rows").has_focus)
+        await pilot.resize_terminal(60, 20)
+        await until(pilot, lambda: "← → Group" in footer() and "Groups" not in footer())
+        before = screen_text(app).splitlines()[0]
+        await pilot.press("right")
+        await until(pilot, lambda: screen_text(app).splitlines()[0] != before)

@@ -14,19 +14,27 @@ from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
     ApprovalRevoked,
+    Clear,
     CompactionComplete,
+    CompactionUndone,
     DelegationEnd,
     DelegationStart,
     Event,
     Fact,
+    MemoryWritten,
     Message,
     ModeChange,
+    ModelChange,
+    Pin,
     PlanChanged,
+    PolicyChange,
     Recollection,
+    Rewind,
     SessionError,
     SessionInterrupted,
     SessionStart,
     StreamReset,
+    Truncation,
     UsageInfo,
     is_durable,
 )
@@ -35,7 +43,7 @@ from co_tui.events.wording import TROUBLES
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
-from co_tui.ui.timeline.timeline_log import EVERYTHING, TimelineLog
+from co_tui.ui.timeline.timeline_log import EVERYTHING, MAIN, TimelineLog
 from co_tui.ui.timeline.timeline_widget import MAX_DRAWN, PAGE, Timeline
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.marked_blocks import event_at, index_of_event
@@ -133,12 +141,76 @@ def test_every_line_of_an_entry_fits_and_hangs_under_its_words(text: str, width:
 def test_one_kind_after_the_other_is_shown_and_the_empty_ones_are_passed_over() -> None:
     turn = Message(turn=1, message={"kind": "request", "parts": []})
     log = TimelineLog([event(1, turn), event(2, COMPACTED), event(3, turn), event(4, StreamReset(turn=1))])
-    assert [each.seq for each in log.of(EVERYTHING)] == [1, 2, 3]
-    kind, seen = log.kind_after(EVERYTHING), []
-    while kind is not EVERYTHING:
-        seen.append((kind, [each.seq for each in log.of(kind)], log.hidden_by(kind)))
-        kind = log.kind_after(kind)
-    assert seen == [(EntryKind.TURN, [1, 3], 1), (EntryKind.COMPACTION, [2], 2)]
+    log.add(event(5, MemoryWritten(what="memory")))
+    assert [each.seq for each in log.of(EVERYTHING)] == [1, 2, 3, 5] and [each.seq for each in log.of(MAIN)] == [
+        1,
+        2,
+        3,
+    ]
+    shown, seen = log.filter_after(MAIN), []
+    while shown != MAIN:
+        seen.append((shown, [each.seq for each in log.of(shown)], log.hidden_by(shown)))
+        shown = log.filter_after(shown)
+    assert seen == [
+        (EntryKind.TURN, [1, 3], 2),
+        (EntryKind.COMPACTION, [2], 3),
+        (EntryKind.MEMORY, [5], 3),
+        (EVERYTHING, [1, 2, 3, 5], 0),
+    ]
+
+
+WORTH_AN_ENTRY = (
+    CompactionComplete,
+    CompactionUndone,
+    Truncation,
+    Clear,
+    Rewind,
+    ModelChange,
+    ModeChange,
+    PolicyChange,
+    SessionError,
+    SessionInterrupted,
+    Message,
+    Pin,
+)
+
+
+@given(any_fact)
+def test_only_what_matters_is_shown_unless_the_filter_asks_for_more(fact: Fact) -> None:
+    log = TimelineLog([event(1, fact)])
+    matters = isinstance(fact, WORTH_AN_ENTRY) or (isinstance(fact, DelegationEnd) and bool(fact.error))
+    assert bool(log.of(MAIN)) is matters
+    assert len(log.of(EVERYTHING)) == (fact.entry() is not None)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["", "reader-1"]), st.booleans()), max_size=12))
+def test_an_answered_question_leaves_one_entry_that_names_the_call(answers: list[tuple[str, str, bool]]) -> None:
+    """Whatever was asked and answered in which order, amber is only what still waits."""
+    log, waiting = TimelineLog(), set[tuple[str, str]]()
+    for seq, (call, agent, is_answer) in enumerate(answers, 1):
+        if is_answer:
+            log.add(event(seq, ApprovalDecided(call_id=call, agent=agent, approved=True)))
+            assert bool(log.about(log.of(EVERYTHING)[-1])) is ((agent, call) in waiting)
+            waiting.discard((agent, call))
+        elif (agent, call) not in waiting:
+            arguments = {"command": f"make {call}"}
+            log.add(event(seq, ApprovalRequested(call_id=call, agent=agent, tool="run_command", arguments=arguments)))
+            waiting.add((agent, call))
+    amber = [each.fact for each in log.of(EVERYTHING) if each.fact.entry().weight is EntryWeight.NOTABLE]
+    assert {(each.agent, each.call_id) for each in amber} == waiting
+    assert log.of(EVERYTHING) == log.of(EntryKind.APPROVAL) or not answers
+
+
+def test_an_answer_is_one_line_with_what_was_allowed() -> None:
+    log = TimelineLog(
+        [
+            event(1, ApprovalRequested(call_id="c", tool="run_command", arguments={"command": "pytest -q tests"})),
+            event(2, ApprovalDecided(call_id="c", approved=True, by="user", scope="once")),
+        ]
+    )
+    (entry,) = log.of(EVERYTHING)
+    row = str(timeline_row(entry, 60, about=log.about(entry)))
+    assert row.splitlines()[0].endswith("✓ allowed · pytest -q tests")
 
 
 async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(home: Path, provider: Provider) -> None:
@@ -160,16 +232,15 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         await pilot.press("f")
-        await until(pilot, lambda: "turns only · 1 hidden" in screen_text(app))
-        assert "session began" not in screen_text(app)
+        await until(pilot, lambda: "─ session ─" in screen_text(app) and "session began" in screen_text(app))
         await pilot.press("f")
-        await until(pilot, lambda: "session only · 3 hidden" in screen_text(app))
+        await until(pilot, lambda: "─ all entries ─" in screen_text(app) and "question 2" in screen_text(app))
 
         # A screen that becomes narrow: whoever reads goes on reading.
         await pilot.resize_terminal(80, 24)
-        await until(pilot, lambda: timeline.has_focus and "session only · 3 hidden" in screen_text(app))
+        await until(pilot, lambda: timeline.has_focus and "─ all entries ─" in screen_text(app))
         await pilot.press("f4")
-        await until(pilot, lambda: app.focused is app.chat.prompt and "3 hidden" not in screen_text(app))
+        await until(pilot, lambda: app.focused is app.chat.prompt and "─ all entries ─" not in screen_text(app))
         await pilot.resize_terminal(120, 40)
 
         # A long session: only its newest page is drawn, and more when somebody goes there.

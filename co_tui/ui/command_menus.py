@@ -1,0 +1,100 @@
+"""What lists commands and keys over the chat: the palette, help, the keys that work here, the leader's letters."""
+
+from typing import TYPE_CHECKING
+
+from textual.app import App
+from textual.widgets import Input
+
+from co_tui.actions import SlashCommand
+from co_tui.ui.background import guarded_callback
+from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.keys import command_table
+from co_tui.ui.keys.keys_on_hold import KeysOnHold
+from co_tui.ui.launch import Launch
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+
+class CommandMenus(App[None]):
+    """Opens these screens, and runs what is chosen there."""
+
+    chat: ChatScreen
+    _on_hold: KeysOnHold
+
+    @property
+    def launch(self) -> Launch:
+        raise NotImplementedError
+
+    def run_command(self, name: str, arguments: str) -> None:
+        raise NotImplementedError
+
+    def has_to_wait(self, command: SlashCommand) -> bool:
+        """Whether a command given now waits until the session is open."""
+        raise NotImplementedError
+
+    def action_command(self, name: str) -> None:
+        command = command_table.find(name)
+        is_open = isinstance(self.focused, Input)  # its key then only focuses the find bar
+        opens = command is not None and command.opens_screen and not self.has_to_wait(command)
+        if opens and self.screen is self.chat and not is_open:
+            self._hold_keys_for_next_focus()
+        self.run_command(name, "")
+
+    def _hold_keys_for_next_focus(self) -> None:
+        """Hold keys typed before the opening screen has the focus."""
+        before = self.focused
+        self._on_hold.expect(lambda: self.focused not in (before, None))
+
+    def action_command_palette(self) -> None:
+        from co_tui.ui.help.palette import PaletteScreen
+
+        if self.screen is self.chat:
+            self._choose_command(PaletteScreen(self.launch.settings.keys))
+
+    def action_leader(self) -> None:
+        """Wait for the letter of a command; selected text is cut instead, as everywhere else."""
+        from co_tui.ui.help.keys_screen import LeaderScreen
+
+        prompt = self.chat.prompt
+        if self.screen is not self.chat:
+            return
+        if prompt.has_focus and prompt.selected_text:
+            prompt.action_cut()
+        else:
+            self._choose_command(LeaderScreen(self.launch.settings.keys))
+
+    def _choose_command(self, screen: "Screen[str] | Screen[str | None]") -> None:
+        self._hold_keys_for_next_focus()
+        self.push_screen(screen, self._command_chosen)
+
+    def _command_chosen(self, name: str | None) -> None:
+        if name is not None:
+            self.call_later(guarded_callback(self, f"/{name}", self.action_command), name)
+
+    def action_keys_here(self) -> None:
+        """Show the keys that work now; what is typed meanwhile goes to the prompt."""
+        from co_tui.ui.help.keys_screen import KeysHereScreen
+        from co_tui.ui.keys.active_keys import active_keys, screen_keys
+
+        chat = self.chat
+        if self.screen is chat:
+            keys = KeysHereScreen(active_keys(chat), screen_keys(chat), in_prompt=chat.prompt.has_focus)
+            self.push_screen(keys, self._typed_instead)
+
+    def _typed_instead(self, character: str | None) -> None:
+        if character:
+            self.chat.prompt.insert(character)
+            self.chat.prompt.focus()
+
+    def action_help(self) -> None:
+        """Open help on any screen, or close it; in the chat it is a command."""
+        from co_tui.ui.help.help_screen import HelpScreen
+        from co_tui.ui.keys.active_keys import active_keys
+
+        if self.screen is self.chat:
+            self.action_command("help")
+        elif isinstance(self.screen, HelpScreen):
+            self.screen.action_close()
+        else:
+            self.push_screen(HelpScreen(active_keys(self.screen), self.launch.settings.keys))

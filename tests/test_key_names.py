@@ -1,0 +1,105 @@
+"""Keys are written one way, `Ctrl+P`, `Shift+Tab`, `F5`: on the screen, in sentences, in README."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from co_tui.actions import COMMANDS, KEYS
+from co_tui.key_names import key_name, key_pressed
+
+ROOT = Path(__file__).parent.parent
+PICTURES = ROOT / "tests" / "ui" / "pictures" / "__snapshots__"
+MISSPELT = (
+    r"\b(?:ctrl|alt|shift|CTRL|ALT|SHIFT|Control|control)[+-]\w",
+    r"\b(?:Ctrl|Alt|Shift)(?:-\w|\+[a-z]\b|\+(?:tab|enter|up|down|end|home|space)\b)",
+    r"(?<![\w^])\^[a-zA-Z]\b(?!\()",
+    r"(?<![\w/-])(?:esc|pgup|pgdn|PageUp|PageDown|ESC|Escape)\b(?! codes?\b| sequences?\b)",
+    r"(?<![\w.])f(?:[1-9]|1[0-2])\b(?![\w.])",
+    r"\b(?:enter|tab|space|backspace) (?:opens|sends|shows|runs|takes|chooses|completes|goes|scrolls|closes|key)\b",
+    r"\b(?:Press|press|then|and) (?:enter|tab|backspace)\b",
+)
+LABEL_FILES = ("agent/permissions", "agent/local", "exchange", "lab")
+"""Hold command lines, patterns and file formats; what they tell people names no keys."""
+
+
+def misspelt(text: str) -> list[str]:
+    return [found[0] for pattern in MISSPELT for found in re.finditer(pattern, text)]
+
+
+def is_key(text: str) -> bool:
+    """Whether it is a binding, or the key of a hint, which `key_name` writes."""
+    return all(len(key) == 1 or key_pressed(key) for key in re.split(r"[, ]+", text))
+
+
+def sentences(file: Path) -> Iterator[str]:
+    """The texts of a module that a user may read: neither docstrings nor single words, nor a binding."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    docstrings = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
+        if isinstance(text, str) and " " in text.strip() and not is_key(text.strip()):
+            yield text
+
+
+def test_every_sentence_of_the_app_writes_keys_one_way() -> None:
+    found = {}
+    for file in sorted((ROOT / "co_tui").rglob("*.py")):
+        inside = file.relative_to(ROOT / "co_tui").as_posix()
+        if not inside.startswith(LABEL_FILES):
+            wrong = {text: names for text in sentences(file) if (names := misspelt(text))}
+            if wrong:
+                found[inside] = wrong
+    assert not found
+
+
+def test_the_readme_writes_keys_one_way() -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
+    assert not [(line, names) for line in text.splitlines() if (names := misspelt(line))]
+
+
+@pytest.mark.parametrize("picture", sorted(PICTURES.rglob("*.txt")), ids=lambda file: file.stem)
+def test_every_picture_of_a_screen_writes_keys_one_way(picture: Path) -> None:
+    screens = re.split(r"^---.*?(?=^===|\Z)", picture.read_text(encoding="utf-8"), flags=re.S | re.M)
+    assert not [(line, names) for screen in screens for line in screen.splitlines() if (names := misspelt(line))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ctrl+p opens it",
+        "Ctrl+p opens it",
+        "^p more",
+        "esc goes back",
+        "press f5",
+        "enter opens it",
+        "Ctrl-C",
+        "PageUp",
+    ],
+)
+def test_other_spellings_are_found(text: str) -> None:
+    assert misspelt(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Ctrl+P opens it", "Esc goes back; F5, Shift+Tab and PgUp work", "the if branch", "Alt+↑ Ctrl+End", "x^2"]
+)
+def test_our_spelling_is_left_alone(text: str) -> None:
+    assert not misspelt(text)
+
+
+def test_keys_as_people_write_them() -> None:
+    keys = ("ctrl+p", "shift+tab", "f5", "escape", "up,k", "pageup", "alt+up", "ctrl+shift+f12", "[", "G", "backspace")
+    assert [key_name(key) for key in keys] == [
+        "Ctrl+P", "Shift+Tab", "F5", "Esc", "↑ k", "PgUp", "Alt+↑", "Ctrl+Shift+F12", "[", "G", "Backspace",
+    ]  # fmt: skip
+    assert not misspelt("  ".join(key_name(row.key) for row in (*COMMANDS, *KEYS)))
+
+
+@pytest.mark.parametrize("key", [key for row in (*COMMANDS, *KEYS) for key in row.key.split(",") if key.isalnum()])
+def test_a_key_of_the_tables_is_pressed_by_a_click_on_its_hint(key: str) -> None:
+    assert key_pressed(key) == key

@@ -1,0 +1,86 @@
+"""Every word on the screen can be read under every theme, dim ones too."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.theme import BUILTIN_THEMES
+
+from co_tui.ui.app import CoTui
+from co_tui.ui.themes.themes import OURS, TEXT_CONTRAST, ReadableDim, contrast
+from tests.support.pictures import Scene
+from tests.support.provider import Provider
+from tests.support.screen import launch_for, screen_text, type_text, until
+from tests.ui.pictures.test_pictures import Compacted, shown
+
+ROUNDING = 0.05
+THEMES = [*(theme.name for theme in OURS), *(name for name, theme in BUILTIN_THEMES.items() if not theme.ansi)]
+DIMMED_BY_THE_TERMINAL = 0.5
+
+
+def opened(*keys: str, words: str) -> Scene:
+    async def scene(pilot: Pilot[None]) -> None:
+        await shown(pilot)
+        for key in keys:
+            await (type_text(pilot, key) if key.startswith("/") else pilot.press(key))
+        await until(pilot, lambda: words in screen_text(pilot.app))
+
+    return scene
+
+
+SCENES = {
+    "chat": opened(words="Timeline"),
+    "timeline": opened("ctrl+l", words="Conversation"),
+    "help": opened("f1", words="Type to search"),
+    "keys": opened("?", words="Scroll"),
+    "models": opened("f6", words="Choose a model"),
+    "policies": opened("/policy \n", words="Choose a policy"),
+    "settings": opened("/settings \n", words="reduced_motion"),
+    "leader": opened("ctrl+x", words="Ctrl+X, then"),
+}
+
+
+def drawn(app: CoTui) -> Iterator[tuple[str, Style]]:
+    """The words of the screen with their styles; of a dialog, only those in its box."""
+    boxes = app.screen.query(".dialog > Vertical")
+    region = boxes.first().region if boxes else Region(0, 0, *app.size)
+    for strip in app.screen._compositor.render_strips(app.size)[region.y : region.bottom]:
+        for segment in strip.crop(region.x, region.right):
+            is_word = len(segment.text) > 1  # else probably the letter under the cursor
+            if is_word and any(map(str.isalnum, segment.text)) and segment.style is not None:
+                yield segment.text.strip(), segment.style
+
+
+def seen_contrast(style: Style) -> float:
+    assert style.color is not None and style.bgcolor is not None, style
+    text, ground = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
+    return contrast(text.blend(ground, DIMMED_BY_THE_TERMINAL) if style.dim else text, ground)
+
+
+@pytest.mark.parametrize("name", SCENES)
+async def test_all_text_is_readable_under_every_theme(name: str, home: Path, provider: Provider) -> None:
+    async with Compacted(launch_for(home, provider)).run_test(size=(120, 40)) as pilot:
+        await SCENES[name](pilot)
+        weak: dict[str, set[tuple[str, str]]] = {}
+        for theme in THEMES:
+            pilot.app.theme = theme
+            await pilot.pause(0.1)
+            for text, style in drawn(pilot.app):
+                if (found := seen_contrast(style)) < TEXT_CONTRAST - ROUNDING:
+                    weak.setdefault(theme, set()).add((text[:30], f"{found:.1f} {style}"))
+    assert not weak
+
+
+@pytest.mark.parametrize("theme", OURS, ids=lambda theme: theme.name)
+@pytest.mark.parametrize("name", ["foreground", "primary", "accent", "warning", "error"])
+def test_dim_text_is_weaker_and_still_readable(theme, name: str) -> None:
+    colour, ground = Color.parse(getattr(theme, name)), Color.parse(theme.background)
+    style = Style(color=colour.rich_color, bgcolor=ground.rich_color, dim=True)
+    (dimmed,) = ReadableDim().apply([Segment("left the context", style)], ground)
+    assert dimmed.style is not None and not dimmed.style.dim
+    assert TEXT_CONTRAST <= seen_contrast(dimmed.style) <= contrast(colour, ground)
