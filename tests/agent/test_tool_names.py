@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent.delegates import delegate_of
-from co_tui.agent.tool_names import unknown_tools
+from co_tui.agent.tool_names import KNOWN_TOOLS, OTHER_NAMES, unknown_tools
+from co_tui.events.tool_calls import PRESENT_PLAN, TOOL_LABELS, tool_label
 from co_tui.settings import AgentFile
 
 OURS = (
@@ -41,3 +42,16 @@ def test_the_tools_an_agent_gets(
     file = AgentFile(file=Path("a.md"), name="a", tools=tools, withheld_tools=withheld)
     assert tuple(tool for tool in OURS if delegate_of(file).allows(tool)) == given
     assert unknown_tools(file) == unknown
+
+
+def test_every_tool_has_a_name_for_people() -> None:
+    assert TOOL_LABELS.keys() >= KNOWN_TOOLS | {PRESENT_PLAN} | OTHER_NAMES.keys()
+    assert not [label for label in TOOL_LABELS.values() if "_" in label]
+
+
+@pytest.mark.parametrize(
+    ("tool", "label"),
+    [("run_command", "run"), ("mcp__git__log", "git log"), ("their_tool\x1b[31m", "their_tool␛[31m"), ("", "")],
+)
+def test_a_tool_by_its_name_for_people(tool: str, label: str) -> None:
+    assert tool_label(tool) == label

@@ -5,7 +5,7 @@ that restores its context and is not drawn (except a table's header).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from markdown_it.token import Token
@@ -29,18 +29,25 @@ class _Block(NamedTuple):
     header: tuple[int, int] = (0, 0)
     """The lines of the table's header, if a row begins here."""
     is_item: bool = False
+    opens_list: bool = False
+    """Whether it is the first item of its list."""
     is_paragraph: bool = False
     is_quoted: bool = False
+
+    @property
+    def can_be_first(self) -> bool:
+        """Whether a piece may begin with it."""
+        return not self.is_paragraph or (not self.items and not self.is_quoted)
 
 
 def cut_long(text: str, lead: Lead) -> LongCut | None:
     """Where to cut; None if no place keeps the structure."""
     source = lead.text + text
     lines = source.split("\n")
-    blocks = list(_blocks(PARSER.parse(source), lines, lead.starts))
+    blocks = _blocks(PARSER.parse(source), lines, lead.starts)
     first = lead.text.count("\n")
     incomplete = len(lines) - 1  # the last line may go on
-    places = [each for each in blocks if first < each.line < incomplete and not each.is_paragraph]
+    places = [each for each in blocks if first < each.line < incomplete and each.can_be_first]
     ending = blocks[-1] if blocks and blocks[-1].is_paragraph else None
     if places and (
         ending is None or places[-1].line > ending.line or _offset(lines, places[-1].line) > len(source) // 3
@@ -55,7 +62,7 @@ def open_items(text: str, lead: Lead) -> tuple[OpenItem, ...]:
     """The list items that a line after the text, indented as deep as the deepest, belongs to."""
     source = f"{lead.text}{text.rstrip()}\n"
     lines = source.split("\n")
-    found = list(_blocks(PARSER.parse(source), lines, lead.starts))
+    found = _blocks(PARSER.parse(source), lines, lead.starts)
     return found[-1].items if found else ()
 
 
@@ -68,83 +75,82 @@ def lead_after(items: Sequence[OpenItem], indent: int) -> Lead:
     return Lead("".join(f"{stub}\n" for stub in stubs), len(stubs), (*(item.number for item in kept), following))
 
 
-def _blocks(tokens: Sequence[Token], lines: Sequence[str], starts: Sequence[int | None]) -> Iterator[_Block]:
-    """The blocks in order, with the items around them; nothing inside a quotation but its paragraphs."""
-    reader = _BlockReader(lines, starts)
-    for token in tokens:
-        yield from reader.read(token)
+def _blocks(tokens: Sequence[Token], lines: Sequence[str], starts: Sequence[int | None]) -> list[_Block]:
+    return [block for block in map(_Containers(lines, starts).enter, tokens) if block is not None]
 
 
-class _BlockReader:
-    """Follows the lists, quotations and tables that are open."""
+class _Containers:
+    """The lists, items, quotations and tables that are open while the tokens of a text are read."""
 
     def __init__(self, lines: Sequence[str], starts: Sequence[int | None]) -> None:
         self._lines = lines
         self._starts = list(starts)
-        self._lists: list[int | None] = []
+        self._numbers: list[int | None] = []
+        """The next number of each open list."""
         self._items: list[OpenItem] = []
+        self._opens_list = False
         self._quotes = 0
-        self._header: tuple[int, int] | None = None
+        self._header = (0, 0)
+        """The lines of the open table's header."""
 
-    @property
-    def _is_outside(self) -> bool:
-        return not self._items and not self._quotes
-
-    def read(self, token: Token) -> Iterator[_Block]:
+    def enter(self, token: Token) -> _Block | None:
+        """Follow a token; returns the block that begins with it. Inside a quotation only paragraphs count."""
         line = token.map[0] if token.map else 0
         match token.type:
-            case "table_open" | "heading_open" | "hr" | "code_block" if self._is_outside:
-                yield _Block(line, ())
-            case "tr_open" if self._header is not None and line > self._header[1]:
-                yield _Block(line, tuple(self._items), header=self._header)
-            case "paragraph_open":
-                if self._is_outside:
-                    yield _Block(line, ())
-                yield _Block(line, tuple(self._items), is_paragraph=True, is_quoted=self._quotes > 0)
-            case "thead_open":
-                self._header = (line, line + 2)
-            case "table_close":
-                self._header = None
-            case _:
-                yield from self._container(token, line)
-
-    def _container(self, token: Token, line: int) -> Iterator[_Block]:
-        """Lists, their items and quotations."""
-        match token.type:
             case "bullet_list_open" | "ordered_list_open":
-                self._lists.append(self._first_number(token))
-                if self._is_outside:
-                    yield _Block(line, (), self._lists[-1], is_item=True)
+                self._numbers.append(self._first_number(token))
+                self._opens_list = True
             case "bullet_list_close" | "ordered_list_close":
-                self._lists.pop()
+                self._numbers.pop()
             case "list_item_open":
-                if not self._quotes:
-                    yield _Block(line, tuple(self._items), self._lists[-1], is_item=True)
-                self._items.append(_item(self._lines, line, self._items, self._lists[-1]))
+                return self._open_item(line)
             case "list_item_close":
-                self._items.pop()
-                self._lists[-1] = self._lists[-1] + 1 if self._lists[-1] is not None else None
-            case "blockquote_open":
-                self._quotes += 1
-                if not self._items and self._quotes == 1:
-                    yield _Block(line, ())
-            case "blockquote_close":
-                self._quotes -= 1
+                self._close_item()
+            case "blockquote_open" | "blockquote_close":
+                return self._quote(token.nesting, line)
+            case "paragraph_open":
+                return _Block(line, tuple(self._items), is_paragraph=True, is_quoted=self._quotes > 0)
+            case "thead_open" | "table_close" | "tr_open":
+                return self._table(token.type, line)
+            case "table_open" | "heading_open" | "hr" | "code_block" if not self._items and not self._quotes:
+                return _Block(line, ())
+        return None
 
     def _first_number(self, token: Token) -> int | None:
-        """None for bullets. A list that began before the text continues its count."""
-        earlier = self._starts.pop(0) if self._starts else None
+        told = self._starts.pop(0) if self._starts else None
         if token.type == "bullet_list_open":
             return None
-        return int(token.attrs.get("start", 1)) if earlier is None else earlier
+        return told if told is not None else int(token.attrs.get("start", 1))
 
+    def _open_item(self, line: int) -> _Block | None:
+        above, number = tuple(self._items), self._numbers[-1]
+        opens_list, self._opens_list = self._opens_list, False
+        start = above[-1].indent if above and above[-1].line == line else 0
+        bullet = _BULLET.match(self._lines[line], start)
+        end = bullet.end() if bullet else start
+        stub = self._lines[line][:end]
+        self._items.append(OpenItem(end, line, stub if stub.endswith((" ", "\t")) else f"{stub} ", number))
+        return None if self._quotes else _Block(line, above, number, is_item=True, opens_list=opens_list)
 
-def _item(lines: Sequence[str], line: int, above: Sequence[OpenItem], number: int | None) -> OpenItem:
-    start = above[-1].indent if above and above[-1].line == line else 0
-    bullet = _BULLET.match(lines[line], start)
-    end = bullet.end() if bullet else start
-    stub = lines[line][:end]
-    return OpenItem(end, line, stub if stub.endswith((" ", "\t")) else f"{stub} ", number)
+    def _close_item(self) -> None:
+        self._items.pop()
+        number = self._numbers[-1]
+        self._numbers[-1] = number + 1 if number is not None else None
+
+    def _quote(self, nesting: int, line: int) -> _Block | None:
+        self._quotes += nesting
+        is_outermost = nesting > 0 and self._quotes == 1 and not self._items
+        return _Block(line, ()) if is_outermost else None
+
+    def _table(self, kind: str, line: int) -> _Block | None:
+        """A row begins a block, except for the header and the first one, which stays with it."""
+        if kind == "thead_open":
+            self._header = (line, line + 2)
+        elif kind == "table_close":
+            self._header = (0, 0)
+        elif self._header != (0, 0) and line > self._header[1]:
+            return _Block(line, tuple(self._items), header=self._header)
+        return None
 
 
 def _stubs(items: Sequence[OpenItem]) -> list[str]:
@@ -162,7 +168,8 @@ def _before(place: _Block, lines: Sequence[str], lead_chars: int) -> LongCut:
     starts = (*numbers, place.number) if place.is_item else numbers
     text = "".join(f"{line}\n" for line in (*stubs, *header))
     lead = Lead(text, len(stubs), starts, is_table=bool(header)) if is_inside else NO_LEAD
-    return LongCut(at, lead, joined=is_inside)
+    begins_list = place.opens_list and not place.items
+    return LongCut(at, lead, joined=is_inside and not begins_list)
 
 
 def _offset(lines: Sequence[str], line: int) -> int:
