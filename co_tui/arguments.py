@@ -39,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
         put(message.rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
-        say(f"{message}{'' if message.endswith(('.', '?')) else '.'} `{self.prog} --help` shows how.")
+        say(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{self.prog} --help`.")
         sys.exit(WRONG_USAGE)
 
 
@@ -55,10 +55,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _check_private(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.command not in (None, "run", "serve"):
-        parser.error(f"--private is about a new session, which `{options.command}` does not begin")
+        parser.error(f"--private starts a new session; `{options.command}` does not")
     resumes = (options.resume_latest, getattr(options, "resume", None) is not None, getattr(options, "session", None))
     if any(resumes):
-        parser.error("A private session is always a new one: --private goes with no --continue, --resume or --session")
+        parser.error("--private starts a new session and cannot be used with --continue, --resume or --session")
 
 
 def _check_names(
@@ -97,137 +97,144 @@ def _unknown_option(
     if owners:
         return f"{option} is an option of `{owners[0]}`, not of `{parser.prog}`."
     if near := nearest(option, parser._option_string_actions, cutoff=0.75):
-        return f"There is no option {option}; did you mean {near}?"
-    return f"`{parser.prog}` has no option {option}."
+        return f"Unknown option {option}. Did you mean {near}?"
+    return f"Unknown option {option} for `{parser.prog}`."
 
 
 def _unknown_command(commands: Mapping[str, argparse.ArgumentParser], word: str) -> str:
     if near := nearest(word, commands):
-        return f"There is no command {word!r}; did you mean {near}?"
+        return f"Unknown command {word!r}. Did you mean {near}?"
     if " " in word:
-        return 'A prompt is given as `co-tui run -p "…"`; without a command, the app opens.'
-    return f"There is no command {word!r}; there are {', '.join(commands)}."
+        return 'To send a prompt, use `co-tui run -p "…"`. Without a command, the app opens.'
+    return f"Unknown command {word!r}. Commands: {', '.join(commands)}."
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The parser, and its subparsers by command name."""
     parser = _Parser(
         prog="co-tui",
-        description="Talk with LLM agents in the terminal. Without a COMMAND, the app opens.",
-        epilog="ID is what `co-tui sessions` lists; a part that only one has is enough. "
-        "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
+        description="Work with LLM agents in the terminal. Without a COMMAND, the app opens.",
+        epilog="ID is listed by `co-tui sessions`; a unique part of it is enough. Exit codes: "
+        "0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
     _model_options(parser)
     _resume_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
-    prompt = commands.add_parser("run", help="answer one prompt without the screen")
-    prompt.add_argument("-p", "--prompt", type=shell_text, help="the prompt; without it, standard input")
+    prompt = commands.add_parser("run", help="run one prompt without the screen")
+    prompt.add_argument("-p", "--prompt", type=shell_text, help="the prompt (default: standard input)")
     session = prompt.add_mutually_exclusive_group()
-    session.add_argument("--session", "--resume", type=shell_text, metavar="ID", help="continue that session")
+    session.add_argument("--session", "--resume", type=shell_text, metavar="ID", help="continue this session")
     session.add_argument(
-        "--continue", dest="resume_latest", action="store_true", help="go on with this folder's latest session"
+        "--continue", dest="resume_latest", action="store_true", help="continue this folder's latest session"
     )
     _model_options(prompt)
     _private_option(prompt)
     approvals = prompt.add_mutually_exclusive_group()
-    approvals.add_argument("--yes", action="store_true", help="approve what tools ask for")
-    approvals.add_argument("--read-only", action="store_true", help="refuse whatever would change something")
+    approvals.add_argument("--yes", action="store_true", help="approve everything tools ask for")
+    approvals.add_argument("--read-only", action="store_true", help="refuse everything that would change something")
     _json_option(prompt)
 
     listing = commands.add_parser("sessions", help="list sessions, newest first")
-    listing.add_argument("--search", type=shell_text, default="", metavar="TEXT", help="only those with these words")
-    listing.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most so many; 50 without it")
+    listing.add_argument(
+        "--search", type=shell_text, default="", metavar="TEXT", help="only sessions that contain TEXT"
+    )
+    listing.add_argument(
+        "--limit", type=_positive, default=50, metavar="N", help="list at most N sessions (default: 50)"
+    )
     _housekeeping_options(listing)
     _json_option(listing)
 
     show = commands.add_parser("show", help="print a session")
     show.add_argument("id", type=shell_text, metavar="ID")
     view = show.add_mutually_exclusive_group()
-    view.add_argument("--transcript", action="store_true", help="everything ever said (the default)")
+    view.add_argument("--transcript", action="store_true", help="everything said so far (default)")
     view.add_argument("--history", action="store_true", help="what the model would see now")
     _json_option(show)
 
-    context = commands.add_parser("context", help="tokens of a session by kind, and the limit")
+    context = commands.add_parser("context", help="show context usage of a session by kind")
     context.add_argument("id", type=shell_text, metavar="ID")
     _json_option(context)
 
-    lens = commands.add_parser("lens", help="the next request of a session as it would be sent, message by message")
+    lens = commands.add_parser("lens", help="show the next request of a session, message by message")
     lens.add_argument("id", type=shell_text, metavar="ID")
     lens.add_argument(
-        "--policy", type=shell_text, default=argparse.SUPPRESS, metavar="P", help="as if this one governed the context"
+        "--policy", type=shell_text, default=argparse.SUPPRESS, metavar="P", help="show it under this policy"
     )
     _json_option(lens)
 
-    compact = commands.add_parser("compact", help="make a session's context smaller")
+    compact = commands.add_parser("compact", help="summarise older messages of a session")
     compact.add_argument("id", type=shell_text, metavar="ID")
-    compact.add_argument(
-        "--focus", type=shell_text, default="", metavar="TEXT", help="what the summary should pay attention to"
-    )
+    compact.add_argument("--focus", type=shell_text, default="", metavar="TEXT", help="what the summary should keep")
     _model_options(compact)
     _json_option(compact)
 
     learning = commands.add_parser(
-        "subconscious", help="note what a session taught, for later ones in this repository and branch"
+        "subconscious", help="save notes from a session for later sessions in this repository and branch"
     )
     learning.add_argument("id", type=shell_text, metavar="ID")
     _model_options(learning)
 
-    config = commands.add_parser("config", help="show settings and where they come from, or set one")
+    config = commands.add_parser("config", help="show settings and their sources, or set one")
     config.add_argument("key", type=shell_text, nargs="?", metavar="KEY")
     config.add_argument("value", type=shell_text, nargs="?", metavar="VALUE")
 
-    lab = commands.add_parser("lab", help="replay recorded conversations under policies, as if they were happening")
+    lab = commands.add_parser("lab", help="replay recorded conversations under context policies")
     lab.add_argument("id", type=shell_text, nargs="?", metavar="ID", help="a stored session")
-    lab.add_argument("--input", type=Path, metavar="FILE.jsonl", help="recordings in the chat format, one a line")
+    lab.add_argument("--input", type=Path, metavar="FILE.jsonl", help="recordings in OpenAI chat format, one per line")
     lab.add_argument(
-        "--policy", type=shell_text, action="append", dest="policies", metavar="P", help="may be given several times"
+        "--policy",
+        type=shell_text,
+        action="append",
+        dest="policies",
+        metavar="P",
+        help="policy to try; repeat for several",
     )
-    lab.add_argument("--window", type=_positive, metavar="N", help="the window in tokens")
+    lab.add_argument("--window", type=_positive, metavar="N", help="context window in tokens")
     lab.add_argument(
-        "--as", type=shell_text, dest="as_model", metavar="MODEL", help="whose window and token ratio to assume"
+        "--as", type=shell_text, dest="as_model", metavar="MODEL", help="assume this model's window and token ratio"
     )
     lab.add_argument(
         "--model",
         type=shell_text,
         dest="summariser",
         metavar="M",
-        help="who summarises; without it, the offline summariser",
+        help="model that writes the summaries (default: offline summariser)",
     )
-    lab.add_argument("--dump", type=Path, metavar="DIR", help="write every request there")
+    lab.add_argument("--dump", type=Path, metavar="DIR", help="write every request to DIR")
     _json_option(lab)
 
-    trust = commands.add_parser("trust", help="let a folder's own settings choose who answers and what runs")
+    trust = commands.add_parser("trust", help="trust a folder: let its settings choose the model and what runs")
     trust.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR")
     how = trust.add_mutually_exclusive_group()
-    how.add_argument("--revoke", action="store_true", help="no longer")
-    how.add_argument("--list", dest="listed", action="store_true", help="show the trusted folders")
+    how.add_argument("--revoke", action="store_true", help="stop trusting the folder")
+    how.add_argument("--list", dest="listed", action="store_true", help="list trusted folders")
 
-    export = commands.add_parser("export", help="write a session as Markdown, JSONL or HTML")
+    export = commands.add_parser("export", help="export a session as Markdown, JSONL or HTML")
     export.add_argument("id", type=shell_text, metavar="ID")
-    export.add_argument("--format", dest="form", choices=FORMATS, help="without it, what FILE's name says, or markdown")
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="without it, standard output")
+    export.add_argument("--format", dest="form", choices=FORMATS, help="default: from FILE's extension, else markdown")
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
 
-    importing = commands.add_parser("import", help="take over sessions of other programs")
-    importing.add_argument("files", type=Path, nargs="*", metavar="FILE", help="a file, or a folder of them")
+    importing = commands.add_parser("import", help="import sessions from other programs")
+    importing.add_argument("files", type=Path, nargs="*", metavar="FILE", help="a file or folder")
+    importing.add_argument("--from", dest="program", choices=PROGRAMS, help="import all sessions of this program")
     importing.add_argument(
-        "--from", dest="program", choices=PROGRAMS, help="all sessions of that program, from where it keeps them"
-    )
-    importing.add_argument(
-        "--permissions", action="store_true", help="with --from claude-code: your permission rules, not the sessions"
+        "--permissions",
+        action="store_true",
+        help="with --from claude-code: import permission rules instead of sessions",
     )
     _json_option(importing)
 
-    serve = commands.add_parser("serve", help="the app in a browser's tab, for this machine only")
-    serve.add_argument("--port", type=_port, default=8000, metavar="N", help="8000 without it; 0 takes a free one")
+    serve = commands.add_parser("serve", help="serve the app to a browser on this machine")
+    serve.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000; 0 picks a free port")
     serve.add_argument(
-        "--host", type=shell_text, default="127.0.0.1", metavar="NAME", help="another address to serve on"
+        "--host", type=shell_text, default="127.0.0.1", metavar="NAME", help="address to serve on (default: 127.0.0.1)"
     )
     serve.add_argument(
         "--allow-remote",
         action="store_true",
-        help="let other machines in: whoever has the address can then do here what you can, over an open line",
+        help="allow other machines: anyone with the address has full access, unencrypted",
     )
     _model_options(serve)
     _resume_options(serve)
@@ -245,21 +252,21 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
         type=shell_text,
         default=argparse.SUPPRESS,
         metavar="M",
-        help="who answers: PROVIDER:NAME, gguf:PATH of a file of weights, or embedded",
+        help="model: PROVIDER:NAME, gguf:PATH or embedded",
     )
     parser.add_argument(
         "--policy",
         type=shell_text,
         default=argparse.SUPPRESS,
         metavar="P",
-        help="what governs the context: balanced, the default, off, or another that /policy lists",
+        help="context policy, as listed by /policy (default: balanced)",
     )
     parser.add_argument(
         "--mode",
         type=shell_text,
         default=argparse.SUPPRESS,
         metavar="M",
-        help="what runs without a question: ask, edits, plan or auto",
+        help="what runs without asking: ask, edits, plan or auto",
     )
 
 
@@ -269,33 +276,33 @@ def _resume_options(parser: argparse.ArgumentParser) -> None:
         "--continue", dest="resume_latest", action="store_true", help="open this folder's latest session"
     )
     which.add_argument(
-        "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open that session, or choose one"
+        "--resume", type=shell_text, nargs="?", const="", metavar="ID", help="open session ID, or choose one"
     )
     _private_option(parser)
 
 
 def _private_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--private", action="store_true", default=argparse.SUPPRESS, help="a new session of which nothing is kept"
+        "--private", action="store_true", default=argparse.SUPPRESS, help="start a new session that is never saved"
     )
 
 
 def _housekeeping_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--trash", action="store_true", help="those in the trash")
+    what.add_argument("--trash", action="store_true", help="list sessions in the trash")
     for option, words in (
-        ("restore", "take a session out of the trash"),
-        ("delete", "put a session into the trash, from where it can be restored for 30 days"),
-        ("pin", "let a session stand first, and never be cleaned up"),
-        ("unpin", "no longer, let it stand by its time again"),
+        ("restore", "restore a session from the trash"),
+        ("delete", "move a session to the trash (restorable for 30 days)"),
+        ("pin", "list a session first and never clean it up"),
+        ("unpin", "unpin a session"),
     ):
         what.add_argument(f"--{option}", type=shell_text, metavar="ID", help=words)
-    what.add_argument("--prune", action="store_true", help="clean up what was not used for retention_days")
-    parser.add_argument("--dry-run", action="store_true", help="with --prune: only tell what that would be")
+    what.add_argument("--prune", action="store_true", help="move sessions unused for retention_days to the trash")
+    parser.add_argument("--dry-run", action="store_true", help="with --prune: only show what would be moved")
 
 
 def _json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
 def _positive(text: str) -> int:
@@ -307,5 +314,5 @@ def _positive(text: str) -> int:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a port, from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a port number (0 to 65535)")
     return int(text)

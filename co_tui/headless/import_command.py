@@ -49,7 +49,7 @@ def import_sessions(
     """Store the sessions of the files, of the folders among them, and of a program's own places."""
     found = [*_named(files), *((file, False) for file in (files_of(program, environ, home) if program else ()))]
     if not found:
-        say(f"There are no sessions of {program} here." if program else "There is no file to import in there.")
+        say(f"No sessions of {program} found." if program else "No file to import there.")
         return FAILED
     tally, reported = _Tally(), time.monotonic()
     for number, (file, is_named) in enumerate(found, 1):
@@ -87,7 +87,7 @@ def _import(context: CommandContext, file: Path, is_named: bool, tally: _Tally, 
         if as_json:
             put_json({"file": path_text(file), **_as_json(session), "imported": is_new, **restored})
         else:
-            notes = () if is_new else (_already_here(context, session), *(["out of the trash now"] * is_restored))
+            notes = () if is_new else (_already_here(context, session), *(["restored from the trash"] * is_restored))
             put(_line(session, ", ".join(notes)))
 
 
@@ -115,7 +115,7 @@ def _already_here(context: CommandContext, session: ImportedSession) -> str:
     said = sum(isinstance(event.fact, Message) for event in session.log)
     with context.store.reading() as reading:
         more = said - reading.session(session.session_id).messages
-    return f"already here, the file has {_counted(more, 'message')} more" if more > 0 else "already here"
+    return f"already imported; the file has {_counted(more, 'message')} more" if more > 0 else "already imported"
 
 
 def _line(session: ImportedSession, already_here: str) -> str:
@@ -129,6 +129,6 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _summary(tally: _Tally) -> str:
-    known = f", {tally.known:,} already here" if tally.known else ""
+    known = f", {tally.known:,} already imported" if tally.known else ""
     refused = f", {_counted(tally.refused, 'file')} not imported" if tally.refused else ""
     return f"{_counted(tally.imported, 'session')} imported{known}{refused}."

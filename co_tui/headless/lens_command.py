@@ -23,7 +23,7 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
     state = load_state(context, name)
     lens = stored_lens(context, state)
     if not state.history:
-        say(f"The context of {state.session_id} is empty: nothing was said yet, or it was cleared.")
+        say(f"The context of {state.session_id} is empty.")
     if as_json:
         for message in lens.messages:
             put(json_line(message.as_json()))

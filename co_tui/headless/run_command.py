@@ -18,11 +18,12 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
 )
+from co_tui.events.facts.agents import UNATTENDED
 from co_tui.headless.open_session import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import PrintedPiece, as_json, note
 from co_tui.inert import inert, one_line
-from co_tui.session.approvals.questions import NOBODY_THERE, Unattended
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.session import Session
@@ -52,7 +53,7 @@ def run(
             say(session.mode_refused)
             return FAILED
         if dropped := session.approvals.drop_too_broad():
-            say(f"Kept approvals that were too broad are asked about again: {one_line(', '.join(dropped), 200)}")
+            say(f"These approvals were too broad and are asked again: {one_line(', '.join(dropped), 200)}")
         try:
             outcome = await session.submit(prompt, files=files)
         except AttachmentRefused as refused:
@@ -139,9 +140,9 @@ class ProsePrinter:
         """What was not allowed, and what would allow it."""
         asked = self._asked.pop((decided.agent, decided.call_id), None)
         if asked is None:
-            return "The plan was not accepted."
+            return "Plan not accepted."
         about = gist_of_call(asked.tool, asked.arguments) or one_line(asked.what, GIST_CHARS)
-        why = "it needs approval, and --yes gives it" if decided.by == NOBODY_THERE else decided.reason
+        why = "needs approval; use --yes" if decided.by == UNATTENDED else decided.reason
         return f"Denied: {one_line(asked.tool, 40)} {about} ({why.removesuffix('.')})"
 
     def _told(self, ended: ToolActivity) -> str:

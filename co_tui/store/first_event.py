@@ -11,4 +11,4 @@ _NEEDS_SESSION = (SessionResume, SessionRename, SessionPinned, SessionTrashed, B
 def check_first_event(session_id: str, facts: Sequence[Fact]) -> None:
     """Raise `SessionNotFound` for a change to a missing session: a deleted one stays deleted."""
     if facts and isinstance(facts[0], _NEEDS_SESSION):
-        raise SessionNotFound(f"There is no session {session_id} any more.")
+        raise SessionNotFound(f"Session {session_id} no longer exists.")

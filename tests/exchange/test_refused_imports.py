@@ -65,7 +65,7 @@ def test_odd_values_are_made_storable_and_replay(tmp_path: Path) -> None:
         (b"", "it is empty"),
         (b"\n\n", "it is empty"),
         (os.urandom(5_000).replace(b"{", b"}"), "holds a JSON object"),
-        (b"Dear diary,\n", "none of its 1 lines holds a JSON object"),
+        (b"Dear diary,\n", "none of its 1 lines is a JSON object"),
         (b'{"a": 1}\n', "not of a form that is known"),
         (b'[{"messages": []}]', "not of a form that is known"),
         (b"SQLite format 3\0" + b"x" * 100, "cannot be read"),

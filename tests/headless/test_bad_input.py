@@ -183,7 +183,7 @@ ODD = ("policy", "summary_share", "few_turns", "context_window", "summary_fallba
         ),
         ("run_compression_low = 0.99", "{file}: run_compression_low = 0.99 and run_compression_high"),
         ("policy = [", "{file} cannot be read"),
-        ("\n".join(f"{key} = []" for key in ODD), "2 more of its values cannot be used."),
+        ("\n".join(f"{key} = []" for key in ODD), "2 more invalid values."),
     ],
 )
 def test_a_broken_file_of_the_folder_is_told_of_and_keeps_nothing_from_starting(

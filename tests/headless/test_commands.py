@@ -166,7 +166,10 @@ def test_doctor_shows_learned_limits_and_setting_the_window_forgets_them(served_
     limits.refused(RequestTarget("openai-chat:other"), 18_600)
     limits.answered(RequestTarget("openai-chat:other"), 9_000)
     shown = served_here("doctor").out
-    assert "openai-chat:scripted at http://localhost:1/v1: 8,192 tokens, from the reply: at most 8192 tokens" in shown
+    assert (
+        "openai-chat:scripted at http://localhost:1/v1: 8,192 tokens, from the provider's reply: at most 8192 tokens"
+        in shown
+    )
     assert "openai-chat:other: 18,600 tokens refused, 9,000 answered" in shown and "\x1b" not in shown
     assert "co-tui config context_window 0" in shown
     assert "Learned limits were removed." in served_here("config", "context_window", "0").err

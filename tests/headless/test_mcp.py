@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from co_tui.agent.mcp import servers
-from co_tui.session.approvals.questions import NOBODY
+from co_tui.session.approvals.questions import NOT_APPROVED
 from tests.support.command import Command
 from tests.support.here import Here
 from tests.support.mcp_talk import ODD, lives
@@ -49,7 +49,7 @@ def test_yes_allows_and_silence_does_not(config: Path, served_here: Here, provid
     ]
     assert echo["parameters"]["type"] == "object" and "anyOf" not in echo["parameters"]
     provider.script = [call("mcp__odd__echo", word="hi")]
-    assert served_here("run", "-p", "echo").code == 0 and told(provider) == [NOBODY]
+    assert served_here("run", "-p", "echo").code == 0 and told(provider) == [NOT_APPROVED]
 
 
 def test_read_only_offers_none_and_starts_none(config: Path, served_here: Here, provider: Provider) -> None:
@@ -77,7 +77,7 @@ def test_run_says_which_server_did_not_start_and_goes_on_without_it(
     config.write_text(server("silent", start_timeout_s=0.5))
     done = served_here("run", "-p", "hello")
     assert done.code == 0 and len(provider.requests) == 1
-    assert done.err.count("The MCP server odd failed: it did not answer within 0.5 s") == 1
+    assert done.err.count("MCP server odd failed: no answer within 0.5 s") == 1
     assert "odd gives no tools" in done.err
 
 
@@ -92,7 +92,7 @@ def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path)
     states = {row[2]: row[3] for row in rows}
     assert states["odd"].endswith("running with 8 tools")
     assert states["gone"].endswith("failed: no-such-program cannot be used: no such file or directory")
-    assert states["off"].endswith("off") and states["theirs"] == "not trusted: waits until you trust this folder"
+    assert states["off"].endswith("off") and states["theirs"] == "not trusted: trust this folder to start it"
 
 
 def test_config_shows_what_is_set_without_keys(config: Path, served_here: Here) -> None:

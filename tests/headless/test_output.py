@@ -75,14 +75,14 @@ def test_an_output_that_does_not_arrive_is_a_failure(
             capsys.readouterr()
             code = cli.run([argument.format(session) for argument in arguments])
         said = capsys.readouterr().err
-        assert code == 1 and "The output cannot be written: No space left on device." in said, (arguments, said)
+        assert code == 1 and "Cannot write output: No space left on device." in said, (arguments, said)
 
 
 def test_a_run_whose_output_does_not_arrive_is_a_failure(served: Command) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         process = served.start_loaded("run", "-p", "x", "--json", stdout=full)
         _, words = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 1 and words == "co-tui: The output cannot be written: No space left on device.\n"
+    assert process.returncode == 1 and words == "co-tui: Cannot write output: No space left on device.\n"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_without_leave_it_reads_and_says_what_it_may_not(here: Here, folder: Pat
     done = here("run", "-p", "mend it")
     assert (
         done.code == 0
-        and done.err.count("it needs approval, and --yes gives it") == 2
+        and done.err.count("needs approval; use --yes") == 2
         and "read_file login.py · 1 line" in done.err
     )
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]

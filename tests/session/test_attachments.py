@@ -127,7 +127,7 @@ async def test_an_image_goes_as_an_image_or_not_at_all(home: Path) -> None:
     ("prompt", "told"),
     [
         ("see @gone.md.", "There is no file gone.md to attach."),
-        ("see @sub", "sub is a folder: name a file in it."),
+        ("see @sub", "sub is a folder. Name a file."),
         ("see @blob.bin", "blob.bin is no text and no image a model could take"),
         ("see @pipe", "pipe is no ordinary file"),
     ],

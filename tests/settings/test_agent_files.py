@@ -53,7 +53,7 @@ def test_front_matter_as_people_write_it(
 BAD = {
     "plain.md": ("Just a text.", "does not begin with a line of `---`"),
     "open.md": ("---\nname: x\nDo it.", "no second line of `---`"),
-    "line.md": ("---\nname x\n---\nDo it.", "line 2 is no `key: value`"),
+    "line.md": ("---\nname x\n---\nDo it.", "line 2 is not `key: value`"),
     "name.md": ("---\nname: ../../etc\n---\nDo it.", "letters, digits, dots and dashes"),
     "self.md": (GOOD.format("self"), "the name self is taken"),
     "empty.md": ("---\nname: empty\n---\n", "no instructions"),

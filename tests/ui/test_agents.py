@@ -78,7 +78,7 @@ async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, pro
         await pilot.press("ctrl+o")
         await until(pilot, lambda: "▸ read_file  login.py" in screen_text(app))
         opened = screen_text(app)
-        assert "! openai-chat:scripted failed on its side: overloaded" in opened and "context " in opened
+        assert "! openai-chat:scripted had a server error: overloaded" in opened and "context " in opened
     sent = provider.requests[1]["messages"]
     assert "You review." in json.dumps(sent[0]) and sent[-1]["content"] == "Find the callers"
     assert [tool["function"]["name"] for tool in provider.requests[1]["tools"]] == ["read_file"]

@@ -50,7 +50,7 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
 async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/cleer \n")
-        await until(pilot, lambda: "There is no command /cleer; did you mean /clear?" in transcript_text(app))
+        await until(pilot, lambda: "Unknown command /cleer. Did you mean /clear?" in transcript_text(app))
         assert app.chat.prompt.text == "", "it does not join what is typed next"
         await pilot.press("up")
         assert app.chat.prompt.text == "/cleer ", "to be mended, not typed again"

@@ -172,7 +172,7 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
 
         assert app.controller.session is not None and isinstance(event.fact, CompactionComplete)
         await app.controller.session.edit_summary(event.seq or 0, "My own words.")
-        await until(pilot, lambda: "The summary was rewritten by you." in transcript_text(app))
+        await until(pilot, lambda: "Summary edited by you." in transcript_text(app))
         await until(pilot, lambda: "summary rewritten" in screen_text(app))
         await type_text(pilot, "/undo\n")
         await until(pilot, lambda: "The edit of the summary is undone" in transcript_text(app))

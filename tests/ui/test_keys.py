@@ -23,8 +23,8 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed: it must be a key of its own: f2 is that of sessions"),
-        ({"compact": "x"}, "keys.compact = 'x' is not allowed: it must be a key that is not needed for writing: x is"),
+        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed: it must be another key: f2 already runs sessions"),
+        ({"compact": "x"}, "keys.compact = 'x' is not allowed: it must be another key: x is needed for typing"),
         (
             {"compact": "hyper+7"},
             "keys.compact = 'hyper+7' is not allowed: it must be a key such as f7, ctrl+g or alt+x",

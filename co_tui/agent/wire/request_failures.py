@@ -22,11 +22,11 @@ DEEPEST_BODY = 8
 
 _ANOTHER = "choose another model with /model or --model"
 _ADVICE = {
-    "authentication": f"Set the right key and start co-tui again, or {_ANOTHER}.",
-    "not_found": "/model lists the models there are.",
-    "quota": f"Add credit there, or {_ANOTHER}.",
-    "context_limit": "/compact makes it smaller, /new begins a new one.",
-    "rejected": f"If it stays so, {_ANOTHER}.",
+    "authentication": f"Set the right key and restart co-tui, or {_ANOTHER}.",
+    "not_found": "/model lists available models.",
+    "quota": f"Add credit, or {_ANOTHER}.",
+    "context_limit": "/compact shortens it, /new starts a new session.",
+    "rejected": f"If this persists, {_ANOTHER}.",
 }
 """Advice for failures that a retry does not solve."""
 
@@ -73,60 +73,68 @@ def _classify(error: Exception, asked: RequestTarget) -> tuple[str, str, bool]:
     detail = _detail(error, asked.secrets)
     match error:
         case ReplyCutOff():
-            return "cut_off", f"{name}{where} broke off in the middle of its reply: {detail}", True
+            return "cut_off", f"{name}{where} stopped mid-reply: {detail}", True
         case ReplyTooLong():
-            return "too_long", f"The reply of {name} was stopped: {detail} What came is kept.", False
+            return "too_long", f"The reply of {name} was stopped: {detail} Partial reply kept.", False
         case ReplyUnreadable():
-            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
+            return "malformed", f"{name} sent an unreadable reply: {detail}", True
         case errors.ModelContextWindowExceededError():
-            return "context_limit", f"The conversation no longer fits the window of {name}: {detail}", False
+            return "context_limit", f"The conversation does not fit the window of {name}: {detail}", False
         case errors.ModelAuthenticationError():
-            return "authentication", f"{name} refused the key{_variable(name)}: {detail}", False
+            return "authentication", f"{name} rejected the key{_variable(name)}: {detail}", False
         case errors.ModelNotFoundError():
-            return "not_found", f"The provider does not know the model {name}{where}: {detail}", False
+            return "not_found", f"Unknown model {name}{where}: {detail}", False
         case errors.ModelQuotaExceededError():
-            return "quota", f"The account behind {name} is out of credit: {detail}", False
+            return "quota", f"The account for {name} is out of credit: {detail}", False
         case errors.ModelRateLimitError():
-            return "rate_limit", f"{name} asks to slow down: {detail}", True
+            return "rate_limit", f"{name} is rate limiting: {detail}", True
         case errors.ModelTimeoutError() | errors.ModelRequestTimeout() | TimeoutError():
-            return "timeout", f"{name}{where} did not answer in time.", True
+            return "timeout", f"{name}{where} timed out.", True
         case errors.ModelConnectionError():
             if error.phase == "connect":
-                return "unreachable", f"{name} cannot be reached{where}: {detail} {_hint(name)}".rstrip(), True
-            return "connection", f"The connection to {name}{where} broke: {detail}", True
+                return "unreachable", f"Cannot reach {name}{where}: {detail} {_hint(name)}".rstrip(), True
+            return "connection", f"Lost the connection to {name}{where}: {detail}", True
         case errors.ModelOverloadedError() | errors.ModelUnavailableError() | errors.ModelServerError():
-            return "server", f"{name} failed on its side: {detail}", True
+            return "server", f"{name} had a server error: {detail}", True
         case errors.ModelRequestRejectedError():
             return "rejected", f"{name} rejected the request: {detail}", False
         case errors.UnexpectedModelBehavior() if "token limit" in detail:
-            return "length", f"{name} reached its output limit before it wrote an answer.", False
+            return "length", f"{name} reached its output limit before answering.", False
         case errors.UnexpectedModelBehavior() if "without content" in detail or "output retries" in detail:
-            return "malformed", f"{name} sent an empty reply, or one that is no stream of events.", True
+            return "malformed", f"{name} sent an empty reply, or not an event stream.", True
         case errors.UnexpectedModelBehavior() | json.JSONDecodeError():
-            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
+            return "malformed", f"{name} sent an unreadable reply: {detail}", True
         case errors.ModelHTTPError():
             status = f"HTTP {error.status_code}"
             reply = detail if detail.startswith(status) else f"{status}: {detail}"
-            return "http", f"{name} answered with {reply}", error.status_code >= 500
+            return "http", f"{name} answered {reply}", error.status_code >= 500
         case errors.ModelAPIError() if 300 <= getattr(error.__cause__, "status_code", 0) < 400:
-            return "redirect", f"{name}{where} redirects to another place, where nothing is sent: {_hint(name)}", False
+            return (
+                "redirect",
+                f"{name}{where} redirects to another server; nothing was sent there. {_hint(name)}",
+                False,
+            )
         case errors.ModelAPIError() if "as JSON" in detail:
-            return "malformed", f"{name} sent a reply that cannot be read: {detail}", True
+            return "malformed", f"{name} sent an unreadable reply: {detail}", True
         case errors.ModelAPIError():
             return "provider", f"{name} failed: {detail}", True
         case OSError() | httpx2.HTTPError() | httpx2.StreamError():
-            return "connection", f"The connection to {name}{where} broke: {detail}", True
+            return "connection", f"Lost the connection to {name}{where}: {detail}", True
         case UnicodeEncodeError():
-            return "unsendable", f"What goes to {name} holds characters that cannot be sent{_variable(name)}.", False
+            return (
+                "unsendable",
+                f"The request to {name} contains characters that cannot be sent{_variable(name)}.",
+                False,
+            )
         case _:
-            return "unexpected", f"The turn failed unexpectedly: {type(error).__name__}: {detail}", False
+            return "unexpected", f"Unexpected error in this turn: {type(error).__name__}: {detail}", False
 
 
 def _detail(error: Exception, secrets: Iterable[str]) -> str:
     """The provider's own message, unwrapped; never empty."""
     body = getattr(error, "body", None)
     if isinstance(error, errors.ModelHTTPError) and not error.hint and not _is_readable(body):
-        return f"HTTP {error.status_code}, and the body of its reply is empty or could not be read."
+        return f"HTTP {error.status_code} with an empty or unreadable body."
     text = _printable(_message_in(body)) or _printable(str(error)) or type(error).__name__
     text = redact(text, secrets)  # before it is cut: half a key is not recognised
     return text if len(text) <= MAX_DETAIL_CHARS else text[: MAX_DETAIL_CHARS - 1] + "…"
@@ -172,8 +180,8 @@ def _hint(model: str) -> str:
     if model == EMBEDDED or provider is None:
         return ""
     if (at := served(model)) is not None and at.address:
-        return "Is the server running there?"
+        return "Is the server running?"
     if not provider.address_variable:
-        return "Is there a network?"
+        return "Check your network."
     setting = "base_url or " if provider.address_variable == BASE_URL_VARIABLE else ""
     return f"Is the server running, and is {setting}{provider.address_variable} right?"

@@ -46,7 +46,7 @@ def load(path: Path | str) -> list[ImportedSession]:
             return _folder(path)
         return _from_database(path) if is_database(path) else _from_document(read_document(path))
     except OSError as error:
-        raise ImportRefused(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise ImportRefused(f"Cannot read {path}: {error.strerror or error}.") from None
     except RecursionError:
         raise unknown(path, "it is nested too deeply") from None
 
@@ -54,7 +54,7 @@ def load(path: Path | str) -> list[ImportedSession]:
 def _folder(path: Path) -> list[ImportedSession]:
     if opencode.is_storage(path):
         return opencode.load_storage(path)
-    raise ImportRefused(f"{path} is a folder: name the files in it, or let `co-tui import` look through it.")
+    raise ImportRefused(f"{path} is a folder. Name its files, or import the folder with `co-tui import`.")
 
 
 def _from_database(path: Path) -> list[ImportedSession]:
@@ -62,24 +62,24 @@ def _from_database(path: Path) -> list[ImportedSession]:
         for importer in _DATABASES:
             if importer.recognises(database):
                 return _not_empty(list(importer.load(database)), path, importer)
-    raise unknown(path, "it is a database, but neither of llm nor of opencode")
+    raise unknown(path, "it is a database, but not from llm or opencode")
 
 
 def _from_document(document: Document) -> list[ImportedSession]:
     if not document.records:
-        why = f"none of its {document.skipped:,} lines holds a JSON object" if document.skipped else "it is empty"
+        why = f"none of its {document.skipped:,} lines is a JSON object" if document.skipped else "it is empty"
         raise unknown(document.path, why)
     if other := _other_program(document.records):
         raise unknown(document.path, f"it looks like a session of {other}")
     for importer in _DOCUMENTS:
         if importer.recognises(document):
             return _not_empty(importer.load(document), document.path, importer)
-    raise unknown(document.path, "it is JSON, but not of a form that is known")
+    raise unknown(document.path, "it is JSON in an unknown format")
 
 
 def _not_empty(sessions: list[ImportedSession], path: Path, importer: Any) -> list[ImportedSession]:
     if not sessions:
-        raise ImportRefused(f"{path} is a session of {_NAMES[importer]} in which nothing was said.")
+        raise ImportRefused(f"{path} is an empty {_NAMES[importer]} session.")
     return sessions
 
 

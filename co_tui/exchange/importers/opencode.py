@@ -60,8 +60,8 @@ def load(document: Document) -> list[ImportedSession]:
         return _session(record["info"], messages, document.modified)
     if not _is_info(record):
         raise ImportRefused(
-            f"{document.path} is a piece of a session of opencode: import its file in storage/session, "
-            "the folder storage, or opencode.db."
+            f"{document.path} is only part of an opencode session. "
+            "Import storage/session, the storage folder, or opencode.db."
         )
     storage = document.path.absolute().parent.parent.parent
     return _session(record, _stored_messages(storage, text(record.get("id"))), document.modified)
@@ -79,7 +79,7 @@ def load_storage(folder: Path) -> list[ImportedSession]:
         if isinstance(info, dict) and _is_info(info):
             found += _session(info, _stored_messages(folder, text(info.get("id"))), datetime.now(UTC))
     if not found:
-        raise unknown(folder, "it is a folder of opencode without a session")
+        raise unknown(folder, "it is an opencode folder without sessions")
     return found
 
 

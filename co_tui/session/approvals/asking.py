@@ -14,6 +14,7 @@ from co_tui.agent.tool_names import CHANGING_TOOLS
 from co_tui.agent.toolkit import WHAT, DescribeCall, no_description
 from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
+from co_tui.events.facts.agents import UNATTENDED
 from co_tui.events.storable import storable, storable_text
 from co_tui.events.stored_messages import text_of
 from co_tui.session.approvals.permissions import Permissions
@@ -251,7 +252,7 @@ def _decided(asked: ApprovalRequested, answer: Approval) -> ApprovalDecided:
 
 
 def _unanswered(reason: str) -> Approval:
-    return Approval(approved=False, by="nobody", reason=reason)
+    return Approval(approved=False, by=UNATTENDED, reason=reason)
 
 
 def _refusal(tool: str, decided: ApprovalDecided) -> str:

@@ -241,8 +241,8 @@ def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:
     process = another_process(locks) if 0 < version < FILLED_BY_FUNCTIONS else ""
     if process:
         raise StoreError(
-            f"An older co-tui has a session open and could not save it any more: close the co-tui that is open "
-            f"(process {process}), then start again."
+            f"An older co-tui (process {process}) has a session open and could no longer save it. "
+            "Close it, then start again."
         )
 
 

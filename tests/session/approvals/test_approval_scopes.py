@@ -101,7 +101,7 @@ async def test_a_rule_that_denies_is_logged_and_told_to_the_model(home: Path, fo
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     assert person.asked == []
-    assert model.returned == ["Not allowed: the rule Bash(curl:*) in config.toml denies it."]
+    assert model.returned == ["Denied by rule Bash(curl:*) in config.toml."]
     [decided] = facts(log_of(environment, session), ApprovalDecided)
     assert (decided.approved, decided.by) == (False, "Bash(curl:*)")
     await left(environment, session)

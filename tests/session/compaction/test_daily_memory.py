@@ -49,7 +49,7 @@ async def test_trimmed_turns_are_remembered_with_the_summary_that_joins_the_conv
         entry = remembered(home)[-1]
         assert (done.trigger, entry.session_id) == ("turns", session.id)
         assert entry.text.replace("####", "##") == done.summary and done.summary in "\n".join(texts(session.state))
-        assert entry.heading.startswith("Question 1") and entry.heading.endswith("(there are too many turns)")
+        assert entry.heading.startswith("Question 1") and entry.heading.endswith("(too many turns)")
         assert entry.day == f"{datetime.now().astimezone():%Y-%m-%d}"
         assert told(session)[0].where.endswith(f"/memory/{entry.day}.md")
 
@@ -76,7 +76,7 @@ async def test_an_emergency_is_remembered_whatever_the_policy(home: Path, provid
         provider.script = [TOO_MUCH] * 5
         await session.submit("can you hear me?")
         (entry,) = remembered(home)
-        assert entry.heading.endswith("(the model refused the length)") and "function_1" in entry.text
+        assert entry.heading.endswith("(request too long for the model)") and "function_1" in entry.text
 
 
 @pytest.mark.parametrize(

@@ -86,19 +86,19 @@ async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
     async with Talk(folder, home, mcp_servers={"odd": odd(env={"A": "${NOT_THERE}"})}) as talk:
         assert await talk.say("hello") is Outcome.DONE
     (error,) = talk.errors
-    assert error.what == "The MCP server odd failed: it needs the environment variable NOT_THERE, which is not set."
+    assert error.what == "MCP server odd failed: environment variable NOT_THERE is not set."
     assert error.kind == "mcp" and error.outcome == "odd gives no tools"
 
 
 @pytest.mark.parametrize(
     ("server", "why"),
     [
-        (odd("silent", start_timeout_s=0.5), "it did not answer within 0.5 s"),
-        (odd("rubbish"), "what it says are no MCP messages"),
-        (odd("chatty"), "it sent 10,000 messages that nobody asked for"),
+        (odd("silent", start_timeout_s=0.5), "no answer within 0.5 s"),
+        (odd("rubbish"), "its output is not MCP"),
+        (odd("chatty"), "it sent 10,000 unsolicited messages"),
         (McpServer(command="no-such-program"), "no-such-program cannot be used: no such file or directory"),
         (McpServer(command="sh", args=("-c", "echo no weather today >&2; exit 3")), "exit code 3: no weather today"),
-        (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message of more than 8 MB"),
+        (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message over 8 MB"),
         (McpServer(url="http://127.0.0.1:9/mcp"), "All connection attempts failed"),
     ],
 )
@@ -175,7 +175,7 @@ async def test_one_that_dies_in_a_call_is_told_of_and_started_again(folder: Path
     assert "odd" in died or "losed" in died
     assert echo.startswith("echo")
     (error,) = talk.errors
-    assert error.what == "The MCP server odd failed: its process ended with exit code 7: I am ␛[31mlost."
+    assert error.what == "MCP server odd failed: its process ended with exit code 7: I am ␛[31mlost."
 
 
 async def test_one_that_dies_again_and_again_is_given_up(folder: Path, home: Path) -> None:
@@ -202,7 +202,7 @@ async def test_a_result_of_fifty_megabytes_ends_the_server_not_the_turn(folder: 
     async with Talk(folder, home, *calls("long", "echo"), mcp_servers={"odd": odd("flood")}) as talk:
         assert await talk.say("all of it") is Outcome.DONE
     (error,) = talk.errors
-    assert "it sent a message of more than 8 MB" in error.what and len(talk.model.returned[0]) < 1_000
+    assert "it sent a message over 8 MB" in error.what and len(talk.model.returned[0]) < 1_000
     assert error.outcome == "odd is started again" and talk.model.returned[1].startswith("echo")
 
 

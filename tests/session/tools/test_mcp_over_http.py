@@ -35,4 +35,4 @@ async def test_one_that_wants_another_key_is_told_of(folder: Path, home: Path) -
         async with Talk(folder, home, mcp_servers={"sums": McpServer(url=address, headers=KEY)}) as talk:
             assert await talk.say("hello") is Outcome.DONE
     (error,) = talk.errors
-    assert error.what == "The MCP server sums failed: it answered with HTTP 401."
+    assert error.what == "MCP server sums failed: it answered with HTTP 401."

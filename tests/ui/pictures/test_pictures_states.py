@@ -240,12 +240,12 @@ def troubled() -> list[Event]:
         CompactionUndone(compaction_seq=4, what="compaction", history=()),
         said("request", "user-prompt", "And tomorrow?", 2),
         SessionError(
-            what="openai-chat:scripted asks to slow down: Rate limit reached for requests.", kind="rate_limit",
+            what="openai-chat:scripted is rate limiting: Rate limit reached for requests.", kind="rate_limit",
             outcome="trying again in 8 s", attempt=1, attempts=4, retry_in_s=8.0,
         ),
         SessionError(
             what="openai-chat:scripted refused the key in OPENAI_API_KEY: Incorrect API key provided. "
-            "Set the right key and start co-tui again, or choose another model with /model or --model.",
+            "Set the right key and restart co-tui, or choose another model with /model or --model.",
             outcome="the turn ended", kind="authentication", status=401,
         ),
         said("request", "user-prompt", "And the day after?", 3),
@@ -273,12 +273,12 @@ async def test_what_went_wrong(pictures: Pictures, home: Path, provider: Provide
     async def told(pilot: Pilot[None]) -> None:
         await shown(pilot)
         retry = SessionError(
-            what="openai-chat:scripted asks to slow down: Rate limit reached for requests.", outcome="trying again",
+            what="openai-chat:scripted is rate limiting: Rate limit reached for requests.", outcome="trying again",
             kind="rate_limit", attempt=2, attempts=4, retry_in_s=8.0,
         )  # fmt: skip
         hear(pilot.app, retry)
         pilot.app.chat.feed.note(
-            "The disk that holds /home/ada/.local/share/co-tui is full: nothing more can be saved until there is room.",
+            "The disk that holds /home/ada/.local/share/co-tui is full. Nothing is saved until there is space.",
             "error",
         )
 
