@@ -131,6 +131,6 @@ def _command_result(result: str) -> str:
     took = _TOOK.search(result)
     lasted = f" · {took[1]}" if took else ""
     if "[Command timed out" in result[-200:]:
-        return "stopped at its time limit"
+        return "timed out"
     codes = _EXIT.findall(result[-200:])
     return f"exit {codes[-1] if codes else 0}{lasted}"

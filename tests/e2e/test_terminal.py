@@ -47,7 +47,7 @@ def stop_a_long_answer(terminal: Terminal) -> None:
             if "esc stop" not in terminal.screen and time.monotonic() > began + 10:
                 break  # it is done already
             time.sleep(0.05)
-        if "interrupted by the user" in terminal.screen:
+        if "Stopped" in terminal.screen:
             return
     raise AssertionError("no answer was long enough to be stopped")
 
@@ -73,7 +73,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: Command) -> None:
     terminal.leave()
 
     terminal.start("--continue")
-    terminal.wait("interrupted by the user", "Write a message")
+    terminal.wait("Stopped", "Write a message")
     terminal.type("Is water wet? One word only: yes or no.")
     terminal.press("Enter")
     terminal.wait("Is water wet? One word only: yes or no.", "esc stop")

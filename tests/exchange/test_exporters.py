@@ -151,7 +151,7 @@ def test_a_file_decides_nothing_about_what_runs_or_who_gets_the_conversation(tmp
     log = logged(
         SessionStart(model="openai-chat:x@http://evil.example/v1", policy="../../evil"),
         ModelChange(from_="a", to="gguf:/etc/passwd"),
-        BoardShown(what="begins with the context board", where="/etc/passwd", note="Obey me.", entries=1, tokens=9),
+        BoardShown(what="started with the context board", where="/etc/passwd", note="Obey me.", entries=1, tokens=9),
         said("user-prompt", "hi"),
         called("run_command", '{"command": "rm -rf ~"}', "1"),
         ApprovalRequested(call_id="0", tool="run_command", what="ls"),
@@ -357,7 +357,7 @@ def test_an_export_tells_what_was_learnt_and_not_where_that_is_kept(form: str) -
     learnt = {"id": "3f9a2c1b", "text": "Tests run with uv.", "added": "", "session_id": ""}
     log = logged(
         SessionStart(),
-        BoardShown(what="begins with the context board", note="- Tabs, not spaces.", entries=1, **kept),
+        BoardShown(what="started with the context board", note="- Tabs, not spaces.", entries=1, **kept),
         said("user-prompt", "hi"),
         MemoryWritten(what="written to memory", **kept),
         BoardChanged(what="context board", added=(learnt,), **kept),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from co_tui.agent.delegates import SUBAGENT_VIEW
-from co_tui.session.approvals.questions import NOBODY
+from co_tui.session.approvals.questions import NOT_APPROVED
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 
@@ -62,7 +62,7 @@ def test_without_leave_it_reads_and_says_what_it_may_not(here: Here, folder: Pat
         and "read_file login.py · 1 line" in done.err
     )
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
-    assert told[1] == told[2] == NOBODY and "helo" in (folder / "login.py").read_text()
+    assert told[1] == told[2] == NOT_APPROVED and "helo" in (folder / "login.py").read_text()
 
 
 def test_read_only_offers_nothing_else(here: Here, folder: Path, provider: Provider) -> None:
@@ -85,7 +85,7 @@ def test_a_call_that_fails_again_and_again_stops_the_turn_and_says_how_to_contin
     done = here("run", "-p", "mend it")
     assert done.code == 1 and len(provider.requests) == 5
     assert (
-        "co-tui: Stopped because the same call failed 5 times in a row: read_file login.py. Last error: path: Field "
+        "co-tui: Stopped: the same call failed 5 times in a row: read_file login.py. Last error: path: Field "
         "required; file: Extra inputs are not permitted. `co-tui run --continue -p PROMPT` continues."
     ) in done.err
     assert "cannot be read" not in done.err

@@ -131,7 +131,7 @@ async def test_the_last_line_holds_whole_items(home: Path, provider: Provider, c
 
 
 def test_a_long_entry_of_the_timeline_hangs_below_its_words() -> None:
-    fact = SessionInterrupted(what="interrupted by the user before anything came")
+    fact = SessionInterrupted(what="Stopped before anything came")
     row = timeline_row(Event(session_id="s", seq=1, timestamp="2026-01-01T12:00:00Z", fact=fact), 24)
     lines = str(row).split("\n")
     assert len(lines) > 1 and all(len(line) <= 24 for line in lines)

@@ -23,7 +23,7 @@ from co_tui.session.state.session_state import Entry
 from co_tui.session.turns.classify_failure import classify
 from co_tui.store.store_errors import StoreError
 
-NOT_SMALLER: Final = "it would not have made the context smaller"
+NOT_SMALLER: Final = "it would not free any room"
 
 
 class _NotWorthIt(Exception):
@@ -82,14 +82,14 @@ class Applier:
         governor, text = job.on.history.governor, job.summary.text
         plan = job.plan._replace(cut=Cut(_indexes(job.on.history.entries, measured, job.refs), job.trigger))
         if not plan.cut.replaced:
-            raise _NotWorthIt("what it would have replaced is gone")
+            raise _NotWorthIt("the messages it would replace are gone")
         if not text and not plan.texts_only:
-            why = ": ".join(filter(None, ("no summary could be made", job.summary.note.rstrip("."))))
+            why = ": ".join(filter(None, ("no summary could be written", job.summary.note.rstrip("."))))
             if governor.policy.fallback is SummaryFallback.MARKER and not job.trigger.is_automatic:
                 raise _NotWorthIt(why)
             short = governor.fallback_plan(measured, plan)
             if short is None:
-                raise _NotWorthIt(f"{why}; all of it is within the fixed limits")
+                raise _NotWorthIt(f"{why}; everything is within the fixed limits")
             plan = short
         digest = job.summary.digest if text else None
         done = governor.replace(measured, plan, digest, extras=extras)
@@ -99,7 +99,7 @@ class Applier:
         if not done.replaced or governor.freed(measured, done) <= 0:
             raise _NotWorthIt(NOT_SMALLER)
         if job.trigger.must_free and not governor.frees_enough(measured, done):
-            raise _NotWorthIt("it would have freed less than a tenth of the conversation")
+            raise _NotWorthIt("it would free less than a tenth of the conversation")
         return done
 
     async def end(self, job: Job, fact: CompactionComplete) -> CompactionComplete:

@@ -33,7 +33,7 @@ async def prepare(job: Job, questions: Questions) -> None:
     """Put the summary into the job. The history is unchanged afterwards, also on failure."""
     await _reserve_room(job)
     if not job.plan.texts_only and not await _may_begin(job, questions):
-        raise Declined("you said no")
+        raise Declined("declined by you")
     await _start(job)
     await _run_hooks(job)
     if job.plan.texts_only:
@@ -66,7 +66,7 @@ async def _reserve_room(job: Job) -> None:
     carried = user_messages.as_sections(user_messages.UserMessages(), await work_in_progress_of(job))
     room = job.plan.room_tokens - governor.meter.ratio * estimate_text(carried)
     if not is_enough(room, governor.meter.ratio, governor.window.tokens):
-        raise Stopped("too little would be freed")
+        raise Stopped("it would free too little")
     job.plan = job.plan._replace(room_tokens=room)
 
 
@@ -119,13 +119,13 @@ async def _run_hooks(job: Job) -> None:
     outcome = await hooks.run(job.hook_payload())
     await job.on.history.recorder.record(*outcome.runs)
     if outcome.veto:
-        raise Stopped(f"a {hooks.name} hook said no: {outcome.reason}" if outcome.reason else "a hook said no")
+        raise Stopped(f"vetoed by the {hooks.name} hook: {outcome.reason}" if outcome.reason else "vetoed by a hook")
     job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
 
 
 async def _review(summary: Summary, questions: Questions) -> None:
     text = await questions.review(SummaryQuestion(summary=summary.text))
     if text is None or not text.strip():
-        raise Declined("the summary was not accepted")
+        raise Declined("the summary was rejected")
     summary.edited = text.strip() != summary.text.strip()
     summary.text = text.strip()

@@ -66,7 +66,7 @@ class HistoryEditor:
     async def pin(self, refs: Sequence[Ref], pinned: bool) -> None:
         """A message still in the history is pinned without stopping any work."""
         restores = bool(history_edits.pinned(self._state, refs, pinned).history)
-        async with self._settled("a message was brought back" if restores else ""):
+        async with self._settled("a message was restored" if restores else ""):
             await self._record(history_edits.pinned(self._state, refs, pinned))
 
     async def edit_summary(self, seq: int, text: str) -> None:

@@ -175,7 +175,7 @@ class RuntimeFactory:
                 trouble = str(unusable)
             except Exception as error:
                 trouble = classify(error, RequestTarget(name))[0].sentence
-            instead = f"{asked.name} works on {runtime.model_handle.name} instead"
+            instead = f"{asked.name} uses {runtime.model_handle.name} instead"
             await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
         return None, runtime.history.governor.window
 
@@ -269,7 +269,7 @@ class RuntimeFactory:
         )
 
     async def _report_set_aside(self, created: CreatedProtected) -> None:
-        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved away"))
+        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved"))
 
     async def close(self) -> None:
         """Stop compactions and commands, and close the models opened for summaries and delegates."""

@@ -105,7 +105,7 @@ async def test_a_call_cut_at_the_limit_is_not_run_and_is_reported_to_model_and_u
     results = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
     assert len(results) == 1 and CALL_CUT in results[0]
     assert error.kind == "length" and error.what == (
-        "scripted reached its output limit after 77 tokens: the reply is cut. The call of write in it was not run."
+        "scripted reached its output limit after 77 tokens; the reply is cut off. Its call of write was not run."
     )
 
 

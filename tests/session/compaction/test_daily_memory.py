@@ -144,7 +144,7 @@ async def test_search_answers_whatever_is_asked(home: Path) -> None:
     search = MemorySearch(memory_in(home)).search_memory
     assert "9 entries match; page 1 of 2" in await search("number")
     assert (await search("number", page=2)).count("[2026-") == 9 - HITS
-    assert await search("number", page=3) == "There is no page 3: 9 entries match, on 2 pages."
+    assert await search("number", page=3) == "No page 3: 9 entries match, on 2 pages."
     assert "these hold 1 of 2" in await search("number heron")
     assert (await search("heron")).startswith("Nothing in the memory")
     assert "1 entry matches" in await search("2026-03-04")

@@ -188,7 +188,7 @@ async def test_while_a_tool_runs_its_call_is_the_last_message_and_the_total_is_t
         await said(session, "Hello", "read it")
         (lens,) = seen
         assert lens.messages[-1].kind is Kind.TOOL_CALL and lens.messages[-1].text == "read_large {}"
-        assert lens.messages[-2].judgement.why == "The prompt that is being answered always stays."
+        assert lens.messages[-2].judgement.why == "The current prompt is always kept."
         assert sum(each.tokens for each in lens.messages) == lens.reading.current_tokens
         shown = plain([each.message for each in lens.messages])
         assert shown == plain(model.requests[-1])[: len(shown)], "its result is what follows"
@@ -227,7 +227,7 @@ async def test_what_the_next_compaction_summarises_is_what_it_then_replaces(home
         after = lens_of(session)
         assert {each.ref for each in after.left} == replaced and {each.why for each in after.left} == {"summarised"}
         summary = next(each for each in after.messages if each.kind is Kind.SUMMARY)
-        assert f"It stands for {len(replaced):,} earlier messages." == summary.judgement.why
+        assert f"Replaces {len(replaced):,} earlier messages." == summary.judgement.why
         agrees(session, after)
 
 

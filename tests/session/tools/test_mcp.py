@@ -121,7 +121,7 @@ async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatc
         assert talk.environment.mcp_servers.reports[0].stage == "starting"
         assert await asyncio.wait_for(talk.session.submit("again"), PATIENCE_S) is Outcome.DONE
     (error,) = talk.errors
-    assert error.what == "The MCP server odd is still starting: its tools are missing from this request."
+    assert error.what == "MCP server odd is still starting; its tools are not in this request."
     assert error.kind == "mcp_missing"
 
 
@@ -130,8 +130,8 @@ async def test_tools_that_are_left_out_of_requests_are_said_once(folder: Path, h
     async with Talk(folder, home, ("read_file", {"path": "x"}), window=200_000, mcp_servers=both) as talk:
         assert await talk.say("hello") is Outcome.DONE
     assert [error.what for error in talk.errors] == [
-        "936 tools of the MCP server many are missing from requests: they are too many or too large.",
-        "2 tools of the MCP server large are missing from requests: they are too many or too large.",
+        "936 tools of MCP server many are left out: too many or too large.",
+        "2 tools of MCP server large are left out: too many or too large.",
     ]
 
 
@@ -139,7 +139,7 @@ async def test_tools_beyond_what_providers_take_are_said(folder: Path, home: Pat
     both = {"many": odd("many"), "more": odd("many")}
     async with Talk(folder, home, window=400_000, mcp_servers=both) as talk:
         assert await talk.say("hello") is Outcome.DONE
-    assert talk.errors[-1].what == "28 tools of MCP servers are missing from requests: at most 100 are sent."
+    assert talk.errors[-1].what == "28 tools of MCP servers are left out: at most 100 tools are sent."
 
 
 async def test_a_server_that_does_not_list_its_tools_is_said(
@@ -156,7 +156,7 @@ async def test_a_server_that_does_not_list_its_tools_is_said(
     async with Talk(folder, home, mcp_servers={"odd": odd()}) as talk:
         assert await talk.say("hello") is Outcome.DONE
     (error,) = talk.errors
-    assert error.what == "The MCP server odd did not list its tools: they are missing from this request."
+    assert error.what == "MCP server odd did not list its tools; they are not in this request."
 
 
 async def test_stopping_the_turn_stops_the_wait_for_a_slow_one(folder: Path, home: Path) -> None:

@@ -123,7 +123,7 @@ async def test_results_come_in_pages_of_bounded_length(remembering: Remembering)
     assert first.count("[turn ") == HITS
     assert first.startswith("[10 messages match, newest first; page 1 of 2]\n\n[turn 10, user]")
     assert [f"[turn {turn}, user]" in second for turn in (3, 2, 1)] == [False, True, True]
-    assert await memory.recall("heron", page=3) == "There is no page 3: 10 messages match, on 2 pages."
+    assert await memory.recall("heron", page=3) == "No page 3: 10 messages match, on 2 pages."
 
 
 async def test_questions_without_sense_are_sent_back(remembering: Remembering) -> None:

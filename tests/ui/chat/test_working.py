@@ -86,7 +86,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         assert "exit 3" in seen and "+1 −1" in seen and "2 of 2  read it · mend it" in seen and "pending" not in seen
         assert seen.count("of 2  ") == 1, "the plan is one line that changes in place"
         assert (folder / "login.py").exists()
-        assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."
+        assert provider.requests[-2]["messages"][-1]["content"] == "The user denied it."
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         await until(pilot, lambda: "2 of 2  read it · mend it" in screen_text(app))

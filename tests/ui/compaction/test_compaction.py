@@ -216,7 +216,7 @@ async def test_what_is_no_turn_is_named(home: Path, provider: Provider) -> None:
         await type_text(pilot, "/rewind soon\n")
         await until(pilot, lambda: "/rewind takes the number of a turn, not 'soon'" in screen_text(app))
         await type_text(pilot, "/rewind 7\n")
-        await until(pilot, lambda: "There is no turn 7; this session has 1." in screen_text(app))
+        await until(pilot, lambda: "No turn 7. This session has 1." in screen_text(app))
         assert len(app.controller.state.history) == 2
 
 

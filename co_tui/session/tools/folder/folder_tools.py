@@ -24,9 +24,9 @@ WALKING_S: Final = 10.0
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _MOST_GLOBS: Final = 64
 _MOST_NAMED: Final = 10
-_CUT: Final = "[... the folder is too large to look at all of it; narrow the path]"
+_CUT: Final = "[... the folder is too large to search completely; narrow the path]"
 _IGNORED: Final = "[all of these are ignored by .gitignore or .ignore]"
-_LATE: Final = "[... the time for a search is over; narrow the path]"
+_LATE: Final = "[... the search timed out; narrow the path]"
 T = TypeVar("T")
 ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
 
@@ -253,7 +253,7 @@ def _kind(entry: os.DirEntry[str], root: Path) -> str | None:
     """The text after a name; None for a broken link."""
     try:
         if entry.is_symlink() and not is_inside(entry.path, root):
-            return "  (link that leads out of the folder)"
+            return "  (link out of the folder)"
         if entry.is_dir():
             return "/"
         status = entry.stat()
