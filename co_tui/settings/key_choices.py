@@ -12,11 +12,11 @@ NO_KEY: Final = "none"
 _NAMED: Final = "up|down|left|right|home|end|pageup|pagedown|insert|delete|enter|space|backspace|tab|escape"
 _KEY: Final = rf"(?:(?:ctrl|alt|shift)\+){{0,3}}(?:f(?:[1-9]|1\d|2[0-4])|{_NAMED}|[a-z0-9]|[^\w\s])"
 _SAME_BYTE: Final = {"ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", "ctrl+[": "escape"}
-_TAKEN: Final = {"ctrl+c": "copy and stop", "ctrl+p": "the palette", "escape": "stop and back"}
+_TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "escape": "stopping and going back"}
 _TYPING_KEYS: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
 """Keys needed for typing, in lists and for moving the focus."""
 _NO_LETTERS: Final[tuple[KeyScope, ...]] = ("anywhere", "prompt")
-ALLOWED: Final = "keys by action, such as compact=f12, new=alt+n, folds=none; or none"
+ALLOWED: Final = "keys by action, such as compact=F12, new=Alt+N, folds=none; or none"
 
 
 def default_keys() -> dict[str, str]:
@@ -55,8 +55,8 @@ def _read_key(name: str, key: object) -> str:
     known = default_keys()
     if name not in known:
         close = nearest(name, known)
-        hint = f" (did you mean {close}?)" if close else "; see /help"
-        raise PartRefused(name, quoted(key), f"a key of an existing action{hint}")
+        hint = f" (did you mean {close}?)" if close else "; /help lists them"
+        raise PartRefused(name, quoted(key), f"the key of an action that exists{hint}")
     text = key.strip().lower() if isinstance(key, str) else ""
     if text == NO_KEY:
         return ""
@@ -69,13 +69,13 @@ def _read_key(name: str, key: object) -> str:
 def _problem(key: str, scope: KeyScope) -> str:
     """What the key must be instead; empty when it is fine."""
     if not re.fullmatch(_KEY, key):
-        return "a key such as F7, Ctrl+G or Alt+X, or none"
+        return "a key such as f7, ctrl+g or alt+x, or none"
     if key in _SAME_BYTE:
         return f"another key: terminals send {key} as {_SAME_BYTE[key]}"
     if key in _TAKEN:
-        return f"another key: {key} is used for {_TAKEN[key]}"
+        return f"another key: {key} is for {_TAKEN[key]}"
     if scope in _NO_LETTERS and (len(key.removeprefix("shift+")) == 1 or key in _TYPING_KEYS):
-        return f"another key: {key} is needed for typing"
+        return f"a key that is not needed for writing: {key} is"
     return ""
 
 
@@ -85,7 +85,7 @@ def _clashes(chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, key in chosen.items():
         for other, its_key in keys.items():
             if other != name and key in its_key.split(",") and key and _overlap(scope_of(name), scope_of(other)):
-                yield name, f"another key: {key} already runs {other}"
+                yield name, f"a key of its own: {key} is that of {other}"
 
 
 def _overlap(one: KeyScope, other: KeyScope) -> bool:

@@ -159,7 +159,7 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     ask(terminal, "And then?")
     terminal.wait("waits its turn")
     press(terminal, "Escape")
-    terminal.wait("Stopped", "waits for you: enter sends it", "F9 goes on")
+    terminal.wait("Stopped", "on hold, Enter sends", "F9 goes on")
     terminal.press("Enter")
     terminal.wait("▌ And then?", "notes/tides.md", gone="waits for you")
 

@@ -48,5 +48,5 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
     terminal.press("4")
     terminal.wait("500 tokens read, 40 written, 1 request", "checkpoint")
     terminal.press("u")
-    terminal.wait("The compaction is undone: the model sees 6 messages again.", "compaction undone")
+    terminal.wait("Undone: compaction. The model sees 6 messages again.", "compaction undone")
     terminal.press("C-q")

@@ -28,7 +28,7 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "one")
         await type_text(pilot, "/history \n")
-        await until(pilot, lambda: "1 turn. The model sees 2 messages; 2 were said in all." in transcript_text(app))
+        await until(pilot, lambda: "1 turn. The model sees 2 of 2 messages." in transcript_text(app))
         await type_text(pilot, "/context \n")
         await until(pilot, lambda: "110 of 4,096 tokens" in transcript_text(app))
         await type_text(pilot, "/config \n")

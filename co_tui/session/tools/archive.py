@@ -72,7 +72,8 @@ def archived(history: ParsedMessages, part: ToolReturnPart, text: str) -> str:
     reference = reference_of(history, part)
     if not reference:
         return text
-    return f"[{part.tool_name}: {len(text)} characters archived; read_artifact({reference!r}) reopens them]\n{text[:SHOWN_CHARS]}"
+    head = f"[{part.tool_name}: {len(text)} characters archived; read_artifact({reference!r}) reopens them]"
+    return f"{head}\n{text[:SHOWN_CHARS]}"
 
 
 def reference_of(history: ParsedMessages, part: ToolReturnPart) -> str:

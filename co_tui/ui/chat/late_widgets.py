@@ -129,6 +129,5 @@ class TooSmall(Static):
     def on_resize(self) -> None:
         size = self.app.size
         self.update(
-            f"co-tui needs a terminal of {self._needed}; this one is {size.width}×{size.height}.\n"
-            "Make it larger, and everything is back."
+            f"co-tui needs a terminal of {self._needed}; this one is {size.width}×{size.height}.\nMake it larger."
         )

@@ -20,11 +20,11 @@ from co_tui.ui.widgets.key_hints import KeyHints
 _TYPED: Final = (
     ("enter", "Send"),
     ("@", "Name a file: it goes with the prompt"),
-    ("!", "Run a command of your own: !git status; the model sees it with your next prompt, esc stops it"),
+    ("!", "Run a shell command; the model sees it with your next prompt, Esc stops it"),
     ("↑ ↓", "Earlier prompts, at the first and last line; ↑ in an empty prompt shows what waits"),
     (
         "ctrl+c",
-        "Copy the selection; else clear what is written (↑ brings it back); else stop the turn; else, twice, quit",
+        "Copy the selection; else clear the prompt; else stop the turn; twice quits",
     ),
     ("esc", "Stop the turn; what waits stays on hold until enter; close what is open"),
     ("tab", "Move between prompt, chat, timeline and a question; typing goes to the prompt"),
@@ -33,8 +33,8 @@ _TYPED: Final = (
 _GAUGE: Final = (
     ("62 %", "Share of the model's window that the next request takes"),
     ("~", "Estimated; without it, counted by the provider"),
-    ("?", "The window is assumed: nobody told it"),
-    ("┆ ┆", "Where compaction starts beside the turn, and where it must come first"),
+    ("?", "The window size is assumed"),
+    ("┆ ┆", "Where compaction starts in the background, and where the turn waits for it"),
     ("█ ▓ ▒", "What fills it: instructions, definitions of tools, the conversation"),
     ("▂▄▆◆▃", "How full it was after each of the last turns; ◆ where it was compacted"),
     ("≈ 6 turns", "Until the next compaction, if turns go on to be as long as they were"),

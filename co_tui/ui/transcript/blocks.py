@@ -44,16 +44,13 @@ if TYPE_CHECKING:
     from co_tui.ui.transcript.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
-CLEARED = (
-    "Context cleared: the model starts afresh. Everything above stays in the session, and /undo lets the model see it "
-    "again."
-)
+CLEARED = "Context cleared. Nothing is lost: /undo brings it back."
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
 _NEXT_STEPS = {
-    "steps": "{continue} goes on.",
+    "steps": "{continue} continues.",
     "length": "{continue} continues.",
     "repeated_call": "{continue} continues, or type a correction.",
-    **dict.fromkeys(_PASSING, "{continue} tries again, {model} chooses another model."),
+    **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),
 }
 """What the user can do about a failed turn, where the error message does not say so."""
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
@@ -100,7 +97,7 @@ class BlockBuilder:
             case SessionInterrupted():
                 self.note(f"{fact.what} · {fact.outcome}", "note", event.seq or 0)
             case CompactionComplete():
-                undo_hint = " /undo takes it back." if fact.success and fact.replaced else ""
+                undo_hint = " /undo undoes it." if fact.success and fact.replaced else ""
                 kind: Kind = "compaction" if fact.success else "note"
                 self.note(fact.outcome_sentence() + undo_hint, kind, event.seq or 0)
             case Clear():

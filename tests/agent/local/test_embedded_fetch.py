@@ -1,4 +1,4 @@
-"""Fetching the embedded model: what was expected, or nothing."""
+"""Downloading the embedded model: what was expected, or nothing."""
 
 import asyncio
 import base64

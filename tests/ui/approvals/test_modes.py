@@ -39,11 +39,11 @@ async def test_shift_tab_goes_through_the_modes(home: Path, provider: Provider, 
     async with running(launch_for(home, provider)) as (app, pilot):
         assert border(app) == "ask"
         for mode, line in (
-            ("edits", "edits: files here change without asking; commands ask"),
-            ("plan", "plan: nothing is changed; the model makes a plan"),
-            ("auto (sandbox)", "auto: files change, commands run in the sandbox"),
-            ("ask", "ask: changes and commands are asked about"),
-            ("edits", "edits: files here change without asking; commands ask"),
+            ("edits", "edits: edits files here without asking; commands ask"),
+            ("plan", "plan: changes nothing; the model writes a plan"),
+            ("auto (sandbox)", "auto: edits files and runs commands in the sandbox"),
+            ("ask", "ask: asks before changes and commands"),
+            ("edits", "edits: edits files here without asking; commands ask"),
         ):
             await pilot.press("shift+tab")
             await until(pilot, lambda mode=mode, line=line: border(app) == mode and mode_line(app) == line)

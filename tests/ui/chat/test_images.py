@@ -264,7 +264,7 @@ async def test_of_many_images_some_are_drawn_and_all_can_be_opened(home: Path, p
         app.chat.transcript.append(block)
         await until(pilot, lambda: len(drawn(app)) == 16)
         assert f"{told}40 × 4" in screen_text(app) and not STEERING.search(screen_text(app))
-        assert "… 32 more images: v in the chat shows all of them" in screen_text(app)
+        assert "… 32 more images (v shows all)" in screen_text(app)
         await pilot.press("tab", "v")
         await until(pilot, lambda: isinstance(app.screen, ImageScreen) and len(drawn(app)) == 2)
         block.images[0].picture = None  # the chat has given it up

@@ -60,7 +60,7 @@ async def test_a_reply_that_cannot_be_saved_says_so_and_is_saved_when_there_is_r
             await type_text(pilot, "two\n")
             await until(pilot, lambda: app.chat.prompt.text == "two")
             assert "⚠ not saved yet" in screen_text(app)
-        await until(pilot, lambda: "What was not saved is saved now." in screen_text(app))
+        await until(pilot, lambda: "Everything is saved now." in screen_text(app))
         assert "not saved yet" not in screen_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "Second answer." in screen_text(app) and app.controller.idle)

@@ -188,7 +188,7 @@ def test_what_the_cache_took_off_the_price() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "words"),
-    [(96_000, "past 95 %: nearly full"), (100_100, "full"), (108_000, "8 % over: the oldest are left out")],
+    [(96_000, "past 95 %: nearly full"), (100_100, "full"), (108_000, "8 % over: oldest messages left out")],
 )
 def test_more_than_full_is_not_nearly_full(tokens: int, words: str) -> None:
     assert GaugeReading(usage(tokens)).outlook == words

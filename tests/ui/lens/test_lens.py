@@ -83,7 +83,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         assert screen_text(app).count(f"{usage.current_tokens:,}") == 5, "all but inkeep, which brings a tool"
         await pilot.press("end", "enter")
         await until(pilot, lambda: "as if off governed" in screen_text(app))
-        assert "p pin" not in screen_text(app) and "esc back to the own policy" in screen_text(app)
+        assert "p pin" not in screen_text(app) and "esc back to your policy" in screen_text(app)
         await until(pilot, lambda: "to be summarised" not in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: "policy balanced" in screen_text(app) and "to be summarised" in screen_text(app))

@@ -81,13 +81,13 @@ async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_u
         provider.script = [ADDS, Reply(until=threading.Event())]
         await type_text(pilot, "/subconscious run\n")
         await until(pilot, lambda: "2 added, 0 taken out" in screen_text(app))
-        assert "learning for later sessions" in screen_text(app)
+        assert "updating the context board" in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: "Stopped: the context board stays as it is." in transcript_text(app))
+        await until(pilot, lambda: "Stopped. The context board is unchanged." in transcript_text(app))
         assert not on_board(launch) and not app.controller.busy
         provider.script = [ADDS, Reply(text="That is all.")]
         await type_text(pilot, "/subconscious run\n")
-        await until(pilot, lambda: "The context board changed:" in transcript_text(app))
+        await until(pilot, lambda: "Context board updated:" in transcript_text(app))
         assert "+ Tabs, [bold]not[/] spaces." in transcript_text(app)
         assert on_board(launch) == ["Tests run with uv.", "Tabs, [bold]not[/] spaces."]
 

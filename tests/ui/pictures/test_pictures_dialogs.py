@@ -134,7 +134,7 @@ async def test_lists(pictures: Pictures, home: Path, provider: Provider) -> None
         "board": pushed(lambda: board(*NOTES)),
         "earlier prompts": from_chat("ctrl+r", then="newest first"),
         "pager": pushed(lambda: PagerScreen("run_command · uv run pytest", LONG)),
-        "edit": pushed(lambda: EditScreen("The summary, before it is applied", "## Outcomes\n- We chose SQLite.")),
+        "edit": pushed(lambda: EditScreen("Review the summary", "## Outcomes\n- We chose SQLite.")),
         "palette": from_chat("ctrl+p", then="/help"),
         "palette, searched": pressed("c", "o", "m", then="/compact"),
     }

@@ -300,7 +300,7 @@ async def test_what_is_looked_for_and_pointed_out(pictures: Pictures, home: Path
         told = Hints(pilot.app.chat, pilot.app.launch.paths.hints, dict)
         for hint in (FOLDS, COMPACTED):
             pilot.app.chat.feed.note(told._wording(hint))
-        pilot.app.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=1e6)
+        pilot.app.notify("Draft cleared. ↑ or Ctrl+Z brings it back.", timeout=1e6)
 
     async def found(pilot: Pilot[None]) -> None:
         pilot.app.clear_notifications()

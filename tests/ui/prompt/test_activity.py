@@ -61,7 +61,7 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([(1.0, delta("{", "tool_call"))], 1.5, "calling a tool · 2 s"),
         # Thoughts that the provider does not show: it is there, and thinks.
         ([(1.0, delta("", "thinking"))], 31.0, "thinking · 31 s"),
-        ([(1.0, delta("", "thinking"))], 91.0, "thinking · 91 s · nothing heard for 90 s"),
+        ([(1.0, delta("", "thinking"))], 91.0, "thinking · 91 s · silent for 90 s"),
         ([(1.0, delta("", "thinking")), (2.0, delta("x" * 40, "thinking"))], 9.0, STILL_WAITING),
         # What was counted gives way to no guess; the speed is that of the reply, without the tools' time.
         ([(1.0, delta("x" * 400)), (2.0, counted(90)), (2.1, tool("started"))], 8.1, "run_command uv run pytest · 6 s"),

@@ -245,7 +245,7 @@ async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, pr
         await pilot.press("backspace")
         assert app.chat.prompt.text == ""
         app.post_message(PasteArriving(123_456))
-        await until(pilot, lambda: "taking in what you pasted, 123,456 characters" in screen_text(app))
+        await until(pilot, lambda: "reading your paste, 123,456 characters" in screen_text(app))
         app.post_message(Paste(line))
         app.post_message(PasteArriving(0))
         await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")

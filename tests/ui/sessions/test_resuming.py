@@ -174,7 +174,7 @@ async def test_a_session_chosen_in_the_app_keeps_its_own_policy(home: Path, prov
         app.run_command("new", "")
         await until(pilot, lambda: not app.controller.session_id)
         await app.action_quit()  # nothing was said in the new one
-        assert app.controller.resume_hint == "co-tui --resume s-1   goes on with “off with it”"
+        assert app.controller.resume_hint == "co-tui --resume s-1   continues “off with it”"
 
 
 async def test_the_policy_of_the_environment_is_stronger_and_the_change_is_logged(

@@ -129,7 +129,7 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         }
         assert marked, "in the preview"
         await type_text(pilot, "qqq")
-        await until(pilot, lambda: "Nothing found for “answer swanqqq”; esc clears." in screen_text(app))
+        await until(pilot, lambda: "No matches for “answer swanqqq”. Esc clears." in screen_text(app))
         assert "^f fork" not in screen_text(app), "no key for nothing"
         await pilot.press("escape")
         await until(pilot, lambda: "Sessions · 4" in screen_text(app))
@@ -291,9 +291,9 @@ async def test_what_is_typed_with_enter_in_one_burst_chooses_what_it_says(home: 
 
 def test_deleting_mentions_a_pin_and_how_to_undo_it() -> None:
     row = SessionRow._make("" for _ in SessionRow._fields)._replace(title="Plans", messages=1)
-    assert deletion_question(row).startswith("Put “Plans” into the trash? ctrl+t")
+    assert deletion_question(row).startswith("Move “Plans” to the trash? ctrl+t")
     assert "“Plans” is pinned" in deletion_question(row._replace(pinned=True))
-    assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message for good?"
+    assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message forever?"
 
 
 def test_the_end_of_a_long_list_is_there_without_all_before_it(home: Path) -> None:
