@@ -24,6 +24,8 @@ NOT_FOR_PEOPLE: Final = (
     "agent/summariser.py",
     "agent/subconscious.py",
     "agent/titles.py",
+    "agent/toolkit.py",
+    "session/tools/plan_mode.py",
     "agent/permissions/command_kinds.py",  # commands, options and patterns
     "agent/permissions/reading_commands.py",
     "agent/permissions/reading_tables.py",

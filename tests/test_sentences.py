@@ -7,11 +7,10 @@ import pytest
 from tests.sentences import Sentence, in_source, sentences
 
 LONGEST = 90
-"""Characters of a label, notice, description or setting; of one sentence of an error."""
-ODD_WORDS = re.compile(
-    r"\b(stands?|lies|goes on|go on|whoever|whom|nobody|somebody|beside|takes? back|taken back|told|tells)\b",
-    re.IGNORECASE,
-)
+"""Characters of a label, notice, description or setting."""
+LONGEST_SENTENCE = 120
+"""Characters of a sentence in a longer text, such as an error with advice."""
+ODD_WORDS = re.compile(r"\b(stands|lies|goes on|whoever|whom|nobody|somebody|beside|takes back|told)\b", re.IGNORECASE)
 LONG_ON_PURPOSE = (
     "ID is listed by `co-tui sessions`",  # below all options of --help
     "context       …",  # a table
@@ -39,6 +38,11 @@ def test_no_label_or_notice_is_long() -> None:
         for line in each.text.splitlines()
         if len(line) > LONGEST and not each.text.startswith(LONG_ON_PURPOSE)
     ] == []
+
+
+def test_no_sentence_is_long() -> None:
+    parts = ((each, part) for each in ALL for part in re.split(r"(?<=[.?!]) |\n", each.text))
+    assert [_shown(each) for each, part in parts if len(part) > LONGEST_SENTENCE] == []
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,7 @@ class Address(NamedTuple):
 def serve(address: Address, app_arguments: Sequence[str], environ: Mapping[str, str], *, allow_remote: bool) -> int:
     """Serve until asked to stop; every app ends with it. `environ` is what the apps get."""
     if not address.is_loopback and not allow_remote:
-        say(
-            f"Serving on {address.host} gives anyone with the address your files, commands and keys, unencrypted. "
-            "Add --allow-remote to accept that, or omit --host and use an ssh tunnel."
-        )
+        say(f"Serving on {address.host} exposes your files and keys. Add --allow-remote, or use an ssh tunnel.")
         return WRONG_USAGE
     return asyncio.run(_serve(address, app_arguments, environ))
 

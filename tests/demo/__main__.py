@@ -75,7 +75,7 @@ async def record(camera: Camera, provider: Provider) -> Shot:
     await until(pilot, lambda: "Replaced" in screen_text(app))
     await camera.shoot(3, "Enter opens it: the summary the model sees …")
     await pilot.press("2")
-    await camera.shoot(3, "… and every message that it replaced; u takes it back")
+    await camera.shoot(3, "… and every message that it replaced; u undoes it")
     await pilot.press("escape")
     await until(pilot, lambda: app.screen is app.chat)
     await pilot.press("f3")

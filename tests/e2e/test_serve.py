@@ -156,7 +156,7 @@ async def test_only_the_page_that_was_served_gets_in(page_server: Served, served
             port = host.rpartition(":")[2]
             (served.cwd / "json.py").unlink()
             taken = await asyncio.to_thread(served, "serve", "--port", port)
-            assert taken.code == 1 and f"Port {port} is taken" in taken.err and taken.out == ""
+            assert taken.code == 1 and f"Port {port} is in use" in taken.err and taken.out == ""
             page_server.stop(signal.SIGKILL)
             wait_for_end(app)  # nobody is left who could end it
 
@@ -180,4 +180,4 @@ def test_other_machines_are_let_in_only_by_name(here: Here) -> None:
     assert nowhere.code == 1 and "192.0.2.7 is no address of this machine" in nowhere.err
     assert here("serve", "--port", "70000").code == 2
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "is taken" in here("serve", "--port", str(taken.getsockname()[1])).err
+        assert "is in use" in here("serve", "--port", str(taken.getsockname()[1])).err

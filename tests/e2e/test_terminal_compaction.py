@@ -35,12 +35,12 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
         terminal.wait(f"● turn {n}", gone="esc stop")
     provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
     terminal.press("F5")
-    terminal.wait("Compacting conversation history", "you asked for it", "esc cancel")
+    terminal.wait("Compacting conversation history", "requested by you", "esc cancel")
     terminal.press("Escape")
     terminal.wait("Compaction cancelled", "compaction cancelled", gone="esc cancel")
     assert provider.closed_early.wait(PATIENCE_S), "the provider saw the connection go"
     terminal.press("F5")
-    terminal.wait("◆ Conversation Compacted", "/undo takes it back", "checkpoint 1")
+    terminal.wait("◆ Conversation Compacted", "/undo undoes it", "checkpoint 1")
     for key in ("Tab", "Tab", "End", "Enter"):
         terminal.press(key)
         time.sleep(0.3)  # as a hand does

@@ -64,12 +64,12 @@ def test_odd_values_are_made_storable_and_replay(tmp_path: Path) -> None:
     [
         (b"", "it is empty"),
         (b"\n\n", "it is empty"),
-        (os.urandom(5_000).replace(b"{", b"}"), "holds a JSON object"),
+        (os.urandom(5_000).replace(b"{", b"}"), "is a JSON object"),
         (b"Dear diary,\n", "none of its 1 lines is a JSON object"),
-        (b'{"a": 1}\n', "not of a form that is known"),
-        (b'[{"messages": []}]', "not of a form that is known"),
+        (b'{"a": 1}\n', "in an unknown format"),
+        (b'[{"messages": []}]', "in an unknown format"),
         (b"SQLite format 3\0" + b"x" * 100, "cannot be read"),
-        (b'{"sessionId": "g", "projectHash": "x", "messages": []}', "in which nothing was said"),
+        (b'{"sessionId": "g", "projectHash": "x", "messages": []}', "is an empty"),
     ],
 )
 def test_what_is_no_session_is_refused_with_a_sentence(tmp_path: Path, content: bytes, why: str) -> None:

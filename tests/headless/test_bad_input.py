@@ -120,9 +120,9 @@ USAGE = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", 
         (b"\xff\xfe", "not UTF-8"),
         (b"[" * 30_000, "nested too deeply"),
         (b'{"messages": [' + b"[" * 30_000, "nested too deeply"),
-        (USAGE % '{"prompt_tokens": 1e999}', "1e999 is no number"),
-        (USAGE % '{"prompt_tokens": NaN}', "NaN is no number"),
-        (USAGE % '{"prompt_tokens": -Infinity}', "-Infinity is no number"),
+        (USAGE % '{"prompt_tokens": 1e999}', "1e999 is not a number"),
+        (USAGE % '{"prompt_tokens": NaN}', "NaN is not a number"),
+        (USAGE % '{"prompt_tokens": -Infinity}', "-Infinity is not a number"),
         (USAGE % '{"prompt_tokens": "12"}', 'prompt_tokens is "12"'),
         (USAGE % '{"completion_tokens": -5}', "completion_tokens is -5"),
         (USAGE % '{"prompt_tokens": 1e30}', "prompt_tokens is 1e+30"),
@@ -164,8 +164,8 @@ def test_a_pipe_in_the_folder_keeps_nobody_waiting(here: Here) -> None:
     os.mkfifo(here.cwd / ".git" / "HEAD")
     began = time.process_time()
     done = here("sessions")
-    assert done.code == 0 and "not an ordinary file" in done.err and time.process_time() - began < 5
-    assert here("config").code == 0 and "not an ordinary file" in here("doctor").err
+    assert done.code == 0 and "not a regular file" in done.err and time.process_time() - began < 5
+    assert here("config").code == 0 and "not a regular file" in here("doctor").err
 
 
 ODD = ("policy", "summary_share", "few_turns", "context_window", "summary_fallback", "keep_recent_share", "compaction")
@@ -174,7 +174,7 @@ ODD = ("policy", "summary_share", "few_turns", "context_window", "summary_fallba
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('policy = "theirs"', "policy = 'theirs' ({file}) is not allowed: one of balanced, "),
+        ('policy = "theirs"', "policy = 'theirs' ({file}) is not allowed. Use one of balanced, "),
         ("policy = 5", "policy = 5 ({file}) is not allowed"),
         ("context_window = -1", "context_window = -1 ({file}) is not allowed"),
         (
@@ -182,7 +182,7 @@ ODD = ("policy", "summary_share", "few_turns", "context_window", "summary_fallba
             "{file}: background_compaction_threshold = 0.9 and buffer_exhaustion_threshold = 0.2 contradict each other",
         ),
         ("run_compression_low = 0.99", "{file}: run_compression_low = 0.99 and run_compression_high"),
-        ("policy = [", "{file} cannot be read"),
+        ("policy = [", "Cannot read {file}"),
         ("\n".join(f"{key} = []" for key in ODD), "2 more invalid values."),
     ],
 )
@@ -214,9 +214,9 @@ def test_a_full_disk_is_not_called_the_output(here: Here, monkeypatch: pytest.Mo
 
         monkeypatch.setattr(cli, "locate", locate)
 
-    room = "is full: nothing more can be saved until there is room.\n"
+    room = "is full. Nothing is saved until there is space.\n"
     disk_is_full("/x/notes.md")
-    assert here("sessions").err == f"co-tui: The disk that holds /x/notes.md {room}"
+    assert here("sessions").err == f"co-tui: The disk with /x/notes.md {room}"
     disk_is_full()
     assert here("sessions").err == f"co-tui: The disk {room}"
 
@@ -245,13 +245,13 @@ def test_what_is_always_allowed_is_listed_and_taken_back_with_the_trust(here: He
     file.write_text(json.dumps({str(here.cwd): kept, "/elsewhere": kept}))
     told = here("trust", "--list")
     assert told.out == "" and f"Always allowed in {here.cwd}: Bash(npm test:*)" in told.err
-    assert "1 kept approval taken back" in here("trust", "--revoke", "src").err
+    assert "1 always-allow rule revoked" in here("trust", "--revoke", "src").err
     assert json.loads(file.read_text()) == {str(here.cwd): [], "/elsewhere": kept}
 
 
 def test_trusting_a_folder_without_wishes_or_with_a_bad_file_is_a_sentence(here: Here) -> None:
     assert here("trust").code == 0 and f"Nothing in {here.cwd} needs trust" in here("trust").err
-    assert "No folder is trusted" in here("trust", "--list").err
+    assert "No trusted folders" in here("trust", "--list").err
     (here.cwd / ".co-tui.toml").write_text("model = [")
     done = here("trust")
     assert done.code == 1 and "Nothing was trusted" in done.err

@@ -54,7 +54,7 @@ def test_a_compaction_without_a_summary_fails_under_co_cli(
     before = served_here("show", session, "--history").out
     done = served_here("compact", session)
     assert done.code == 1 and "summarised" not in done.err
-    assert "Compaction failed, the conversation is as it was: no summary could be written: " in done.err
+    assert "Compaction failed, nothing changed: no summary could be written: " in done.err
     assert served_here("show", session, "--history").out == before
 
 

@@ -78,7 +78,7 @@ def test_run_says_which_server_did_not_start_and_goes_on_without_it(
     done = served_here("run", "-p", "hello")
     assert done.code == 0 and len(provider.requests) == 1
     assert done.err.count("MCP server odd failed: no answer within 0.5 s") == 1
-    assert "odd gives no tools" in done.err
+    assert "odd no tools" in done.err
 
 
 def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path) -> None:
@@ -88,10 +88,10 @@ def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path)
     (folder / ".co-tui.toml").write_text('[mcp_servers.theirs]\ncommand = "run-me"\n')
     done = served_here("doctor")
     assert done.code == 0
-    rows = [line.split(maxsplit=3) for line in done.out.splitlines() if line.startswith("mcp server")]
+    rows = [line.split(maxsplit=3) for line in done.out.splitlines() if line.startswith("MCP server")]
     states = {row[2]: row[3] for row in rows}
     assert states["odd"].endswith("running with 8 tools")
-    assert states["gone"].endswith("failed: no-such-program cannot be used: no such file or directory")
+    assert states["gone"].endswith("failed: cannot use no-such-program: no such file or directory")
     assert states["off"].endswith("off") and states["theirs"] == "not trusted: trust this folder to start it"
 
 

@@ -90,11 +90,11 @@ def test_a_run_whose_output_does_not_arrive_is_a_failure(served: Command) -> Non
     [
         ("run <&-", 2, "The prompt is empty"),
         ("run <&- >&-", 2, "The prompt is empty"),
-        ("config >&-", 1, "The output cannot be written"),
+        ("config >&-", 1, "Cannot write output"),
         ("sessions 2>&-", 0, ""),
         ("nonsense 2>/dev/full", 2, ""),
         ("nonsense 2>&- >&- <&-", 2, ""),
-        ("--version >/dev/full", 1, "The output cannot be written"),
+        ("--version >/dev/full", 1, "Cannot write output"),
     ],
 )
 def test_streams_that_are_closed_or_full(co_tui: Command, command: str, code: int, words: str) -> None:

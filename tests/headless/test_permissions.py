@@ -27,7 +27,7 @@ def test_rules_of_claude_code_are_taken_over(co_tui: Command, home: Path, tmp_pa
     co_tui.environ["CLAUDE_CONFIG_DIR"] = str(theirs)
     done = co_tui("import", "--from", "claude-code", "--permissions")
     assert done.code == 0 and "allow Bash(npm run test:*)" in done.out
-    assert "Not supported, skipped: allow Foo(x)" in done.err and "6 rules added" in done.err
+    assert "Skipped (not supported): allow Foo(x)" in done.err and "6 rules added" in done.err
     rules = {(each.effect, str(each.rule)) for each in settings_of(home, tmp_path).permissions}
     assert rules == {
         ("allow", "Bash(npm run test:*)"), ("allow", "Read(~/.zshrc)"), ("allow", "mcp__files__read"),

@@ -122,12 +122,12 @@ async def test_a_run_that_is_stopped_fails_or_finds_nothing_leaves_the_board(hom
         await asyncio.sleep(0)
     assert session.interrupt() and await run is None
     (stopped,) = facts(list(session.state.timeline), BoardChanged)
-    assert not on(env.board) and not stopped.added and not stopped.model and "did not come to an end" in stopped.outcome
+    assert not on(env.board) and not stopped.added and not stopped.model and "did not finish" in stopped.outcome
     assert stopped.usage["requests"] >= 1 and stopped.usage["output_tokens"] > 0, "what came was paid for"
     session.release()
     assert await waiting is Outcome.DONE
     model.hangs, model.fails = False, True
-    with pytest.raises(BoardRefused, match="The board stays as it is"):
+    with pytest.raises(BoardRefused, match="The board is unchanged"):
         await session.update_board()
     model.fails, model.calls = False, [{"action": "add", "text": " "}, {"action": "prune", "id": "nobody"}]
     updated = await session.update_board()
@@ -208,7 +208,7 @@ async def test_who_cannot_keep_a_board_is_told_why(home: Path) -> None:
     model = Model()
     env = environment(home, model)
     session = await Session.start(env, "scripted")
-    with pytest.raises(BoardRefused, match="Nothing was said yet"):
+    with pytest.raises(BoardRefused, match="No messages to learn from"):
         await session.update_board()
     await session.submit("Hello")
     env.private = True

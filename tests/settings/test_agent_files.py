@@ -57,10 +57,10 @@ BAD = {
     "name.md": ("---\nname: ../../etc\n---\nDo it.", "letters, digits, dots and dashes"),
     "self.md": (GOOD.format("self"), "the name self is taken"),
     "empty.md": ("---\nname: empty\n---\n", "no instructions"),
-    "list.md": ("---\nname: [a, b]\n---\nDo it.", "its name must be a text"),
+    "list.md": ("---\nname: [a, b]\n---\nDo it.", "its name must be text"),
     "broken.toml": ("name = ", "cannot be read"),
     "sandbox.toml": ('name = "s"\ndeveloper_instructions = "x"\nsandbox_mode = "read-only"', "sandbox_mode cannot be"),
-    "number.toml": ('name = "s"\ndeveloper_instructions = "x"\ntools = [1]', "must be names of tools"),
+    "number.toml": ('name = "s"\ndeveloper_instructions = "x"\ntools = [1]', "must be tool names"),
 }
 
 

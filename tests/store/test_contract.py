@@ -132,7 +132,7 @@ def test_after_closing_nothing_can_be_written(store: Store) -> None:
     store.writing().append("s", [said("before")]).result()
     store.close()
     store.close()
-    with pytest.raises(StoreError, match="closed already"):
+    with pytest.raises(StoreError, match="already closed"):
         store.writing().append("s", [said("after")]).result()
     with store.reading() as reading:
         assert len(list(reading.events("s"))) == 1

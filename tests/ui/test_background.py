@@ -70,7 +70,7 @@ async def test_what_waits_for_failed_work_is_reset_even_if_that_fails_too() -> N
     async with app.run_test() as pilot:
         run_in_background(app, "Looking", fails_later, group="looks", failed=fails)
         await until(pilot, lambda: len(app.failures) == 2)
-        assert app.failures[1] == "Recovering after: Looking failed: ZeroDivisionError: by zero."
+        assert app.failures[1] == "Recovered from: Looking failed: ZeroDivisionError: by zero."
 
 
 async def test_a_task_raises_where_it_is_awaited_if_it_is() -> None:

@@ -37,7 +37,7 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
         await until(pilot, lambda: "theme = light written" in transcript_text(app))
         assert "light" in app.launch.paths.config_file.read_text()
         await type_text(pilot, "/config theem\n")
-        await until(pilot, lambda: "did you mean theme" in transcript_text(app))
+        await until(pilot, lambda: "Did you mean theme" in transcript_text(app))
         await type_text(pilot, "/context nonsense\n")
         await until(pilot, lambda: "/context takes nothing, `instructions` or `clear`" in transcript_text(app))
         await type_text(pilot, "/context clear\n")
@@ -81,7 +81,7 @@ async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path,
 async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/he")
-        await until(pilot, lambda: "/help" in screen_text(app) and "enter runs it" in screen_text(app))
+        await until(pilot, lambda: "/help" in screen_text(app) and "Enter runs it" in screen_text(app))
         await pilot.press("tab")
         assert app.chat.prompt.text == "/help "
         await pilot.press(*["backspace"] * 6)
@@ -130,7 +130,7 @@ def test_the_palette_puts_the_likeliest_command_first() -> None:
 async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/model openai-chat:other\n")
-        await until(pilot, lambda: "openai-chat:other answers from now on" in transcript_text(app))
+        await until(pilot, lambda: "Now using openai-chat:other" in transcript_text(app))
         assert "openai-chat:other" in screen_text(app).splitlines()[0]
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "other"
@@ -158,7 +158,7 @@ async def test_the_model_picker_shows_windows_and_keys(home: Path, provider: Pro
 async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/rename nothing yet\n")
-        await until(pilot, lambda: "There is no session yet" in transcript_text(app))
+        await until(pilot, lambda: "No session yet" in transcript_text(app))
         await ask(app, pilot, "hi")
         await type_text(pilot, "/rename A better name\n")
         await until(pilot, lambda: "co-tui · A better name" in screen_text(app))
@@ -183,13 +183,13 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         told = transcript_text(app)
         assert "○ off       nothing is summarised" in told and "What balanced sets:" in told
         await type_text(pilot, "/context \n")
-        await until(pilot, lambda: "Nothing has been sent yet" in transcript_text(app))
+        await until(pilot, lambda: "Nothing sent yet" in transcript_text(app))
         await ask(app, pilot, "hi")
         await type_text(pilot, "/policy co-cli\n")
         await until(pilot, lambda: app.controller.state.policy == "co-cli")
         assert "⇄ policy" in screen_text(app) and "co-cli" in screen_text(app).splitlines()[0]
         await type_text(pilot, "/policy nonsense\n")
-        await until(pilot, lambda: "There is no policy 'nonsense'; choose one of balanced" in transcript_text(app))
+        await until(pilot, lambda: "Unknown policy 'nonsense'. Use one of balanced" in transcript_text(app))
         assert app.controller.state.policy == "co-cli"
 
 

@@ -67,13 +67,13 @@ async def test_retries_are_one_line_that_changes(home: Path, provider: Provider)
     provider.script = [Reply(status=503, body='{"error": {"message": "had an error"}}')] * 2
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
-        told = [block.text for block in app.chat.transcript.blocks if "Trying again" in block.text]
-        assert len(told) == 1 and "had an error. Trying again" in told[0] and "(2 of 4)." in told[0]
+        told = [block.text for block in app.chat.transcript.blocks if "Retrying" in block.text]
+        assert len(told) == 1 and "had an error. Retrying" in told[0] and "(2 of 4)." in told[0]
 
 
 def test_a_retry_is_reported_in_whole_sentences() -> None:
     error = SessionError(what="It had an error", retry_in_s=0.2, attempt=2, attempts=4)
-    assert error.retry_sentence() == "It had an error. Trying again now (2 of 4)."
+    assert error.retry_sentence() == "It had an error. Retrying now (2 of 4)."
     shorter = SessionError(what="Too long.", kind="context_limit", outcome="compacted", retry_in_s=0.0)
     assert shorter.retry_sentence() == "Too long. Compacted."
 
@@ -93,7 +93,7 @@ async def test_a_new_session_keeps_the_model_that_was_chosen(home: Path, provide
 async def test_a_server_without_a_named_model_has_no_dangling_colon(home: Path, provider: Provider) -> None:
     environ = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
     async with running(launch_for(home, environ=environ)) as (app, pilot):
-        assert "first model of the server" in screen_text(app).splitlines()[0]
+        assert "the server's first model" in screen_text(app).splitlines()[0]
         await ask(app, pilot, "hello")
         assert "openai-chat:scripted" in screen_text(app).splitlines()[0]
 
@@ -173,7 +173,7 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
         assert app.controller.session is not None and isinstance(event.fact, CompactionComplete)
         await app.controller.session.edit_summary(event.seq or 0, "My own words.")
         await until(pilot, lambda: "Summary edited by you." in transcript_text(app))
-        await until(pilot, lambda: "summary rewritten" in screen_text(app))
+        await until(pilot, lambda: "summary edited" in screen_text(app))
         await type_text(pilot, "/undo\n")
         await until(pilot, lambda: "The edit of the summary is undone" in transcript_text(app))
 
@@ -200,6 +200,6 @@ async def test_a_huge_reply_is_drawn_in_part_and_kept_whole(home: Path, provider
     provider.script = [Reply(text=("word" * 50 + " ") * 1_500)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "talk")
-        await until(pilot, lambda: "more characters: v in the chat" in screen_text(app))
+        await until(pilot, lambda: "more characters (v shows" in screen_text(app))
         block = next(block for block in app.chat.transcript.blocks if block.kind == "reply")
         assert len(block.text.strip()) >= 299_999 and isinstance(app.chat.transcript, Transcript)

@@ -23,11 +23,11 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed: it must be another key: f2 already runs sessions"),
-        ({"compact": "x"}, "keys.compact = 'x' is not allowed: it must be another key: x is needed for typing"),
+        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed. Use a key of its own: f2 is that of sessions"),
+        ({"compact": "x"}, "keys.compact = 'x' is not allowed. Use a key that is not needed for writing: x is"),
         (
             {"compact": "hyper+7"},
-            "keys.compact = 'hyper+7' is not allowed: it must be a key such as f7, ctrl+g or alt+x",
+            "keys.compact = 'hyper+7' is not allowed. Use a key such as f7, ctrl+g or alt+x",
         ),
         ({"compact": "ctrl+m"}, "terminals send ctrl+m as enter"),
         ({"compact": "ctrl+p"}, "ctrl+p is for the palette"),
@@ -54,7 +54,7 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
     (home / "config" / "config.toml").write_text('[keys]\nhistory = "f12"\nsessions = "none"\nnewline = "alt+n"\n')
     launch = launch_for(home, provider, environ={"CO_TUI_POLCY": "sk-secret"})
     async with running(launch, size=(120, 40)) as (app, pilot):
-        await until(pilot, lambda: "did you mean CO_TUI_POLICY?" in transcript_text(app))
+        await until(pilot, lambda: "Did you mean CO_TUI_POLICY?" in transcript_text(app))
         assert "sk-secret" not in transcript_text(app)
         await pilot.press("f12")
         await until(pilot, lambda: "0 turns" in transcript_text(app))
@@ -79,7 +79,7 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
         await pilot.press("escape")
         app.chat.prompt.text = ""
         await type_text(pilot, "/config keys.history f11\n")
-        await until(pilot, lambda: "It holds from now on" in transcript_text(app))
+        await until(pilot, lambda: "It applies now" in transcript_text(app))
         await pilot.press("f12")
         await pilot.press("f11")
         await until(pilot, lambda: transcript_text(app).count("0 turns") == 2)

@@ -38,7 +38,7 @@ async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path
         await until(pilot, lambda: {each.stage for each in servers(app)} == {"running", "failed"})
         await type_text(pilot, "/mcp\n")
         await until(pilot, lambda: "running with 8 tools" in transcript_text(app))
-        assert "failed: no-such-program cannot be used" in transcript_text(app)
+        assert "failed: cannot use no-such-program" in transcript_text(app)
         app.chat.prompt.insert("echo")
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.query(QuestionPanel) and "Use echo (odd)?" in screen_text(app))
@@ -46,7 +46,7 @@ async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path
         assert "word: ␛[2Jhi" in shown and "Always allow mcp__odd__echo in this project" in shown
         await pilot.press("tab", "y")
         await until(pilot, lambda: app.controller.idle)
-        assert "The MCP server gone failed" in screen_text(app)
+        assert "MCP server gone failed" in screen_text(app)
         child = int(pid_file.read_text())
         assert lives(child)
     await waiting.until(lambda: not lives(child))

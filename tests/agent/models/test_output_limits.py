@@ -128,7 +128,7 @@ async def test_a_limit_reached_before_any_word_blames_nobody(
     async with session_with(home, provider, "openai-chat:scripted", monkeypatch) as session:
         assert await session.submit("think") is Outcome.FAILED
         (error,) = facts(list(session.state.timeline), SessionError)
-    assert error.kind == "length" and "before it wrote an answer" in error.what and len(provider.requests) == 1
+    assert error.kind == "length" and "before answering" in error.what and len(provider.requests) == 1
 
 
 USAGE = json.loads('{"prompt_tokens": 10, "completion_tokens": 77, "total_tokens": 87}')

@@ -101,7 +101,7 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
         threading.Thread(target=answer, daemon=True).start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
         for base_url in (url, "http://127.0.0.1:9/v 1"):
-            with pytest.raises(ModelUnusable, match="does not tell its models"):
+            with pytest.raises(ModelUnusable, match="does not list its models"):
                 await open_model("openai-chat:", ModelConfig(environ={}, fetched_models=tmp_path, base_url=base_url))
 
 
@@ -110,7 +110,7 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
     [
         ("openai-chat:x", "Is the server running, and is base_url or OPENAI_BASE_URL right?"),
         ("openai-chat:x@http://127.0.0.1:9/v1", "Is the server running?"),
-        ("anthropic:claude-sonnet-5", "Is there a network?"),
+        ("anthropic:claude-sonnet-5", "Check your network."),
     ],
 )
 def test_who_cannot_be_reached_is_looked_for_where_the_address_comes_from(model: str, advice: str) -> None:
@@ -147,7 +147,7 @@ async def test_an_error_that_cannot_be_read_is_a_sentence_with_its_status(
     wire: str, name: str, provider: Provider
 ) -> None:
     provider.default = UNREADABLE[name]
-    for status, begins in ((500, "model had a server error: "), (418, "model answered with ")):
+    for status, begins in ((500, "model had a server error: "), (418, "model answered ")):
         provider.default.status = status
         failure = await failure_of(wire, provider)
         assert failure.sentence == f"{begins}HTTP {status} with an empty or unreadable body."

@@ -122,8 +122,8 @@ async def test_auto_runs_commands_in_the_sandbox(folder: Path, home: Path) -> No
     assert "the sandbox was in the way: it writes outside this folder" in outer.reason and outer.rules == ()
     assert outer.where.endswith("not sandboxed") and dangerous.where.endswith(" sandboxed")
     assert dangerous.danger == "deletes files"
-    assert "cache: /tmp/cache" in model.returned[1] and "[The sandbox refused this: it writes" in model.returned[1]
-    assert "cache: \n" in model.returned[2] and "The sandbox refused" not in model.returned[2], "it ran outside"
+    assert "cache: /tmp/cache" in model.returned[1] and "[The sandbox blocked this: it writes" in model.returned[1]
+    assert "cache: \n" in model.returned[2] and "The sandbox blocked" not in model.returned[2], "it ran outside"
     assert (folder / "inside").exists() and (folder / "new/a.txt").exists()
     assert len(facts(log_of(environment, session), ApprovalDecided)) == 2
     await left(environment, session)

@@ -68,7 +68,7 @@ async def test_one_that_is_just_being_applied_still_counts_as_under_way(home: Pa
         written.set()
         await next_fact(listener, MemoryWritten)  # the first step of applying it
         assert not compactions(session.state)
-        with pytest.raises(CompactionRefused, match="already under way"):
+        with pytest.raises(CompactionRefused, match="already running"):
             await session.compact()
         await session.settle(5)
         assert compactions(session.state)[-1].success

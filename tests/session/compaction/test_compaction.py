@@ -97,7 +97,7 @@ async def test_a_second_one_is_refused_while_one_runs(home: Path, provider: Prov
         provider.summaries = [Reply(text=GOOD.text, until=written)]
         running = asyncio.create_task(session.compact())
         await until(lambda: provider.summary_requests)
-        with pytest.raises(CompactionRefused, match="already under way"):
+        with pytest.raises(CompactionRefused, match="already running"):
             await session.compact()
         written.set()
         assert (await running).success

@@ -77,16 +77,16 @@ async def test_the_focus_of_several_hooks_is_joined_in_order(tmp_path: Path) -> 
 async def test_a_veto_ends_the_round(tmp_path: Path, command: str, reason: str) -> None:
     outcome = await run(tmp_path, "true", command, "touch later")
     assert (outcome.veto, outcome.reason) == (True, reason)
-    assert outcomes(outcome) == ["No objection.", f"It vetoed: {reason}"]
+    assert outcomes(outcome) == ["No objection.", f"Vetoed: {reason}"]
     assert not (tmp_path / "later").exists()
 
 
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("echo broken >&2; exit 3", "It failed with exit code 3: broken"),
-        ("exit 1", "It failed with exit code 1."),
-        ("kill -9 $$", "It failed with signal 9."),
+        ("echo broken >&2; exit 3", "Failed with exit code 3: broken"),
+        ("exit 1", "Failed with exit code 1."),
+        ("kill -9 $$", "Failed with signal 9."),
         ("echo hello", "Its output is not a JSON object and was ignored."),
         ("echo '[1]'", "Its output is not a JSON object and was ignored."),
         ("printf '\\377'", "Its output is not a JSON object and was ignored."),
@@ -109,7 +109,7 @@ async def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
 
 async def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
     (told,) = outcomes(await run(tmp_path, "no-such-command-anywhere"))
-    assert told.startswith("It failed with exit code 127: ")
+    assert told.startswith("Failed with exit code 127: ")
 
 
 async def test_a_hook_that_is_too_slow_is_stopped_with_all_its_children(tmp_path: Path) -> None:

@@ -155,9 +155,9 @@ async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Pa
 @pytest.mark.parametrize(
     ("policy", "fate", "why"),
     [
-        ("co-cli", Fate.TRIMMED, "Its beginning stays: 2,"),
-        ("balanced", Fate.TRIMMED, "Its beginning and end stay: 30,000 of "),
-        ("inkeep", Fate.ARCHIVED, "A reference stands for it"),
+        ("co-cli", Fate.TRIMMED, "Only its beginning is kept: 2,"),
+        ("balanced", Fate.TRIMMED, "Only its beginning and end are kept: 30,000 of "),
+        ("inkeep", Fate.ARCHIVED, "Archived; the model sees a reference"),
     ],
 )
 async def test_each_message_says_what_becomes_of_it_and_why(home: Path, policy: str, fate: Fate, why: str) -> None:
@@ -240,7 +240,7 @@ async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Pat
         await session.compact()
         await said(session, "What is stock_price_2_17 in src/stock_2.py?")
         lens, fact = lens_of(session), session.state.recollection
-        assert fact is not None and fact.sources, "lines came back"
+        assert fact is not None and fact.sources, "lines restored"
         agrees(session, lens)
         place = next(n for n, each in enumerate(lens.messages) if each.kind is Kind.RECOLLECTED)
         asked, note = lens.messages[place - 1], lens.messages[place]

@@ -104,7 +104,7 @@ async def test_a_recall_never_finds_itself(remembering: Remembering) -> None:
         tool("tool-call", "recall", 1, args={"query": "heron"}),
         tool("tool-return", "recall", 1, content="The heron again"),
     )
-    assert (await memory.recall("heron")).startswith("Nothing in this session matches.")
+    assert (await memory.recall("heron")).startswith("No matches in this session.")
 
 
 async def test_a_long_message_is_shown_around_what_was_found(remembering: Remembering) -> None:
@@ -131,7 +131,7 @@ async def test_questions_without_sense_are_sent_back(remembering: Remembering) -
     for query, page in (("", 1), ('  "" ', 1), ("heron", 0)):
         with pytest.raises(ModelRetry):
             await memory.recall(query, page)
-    assert (await remembering().recall("heron")).startswith("Nothing in this session matches.")
+    assert (await remembering().recall("heron")).startswith("No matches in this session.")
 
 
 async def test_the_model_is_told_how_to_use_it(remembering: Remembering) -> None:
@@ -187,7 +187,7 @@ async def test_words_may_stand_in_several_parts_of_a_message(remembering: Rememb
 async def test_other_sessions_are_not_looked_at(remembering: Remembering) -> None:
     remembering(said("The heron flies."))
     assert "[1 message matches" in await remembering(said("A heron."), said("An egret.")).recall("heron")
-    assert (await remembering(said("An owl.")).recall("heron")).startswith("Nothing in this session matches.")
+    assert (await remembering(said("An owl.")).recall("heron")).startswith("No matches in this session.")
 
 
 async def test_what_is_said_later_is_found_at_once(home: Path) -> None:

@@ -103,7 +103,7 @@ async def test_one_that_is_refused_as_too_long_goes_on_with_less(home: Path, fol
     assert set(session.state.delegations) == {"self 1"}
     refusals = [each for each in facts(stored_events(home, session.id), SessionError) if each.kind == "context_limit"]
     assert {each.agent for each in refusals} == {"self 1"}
-    assert len(session.state.history) == 4 and not session.state.rewrites, "the conversation is as it was"
+    assert len(session.state.history) == 4 and not session.state.rewrites, "nothing changed"
     await ended(made, session, home)
 
 

@@ -88,7 +88,7 @@ async def test_only_so_many_are_asked_in_a_turn(home: Path, folder: Path, monkey
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
     assert len(facts(stored_events(home, session.id), DelegationStart)) == 2
-    assert whole(model.requests[-1][1]).count("do the rest yourself") == 2
+    assert whole(model.requests[-1][1]).count("Do the rest yourself") == 2
     await ended(made, session, home)
 
 

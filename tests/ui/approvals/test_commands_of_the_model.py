@@ -75,7 +75,7 @@ async def test_background_commands_are_listed_with_what_they_say_and_ended(
     provider.script = [call("start_command", command="echo ready; exec sleep 600"), Reply(text="It serves.")]
     async with running(launch_for(home, provider)) as (app, pilot):
         app.run_command("commands", "")
-        await until(pilot, lambda: "There is no session yet" in screen_text(app))
+        await until(pilot, lambda: "No session yet" in screen_text(app))
         app.send("serve")
         await asked(app, pilot, "Start this command in the background?")
         await pilot.press("y")

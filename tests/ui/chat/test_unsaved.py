@@ -52,10 +52,10 @@ async def test_a_reply_that_cannot_be_saved_says_so_and_is_saved_when_there_is_r
             await until(pilot, lambda: "The disk is full. What was said since is only in this" in screen_text(app))
             assert "First answer." in screen_text(app) and "⚠ not saved yet" in screen_text(app)
             await pilot.press("ctrl+c")
-            await until(pilot, lambda: "Quitting again loses it" in told(app))
-            assert "What was said is kept" not in told(app)
+            await until(pilot, lambda: "Quitting again loses them" in told(app))
+            assert "Everything is saved" not in told(app)
             await pilot.press("f7")
-            await until(pilot, lambda: "Stay until there is room" in screen_text(app))
+            await until(pilot, lambda: "Stay until there is disk space" in screen_text(app))
             disk.takes_prompts = False
             await type_text(pilot, "two\n")
             await until(pilot, lambda: app.chat.prompt.text == "two")

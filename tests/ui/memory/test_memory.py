@@ -56,7 +56,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await until(pilot, lambda: isinstance(app.screen, TextScreen))
         assert "Session s1" in screen_text(app)
         await pilot.press("escape", "ctrl+d")
-        await until(pilot, lambda: "No entry holds all" in screen_text(app))
+        await until(pilot, lambda: "No entry matches" in screen_text(app))
         assert [entry.heading[-1] for entry in memory.entries()] == ["2", "1"]
         assert "A copy by hand" in file.read_text()
         await pilot.press("ctrl+z")
@@ -64,7 +64,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         assert len(list(memory.entries())) == 3
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
-        await until(pilot, lambda: "There is no session 's1'" in transcript_text(app))
+        await until(pilot, lambda: "No session 's1'" in transcript_text(app))
 
 
 async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_undone(
@@ -76,7 +76,7 @@ async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_u
         await type_text(pilot, "/subconscious walk\n")
         await until(pilot, lambda: "takes `run` or `undo`, not 'walk'" in transcript_text(app))
         await type_text(pilot, "/subconscious run\n")
-        await until(pilot, lambda: "There is no session yet" in transcript_text(app))
+        await until(pilot, lambda: "No session yet" in transcript_text(app))
         await ask(app, pilot, "How do we test?")
         provider.script = [ADDS, Reply(until=threading.Event())]
         await type_text(pilot, "/subconscious run\n")

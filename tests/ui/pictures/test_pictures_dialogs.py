@@ -151,9 +151,9 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
         "earlier prompts": from_chat("ctrl+r", then="was sent yet"),
         "sessions": from_chat("f2", then="No sessions yet"),
         "trash": pressed("ctrl+t", then="The trash is empty"),
-        "nothing found": pressed("escape", "q", "x", then="Nothing found"),
+        "nothing found": pressed("escape", "q", "x", then="No matches"),
         "help, nothing found": from_chat("f1", "q", "x", "q", then="Nothing here"),
-        "palette, nothing found": from_chat("ctrl+p", "q", "x", "q", then="No command"),
+        "palette, nothing found": from_chat("ctrl+p", "q", "x", "q", then="No matching command"),
     }
     await pictures.of_each(Frozen(launch_for(home, provider)), scenes, SMALLEST)
 
@@ -174,7 +174,7 @@ async def test_browser(pictures: Pictures, home: Path, provider: Provider) -> No
         "export": pressed("escape", "ctrl+e", then="JSONL"),
         "fork": pressed("escape", "ctrl+f", then="all of it"),
         "trash": pressed("escape", "ctrl+d", "y", "ctrl+t", then="Deleted last"),
-        "delete for good": pressed("ctrl+d", then="for good?"),
+        "delete for good": pressed("ctrl+d", then="forever?"),
     }
     await pictures.of_each(CoTui(launch), scenes, SMALL)
 

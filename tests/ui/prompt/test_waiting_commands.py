@@ -78,7 +78,7 @@ async def test_commands_and_prompts_are_carried_out_in_the_order_given(
         await type_text(pilot, "/context\n")
         await until(pilot, lambda: "4 waiting" in screen_text(app))
         shown = screen_text(app)
-        assert "starting…" in shown and "/compact" in shown and "esc takes back" in shown
+        assert "starting…" in shown and "/compact" in shown and "esc drops the last" in shown
         assert not provider.requests and len(kept(home)) == 5
         release()
         await until(pilot, lambda: "conversation  " in transcript_text(app))
@@ -127,7 +127,7 @@ async def test_what_waits_can_be_taken_back(
         await until(pilot, lambda: "3 waiting" in screen_text(app))
         await pilot.press(key)
         await until(pilot, lambda: "2 waiting" in screen_text(app))
-        assert "/clear is taken back." in {each.message for each in app._notifications}
+        assert "Dropped /clear." in {each.message for each in app._notifications}
         await pilot.press(key)
         await until(pilot, lambda: app.chat.prompt.text == "not yet")
         assert "1 waiting" in screen_text(app)
@@ -145,7 +145,7 @@ async def test_a_report_given_early_is_that_of_the_whole_session(
     async with held_back(home, provider, monkeypatch, "engine") as (app, pilot, release):
         await type_text(pilot, "/history\n")
         await pilot.press("up")
-        await until(pilot, lambda: "Esc takes back the latest" in transcript_text(app))
+        await until(pilot, lambda: "Esc drops the last" in transcript_text(app))
         release()
         await until(pilot, lambda: "The model sees 2 messages; 2 were said" in transcript_text(app))
 

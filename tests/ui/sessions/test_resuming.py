@@ -80,7 +80,7 @@ async def test_a_session_of_another_folder_continues_there_or_here(
         await ask(app, pilot, "a prompt answers it: here")
         assert not question_shown(app) and app.launch.cwd == shop
         await type_text(pilot, "/resume s-3\n")
-        await until(pilot, lambda: "which is gone; it goes on in" in transcript_text(app))
+        await until(pilot, lambda: "(deleted); it now works in" in transcript_text(app))
         await until(pilot, lambda: app.controller.session is not None)
     assert {row.id: Path(row.cwd).name for row in listed(home)} == {"s-1": "shop", "s-2": "shop", "s-3": "shop"}
 
@@ -91,7 +91,7 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
     other = store_in(home)
     with other, other.claim("s-1"):
         async with running(launch) as (app, pilot):
-            await until(pilot, lambda: "only one can write it" in question_shown(app))
+            await until(pilot, lambda: "only one can write to it" in question_shown(app))
             await answer(app, pilot, "r")
             await until(pilot, lambda: "Read only" in transcript_text(app))
             before = len(stored_events(home, "s-1"))

@@ -161,7 +161,7 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         await until(pilot, lambda: app.screen is app.chat)
         await pilot.press("f")
         await until(pilot, lambda: "turns only · 1 hidden" in screen_text(app))
-        assert "session began" not in screen_text(app)
+        assert "session started" not in screen_text(app)
         await pilot.press("f")
         await until(pilot, lambda: "session only · 3 hidden" in screen_text(app))
 
