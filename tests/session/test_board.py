@@ -263,7 +263,7 @@ async def test_without_a_board_or_with_a_broken_one_sessions_begin_as_ever(home:
     env.board.file.mkdir()
     session = await talked(env)
     (error,) = facts(list(session.state.timeline), SessionError)
-    assert "cannot be read: it is a folder" in error.what
+    assert "Cannot read context board" in error.what
     assert not any(TAG in instructions for instructions, *_ in model.asked)
     await session.close()
     env.store.close()

@@ -136,7 +136,7 @@ def test_a_file_that_is_no_toml_is_refused_and_stays(paths: Paths, text: str) ->
     ],
 )
 def test_what_only_its_user_can_change_is_left_to_the_user(paths: Paths, text: str) -> None:
-    with pytest.raises(SettingsError, match="automatically. Edit the file"):
+    with pytest.raises(SettingsError, match="Edit the file"):
         rewritten(paths, text, ("hooks", TWO))
     assert paths.config_file.read_text() == text
 

@@ -190,7 +190,7 @@ async def test_undo_edit_and_pin_from_the_opened_entry(home: Path, provider: Pro
         await until(pilot, lambda: "My own words" in str([entry.message for entry in app.controller.state.history]))
         await opened_entry(app, pilot)
         await pilot.press("u")
-        await until(pilot, lambda: "is undone" in transcript_text(app))
+        await until(pilot, lambda: "Undone: " in transcript_text(app))
         await type_text(pilot, "/undo\n")
         await until(pilot, lambda: list(app.controller.state.history) == whole)
         await compacted(app, pilot)
