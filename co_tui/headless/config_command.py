@@ -1,4 +1,4 @@
-"""`co-tui config`: what is set, by whom, and setting it."""
+"""`co-tui config`: show settings with their sources, or set one."""
 
 from co_tui import settings
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, say, table

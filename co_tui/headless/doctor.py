@@ -158,8 +158,8 @@ def _not_writable(paths: Paths) -> list[str]:
                 file.write(bytes(ENOUGH_BYTES))
         except OSError as error:
             error.filename = str(place)
-            told = f"{os_error_sentence(error)} Sessions cannot be saved there. Set CO_TUI_HOME to another folder."
-            troubles.setdefault(place, told)
+            problem = f"{os_error_sentence(error)} Sessions cannot be saved there. Set CO_TUI_HOME to another folder."
+            troubles.setdefault(place, problem)
     return list(troubles.values())
 
 

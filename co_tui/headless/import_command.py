@@ -18,7 +18,7 @@ from co_tui.store.stored_values import ImportOutcome
 
 PROGRESS_EVERY_S = 1.0
 MAX_REFUSALS_SHOWN = 20
-"""Of files that nobody named; the rest are counted."""
+"""For files that were not named; the rest are counted."""
 TITLE_CHARS = 72
 
 
@@ -63,7 +63,7 @@ def import_sessions(
 
 
 def _named(files: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file with whether it was named itself, and not the folder it lies in."""
+    """Each file, and whether it was named itself rather than its folder."""
     for file in files:
         if file.is_dir() and not is_storage(file):
             yield from ((each, False) for each in files_in(file))

@@ -52,7 +52,7 @@ def window_of(tokens: int | None, model: str | None) -> Window:
 
 
 def ratio_of(model: str | None, context: CommandContext) -> float:
-    """What was learnt about the named model's tokens; 1 for one that nobody has talked with yet."""
+    """What was learnt about the named model's tokens; 1 for one that was never used."""
     return (Ratios(context.paths.state / RATIOS_FILE).of(model) if model else None) or 1.0
 
 

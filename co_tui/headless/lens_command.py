@@ -1,4 +1,4 @@
-"""`co-tui lens`: the next request of a stored session as it would be sent. Reads only, and asks nobody."""
+"""`co-tui lens`: the next request of a stored session as it would be sent. Reads only; sends nothing."""
 
 import shutil
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 
 def stored_lens(context: CommandContext, state: SessionState) -> Lens:
-    """The next request under the settings, as the log tells it, and all that ever left: the same whoever looked."""
+    """The next request under the settings, from the log alone, and everything that ever left the context."""
     return read_lens(stored_source_of(context, state))
 
 

@@ -32,7 +32,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.settings.rules import PRESENT_PLAN
 
 SETTLE_S = 30.0
-"""How long a compaction that began beside the turn is waited for."""
+"""How long to wait for a background compaction."""
 CONTINUES = "`co-tui run --continue -p PROMPT` continues."
 _EXIT_CODES = {Outcome.DONE: DONE, Outcome.FAILED: FAILED, Outcome.INTERRUPTED: INTERRUPTED}
 
@@ -46,7 +46,7 @@ def run(
     read_only: bool = False,
     files: Sequence[NamedFile] = (),
 ) -> int:
-    """Returns the exit code; failures are told in a sentence on standard error."""
+    """Returns the exit code; failures are one sentence on standard error."""
 
     async def work(session: Session) -> int:
         if session.mode_refused:
@@ -70,7 +70,7 @@ def run(
 
 
 def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
-    """Who answers in a new session; a choice nobody made is told."""
+    """The model of a new session; reports the embedded one if it was not chosen."""
     settings = context.loaded.settings
     choice = choose(settings.model, context.loaded.origins["model"].source, environ, settings.base_url)
     if choice.model == EMBEDDED and not settings.model and sys.stderr.isatty():
@@ -107,7 +107,7 @@ class ProsePrinter:
             case ToolActivity(stage="started", tool_call_id=call_id, text=text, agent=agent):
                 self._calls[agent, call_id] = text
             case ToolActivity(tool_name="write_plan", stage="finished"):
-                pass  # the plan itself is told
+                pass  # the plan itself is printed
             case ToolActivity() as ended:
                 yield from self._end_line()
                 yield note(self._told(ended))
@@ -149,9 +149,9 @@ class ProsePrinter:
         """A call and how it ended, in one line."""
         tool, arguments = ended.tool_name, self._calls.pop((ended.agent, ended.tool_call_id), "")
         status = result_summary(tool, arguments, ended.text, ended.stage)
-        told = f"{one_line(tool, 40)} {call_summary(tool, arguments)}".rstrip()
+        call = f"{one_line(tool, 40)} {call_summary(tool, arguments)}".rstrip()
         who = f"{one_line(ended.agent, 60)}: " if ended.agent else ""
-        return f"{who}{told} · {status}" if status else who + told
+        return f"{who}{call} · {status}" if status else who + call
 
     def _end_line(self) -> Iterator[PrintedPiece]:
         if self._line_open:

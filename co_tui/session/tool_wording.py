@@ -19,7 +19,7 @@ _READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
 BETWEEN_STEPS: Final = " · "
 INTERRUPTED: Final = "interrupted"
-"""How a call ended of which nobody knows a result: it was stopped, or its process ended."""
+"""How a call without a known result ended: it was stopped, or its process ended."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
 _STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
 
@@ -47,7 +47,7 @@ def last_output_line(text: str) -> str:
 
 
 def stage_of(outcome: str) -> Stage:
-    """How a call ended, by the outcome that stands in its return."""
+    """How a call ended, by the outcome in its return."""
     return _STAGES.get(outcome, "failed")
 
 

@@ -70,7 +70,7 @@ class PageServer(Server):
         return response
 
     def _trouble(self, request: web.Request) -> str | None:
-        """Why this request is refused: a name that somebody pointed at this machine, a page of somebody else's, or
+        """Why this request is refused: another name for this machine, a page from another site, or
         an address without its secret."""
         if self._hosts and _name(request.host) not in self._hosts:
             return "This is not the address that co-tui serves."

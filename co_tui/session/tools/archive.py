@@ -45,7 +45,7 @@ class Archive:
         """Open an archived tool result again.
 
         Args:
-            reference: The name the archived result stands under.
+            reference: The name of the archived result.
             page: Which page of it, from 1 up.
             pattern: Only lines that hold this text (or match it as a regular expression).
         """
