@@ -66,7 +66,7 @@ def sentences(part: str = "") -> Iterator[Sentence]:
     """All sentences of the files whose path contains the part, in order."""
     for path in sorted((ROOT / "co_tui").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        if part in name and not any(other in name for other in NOT_FOR_PEOPLE):
+        if part in name.removeprefix("co_tui/") and not any(other in name for other in NOT_FOR_PEOPLE):
             yield from in_source(path.read_text(encoding="utf-8"), name)
 
 

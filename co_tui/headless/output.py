@@ -111,5 +111,5 @@ def os_error_sentence(error: OSError) -> str:
         one_line(path_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""
     )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"The disk{f' that holds {where}' if where else ''} is full. Nothing is saved until there is space."
+        return f"The disk{f' with {where}' if where else ''} is full. Nothing is saved until there is space."
     return f"{where or 'A file'}: {error.strerror or error}."

@@ -59,7 +59,7 @@ async def record(camera: Camera, provider: Provider) -> Shot:
     for step in (*UNSEEN, third):
         await _turn(camera, provider, step)
     await until(pilot, lambda: "summarising" in screen_text(app))
-    await camera.shoot(3, "At the mark, older messages are summarised beside your work")
+    await camera.shoot(3, "At the mark, older messages are summarised in the background")
     summary_may_come.set()
     await _turn(camera, provider, fourth)
     await until(pilot, lambda: "◆" in screen_text(app))

@@ -1,4 +1,4 @@
-"""A first session without a mouse, in a small terminal, by somebody who has read the README and nothing else."""
+"""A first session without a mouse, in a small terminal, by someone who has read only the README."""
 
 import re
 import threading
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.terminal, needs_tmux]
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 ROWS = re.findall(r"^\| (`.+?`) \| (.+) \|$", README, re.MULTILINE)
-"""Keys and what they do, as the README lists them; two keys of one row are told in their order."""
+"""Keys and what they do, as the README lists them; two keys of one row are in their order."""
 ANSWER = "The tide follows the moon, and the sun a little: see notes/tides.md for the tables of the harbour. " * 5
 SUMMARY = "Title: Tides\n## Decisions and outcomes\n- The tables of the harbour are in notes/tides.md."
 

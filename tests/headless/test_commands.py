@@ -104,7 +104,7 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
         (["run", "-p", "x", "--frobnicate"], 2, "Unknown option --frobnicate for `co-tui run`"),
         (["compact", "x"], 1, "no session 'x'"),
         (["lab"], 2, "--input"),
-        (["lab", "--input", "nowhere.jsonl"], 1, "cannot be read"),
+        (["lab", "--input", "nowhere.jsonl"], 1, "Cannot read"),
         (["lab", "--input", "x", "--policy", "nope"], 2, "balanced"),
         (["lab", "nope"], 1, "no session 'nope'"),
         (["export", "nope"], 1, "no session 'nope'"),

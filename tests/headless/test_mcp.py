@@ -1,4 +1,4 @@
-"""MCP servers on the command line: used by `run`, told of by `doctor`, ended with the process."""
+"""MCP servers on the command line: used by `run`, reported by `doctor`, ended with the process."""
 
 import json
 import signal

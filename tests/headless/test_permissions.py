@@ -44,7 +44,7 @@ def test_what_cannot_be_taken_over_is_said(co_tui: Command, tmp_path: Path) -> N
     (tmp_path / "none").mkdir()
     (tmp_path / "none/settings.json").write_text("{")
     done = co_tui("import", "--from", "claude-code", "--permissions")
-    assert done.code == 1 and "cannot be read" in done.err
+    assert done.code == 1 and "Cannot read" in done.err
     assert co_tui("import", "--from", "codex", "--permissions").code == 2
 
 

@@ -1,4 +1,4 @@
-"""Going on with a stored session from the command line: where it works now, and with whom."""
+"""Continuing a stored session from the command line: in which folder, and with which model."""
 
 from pathlib import Path
 

@@ -88,7 +88,7 @@ def test_a_call_that_fails_again_and_again_stops_the_turn_and_says_how_to_contin
         "co-tui: Stopped: the same call failed 5 times in a row: read_file login.py. Last error: path: Field "
         "required; file: Extra inputs are not permitted. `co-tui run --continue -p PROMPT` continues."
     ) in done.err
-    assert "cannot be read" not in done.err
+    assert "Cannot read" not in done.err
     provider.script = []
     assert here("run", "--continue", "-p", "try another way").code == 0
 

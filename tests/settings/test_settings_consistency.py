@@ -66,7 +66,7 @@ def test_values_that_contradict_each_other_are_bad_and_both_are_named(tmp_path: 
     assert contradictions(Settings(keep_recent_share=0.9, summary_share=0.1))
     environ = {"CO_TUI_BUFFER_EXHAUSTION_THRESHOLD": "0.5", "CO_TUI_HOME": str(tmp_path)}
     loaded = load(paths=locate(environ), cwd=tmp_path, environ=environ)
-    assert any("contradict" in problem for problem in loaded.problems)
+    assert any("must not be above" in problem for problem in loaded.problems)
 
 
 def test_no_policy_of_ours_contradicts_itself_and_each_says_what_it_does_not_use(tmp_path: Path) -> None:
@@ -88,16 +88,16 @@ def test_config_says_what_is_unused_and_what_overrides(here: Here) -> None:
     assert set_unused.code == 0 and "unused by policy balanced" in set_unused.err
     here.environ["CO_TUI_MAX_RETRIES"] = "2"
     overridden = here("config", "max_retries", "3")
-    assert "does not count as long as the environment says 2" in overridden.err
+    assert "has no effect while the environment says 2" in overridden.err
     refused = here("config", "background_compaction_threshold", "0.99")
-    assert refused.code == 2 and "contradict" in refused.err and "Nothing was saved" in refused.err
+    assert refused.code == 2 and "must not be above" in refused.err and "Nothing was saved" in refused.err
 
 
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
         ({"CO_TUI_THEME": "zzz"}, "CO_TUI_THEME"),
-        ({"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.99"}, "contradict"),
+        ({"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.99"}, "must not be above"),
         ({"CO_TUI_MODEL": "anthropic:claude-sonnet-5"}, "ANTHROPIC_API_KEY"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "Is it running?"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "CO_TUI_MODEL": "openai-chat:x"}, "Is it running?"),

@@ -84,7 +84,7 @@ def test_a_projects_servers_wait_for_trust_and_are_then_added_to_the_users(home:
     before = loaded(home, folder)
     assert set(before.settings.mcp_servers) == {"time", "docs"}
     assert before.settings.mcp_servers["docs"].url == "https://docs.example/mcp"
-    assert any("mcp_servers" in warning and "until you trust" in warning for warning in before.warnings)
+    assert any("mcp_servers" in warning and "until you run" in warning for warning in before.warnings)
     assert before.withheld is not None
     Trust(locate({"CO_TUI_HOME": str(home)}).trust_file).remember(before.withheld, trusted=True)
     after = loaded(home, folder)

@@ -181,7 +181,7 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         await type_text(pilot, "/policy \n")
         await until(pilot, lambda: "● balanced  the default" in transcript_text(app))
         told = transcript_text(app)
-        assert "○ off       nothing is summarised" in told and "What balanced sets:" in told
+        assert "○ off       nothing is summarised" in told and "Settings of balanced:" in told
         await type_text(pilot, "/context \n")
         await until(pilot, lambda: "Nothing sent yet" in transcript_text(app))
         await ask(app, pilot, "hi")

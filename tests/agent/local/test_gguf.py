@@ -97,7 +97,7 @@ async def test_a_file_that_cannot_be_weights_is_named_with_why(tmp_path: Path) -
         str(tmp_path / "missing.gguf"): "No file",
         str(tmp_path): "is a folder",
         str(a_file(tmp_path, b"PK\x03\x04")): "is not a GGUF file",
-        f"{tmp_path}/a\0b": "cannot be read",
+        f"{tmp_path}/a\0b": "Cannot read",
         "": "needs a file path",
     }
     for path, sentence in cases.items():

@@ -84,8 +84,8 @@ def bomb() -> Reply:
 
 
 ODD_ANSWERS: dict[str, tuple[Callable[[], Reply], str]] = {
-    "more than fits": (large, "larger than 2 MB"),
-    "a bomb": (bomb, "larger than 2 MB"),
+    "more than fits": (large, "over 2 MB"),
+    "a bomb": (bomb, "over 2 MB"),
     "not packed as it says": (lambda: Reply(raw=(b"{}",), headers={"Content-Encoding": "gzip"}), "decompressing"),
     "one byte at a time": (lambda: Reply(raw=(b"{", *([0.2, b" "] * 100))), "took longer than"),
     "nested": (lambda: Reply(raw=(b"[" * 100_000,)), "nested too deeply"),

@@ -1,4 +1,4 @@
-"""Calls that somebody has to allow first: asked, answered, left open, and passed over."""
+"""Calls that need approval: asked, answered, left open, and skipped."""
 
 import asyncio
 from pathlib import Path

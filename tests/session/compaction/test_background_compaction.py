@@ -1,4 +1,4 @@
-"""Compaction beside the conversation, and who is asked about it."""
+"""Compaction in the background, and the questions it asks."""
 
 import asyncio
 import json

@@ -145,7 +145,7 @@ async def test_a_summary_is_updated_not_summarised_again_and_rules_survive(home:
         (Reply(text="Penguins live happily among glaciers while dancing waltzes underneath purple moonlight together; "
                "elephants juggle bananas, violins, teapots, umbrellas."), "something else"),
         (Reply(status=400, body='{"error": {"message": "bad request"}}'), "rejected"),
-        (Reply(garbage=True), "cannot be read"),
+        (Reply(garbage=True), "unreadable reply"),
         (Reply(text="", tool=("shell", '{"command": "rm"}')), ""),
     ],
 )  # fmt: skip

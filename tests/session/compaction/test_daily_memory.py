@@ -1,4 +1,4 @@
-"""What leaves the context is found in the day's memory: by whoever reads the file, and by the model."""
+"""What leaves the context is in the day's memory, for people and for the model."""
 
 import json
 from collections.abc import AsyncIterator

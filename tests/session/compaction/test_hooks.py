@@ -1,4 +1,4 @@
-"""A hook may veto or add focus; whatever else it does is told, and never holds the session up."""
+"""A hook may veto or add focus; anything else is reported and never delays the session."""
 
 import asyncio
 import json

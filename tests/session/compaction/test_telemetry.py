@@ -1,4 +1,4 @@
-"""Compactions are told to a collector only when the user asks, and then without a word of the conversation."""
+"""Compactions are sent to a collector only if the user asks, and never with text of the conversation."""
 
 import subprocess
 import sys

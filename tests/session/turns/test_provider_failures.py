@@ -217,7 +217,7 @@ ODD = {
     "nested": (sse(b"[" * 30_000), "nested too deeply"),
     "nothing": (b"", "an empty reply"),
     "no words": (sse(chunk({"content": ""}), STOP), "an empty reply"),
-    "no text": (sse(b'{"choices": "\xff"}'), "cannot be read"),
+    "no text": (sse(b'{"choices": "\xff"}'), "unreadable reply"),
 }
 
 

@@ -1,4 +1,4 @@
-"""A disk that is full while somebody talks: what is not saved says so, and nothing is lost once there is room."""
+"""A full disk during a conversation: unsaved messages say so, and are saved once there is space."""
 
 from concurrent.futures import Future
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The line that tells what runs: told by events and a clock, and nothing else."""
+"""The activity line, from events and a clock alone."""
 
 import pytest
 from textual.content import Content

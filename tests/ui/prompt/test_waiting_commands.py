@@ -83,7 +83,7 @@ async def test_commands_and_prompts_are_carried_out_in_the_order_given(
         release()
         await until(pilot, lambda: "conversation  " in transcript_text(app))
         told = transcript_text(app)
-        assert "waiting" not in screen_text(app) and "0 of 4,096 tokens" not in told and "messages      0" not in told
+        assert "queued" not in screen_text(app) and "0 of 4,096 tokens" not in told and "messages      0" not in told
     facts = [event.fact for event in kept(home)]
     done = [
         type(fact).__name__
@@ -133,7 +133,7 @@ async def test_what_waits_can_be_taken_back(
         assert "1 waiting" in screen_text(app)
         release()
         await until(pilot, lambda: app.controller.state.title == "kept")
-        assert "waiting" not in screen_text(app) and "starting…" not in screen_text(app)
+        assert "queued" not in screen_text(app) and "starting…" not in screen_text(app)
         assert app.chat.prompt.text == "not yet"
     assert not provider.requests
     assert not any(isinstance(event.fact, Clear) for event in kept(home))
@@ -177,7 +177,7 @@ async def test_commands_for_a_session_that_does_not_open_are_named(
         release()
         await until(pilot, lambda: NOT_CARRIED_OUT in transcript_text(app))
         assert "/clear, /rename other." in transcript_text(app) and app.chat.prompt.text == "then this"
-        assert "waiting" not in screen_text(app)
+        assert "queued" not in screen_text(app)
     assert not provider.requests and not any(isinstance(event.fact, SessionRename) for event in kept(home))
 
 
