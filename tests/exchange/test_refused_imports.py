@@ -35,7 +35,7 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     file = tmp_path / "huge.jsonl"
     with open(file, "wb") as stream:
         stream.truncate(foreign_files.MAX_FILE_BYTES + 1)
-    with pytest.raises(ImportRefused, match="larger than 1,000,000,000 bytes"):
+    with pytest.raises(ImportRefused, match="over 1,000,000,000 bytes"):
         load(file)
 
 

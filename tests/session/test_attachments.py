@@ -128,7 +128,7 @@ async def test_an_image_goes_as_an_image_or_not_at_all(home: Path) -> None:
     [
         ("see @gone.md.", "No file gone.md to attach."),
         ("see @sub", "sub is a folder. Name a file."),
-        ("see @blob.bin", "blob.bin is no text and no image a model could take"),
+        ("see @blob.bin", "blob.bin is not text and not a supported image"),
         ("see @pipe", "pipe is not a regular file"),
     ],
 )

@@ -192,7 +192,7 @@ async def test_while_a_question_waits_it_is_refused(home: Path) -> None:
     await session.close()
     await turn
     resumed = await Session.resume(environment, session.id)
-    with pytest.raises(CommandRefused, match="waits for its answer"):
+    with pytest.raises(CommandRefused, match="Answer the pending question"):
         await resumed.run_command("ls")
     assert len(resumed.state.pending) == 1 and not facts(list(resumed.state.timeline), SessionInterrupted)
     await resumed.close()

@@ -96,7 +96,7 @@ def test_of_copies_with_one_id_the_chosen_one_goes_and_what_was_changed_meanwhil
 def test_bytes_that_are_no_text_are_not_written_over(tmp_path: Path) -> None:
     before = b"## Caf\xe9\n\nwords\n"
     (tmp_path / "2026-03-04.md").write_bytes(before)
-    with pytest.raises(MemoryFailed, match=r"2026-03-04\.md part of it is not UTF-8"):
+    with pytest.raises(MemoryFailed, match=r"2026-03-04\.md: part of it is not UTF-8"):
         write(DailyMemory(tmp_path), "x")
     assert (tmp_path / "2026-03-04.md").read_bytes() == before
 

@@ -71,7 +71,7 @@ def test_commands_that_read_work_on_a_read_only_mount(database: Path, home: Path
 
 def test_a_database_that_only_cannot_be_written_says_so(database: Path) -> None:
     hide_shared_memory(database)
-    with pytest.raises(StoreError, match=r"cannot be opened for writing.*can be shown"):
+    with pytest.raises(StoreError, match=r"Cannot write to database.*can be viewed"):
         Writer(database)
 
 

@@ -47,7 +47,7 @@ async def test_a_folder_with_agents_asks_once_and_lists_them(home: Path) -> None
         await until(pilot, lambda: "reviewer  Reads code." in transcript_text(app))
         shown = transcript_text(app)
         assert "tools Read, Grep, WebFetch · on openai:other · .claude/agents/reviewer.md" in shown
-        assert "There is no tool WebFetch here" in shown and "Skipped agent" in shown
+        assert "Unknown tool WebFetch" in shown and "Skipped agent" in shown
 
 
 async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, provider: Provider) -> None:

@@ -164,8 +164,8 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
         await until(pilot, lambda: "co-tui · A better name" in screen_text(app))
         dark = app.current_theme.dark
         await type_text(pilot, "/theme \n")
-        await until(pilot, lambda: app.current_theme.dark != dark and "light is in force" in transcript_text(app))
-        assert "the setting is theme = auto" in transcript_text(app) and "tokyo-night" in transcript_text(app)
+        await until(pilot, lambda: app.current_theme.dark != dark and "light for this run only" in transcript_text(app))
+        assert "(saved: auto)" in transcript_text(app) and "tokyo-night" in transcript_text(app)
         assert "─ Timeline" in screen_text(app)
         await pilot.press("f4")
         await until(pilot, lambda: "─ Timeline" not in screen_text(app))

@@ -34,7 +34,7 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
         ({"compct": "f12"}, "an action that exists (did you mean compact?)"),
         ({"newline": "f5"}, "f5 is that of compact"),
         ({"copy": "]"}, "] is that of next_fold"),
-        ("f7", "it must be keys by action, such as compact=f12"),
+        ("f7", "keys by action, such as compact=F12"),
     ],
 )
 def test_an_unusable_key_is_reported_in_a_sentence(chosen: object, told: str) -> None:

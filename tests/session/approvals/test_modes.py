@@ -119,7 +119,7 @@ async def test_auto_runs_commands_in_the_sandbox(folder: Path, home: Path) -> No
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     outer, dangerous = person.asked
-    assert "the sandbox was in the way: it writes outside this folder" in outer.reason and outer.rules == ()
+    assert "The sandbox seems to have blocked it: it writes outside this folder" in outer.reason and outer.rules == ()
     assert outer.where.endswith("not sandboxed") and dangerous.where.endswith(" sandboxed")
     assert dangerous.danger == "deletes files"
     assert "cache: /tmp/cache" in model.returned[1] and "[The sandbox blocked this: it writes" in model.returned[1]

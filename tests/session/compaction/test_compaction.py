@@ -82,7 +82,7 @@ async def test_co_cli_puts_its_two_messages(home: Path, provider: Provider) -> N
 
 async def test_nothing_to_compact_is_a_sentence(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        with pytest.raises(CompactionRefused, match="nothing to compact"):
+        with pytest.raises(CompactionRefused, match="Nothing to compact"):
             await session.compact()
         await talk(session, 1)
         await session.clear()

@@ -213,5 +213,5 @@ async def test_a_compaction_asked_for_during_a_turn_comes_after_it(home: Path, p
         await until(lambda: session._queue._items)
         await session.clear()
         assert await turn is Outcome.INTERRUPTED
-        with pytest.raises(CompactionRefused, match="given up"):
+        with pytest.raises(CompactionRefused, match="cancelled by a newer action"):
             await wish

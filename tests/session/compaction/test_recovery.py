@@ -78,7 +78,7 @@ async def test_a_prompt_that_cannot_fit_at_all_ends_in_a_sentence_and_the_sessio
         assert await session.submit("short?") is Outcome.DONE
 
 
-LAYERS = ("compacted", "trying with at most", "turns, clipped", "cleared the context")
+LAYERS = ("compacted", "retrying with at most", "turns, clipped", "cleared the context")
 
 
 @pytest.mark.parametrize("refusals", [1, 2, 3, 4, 8])

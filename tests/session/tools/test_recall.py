@@ -84,7 +84,7 @@ async def test_quoted_words_stay_together(remembering: Remembering) -> None:
 async def test_without_a_full_match_those_with_most_words_are_shown(remembering: Remembering) -> None:
     memory = remembering(said("alpha beta"), said("alpha"), said("beta gamma"))
     answer = await memory.recall("alpha beta delta")
-    assert "[no message holds all of the query; these hold 2 of 3]" in answer
+    assert "[no message contains the whole query; these contain 2 of 3 words]" in answer
     assert "alpha beta" in answer
     assert "gamma" not in answer
 

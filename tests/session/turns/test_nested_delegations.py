@@ -77,7 +77,7 @@ async def test_the_steps_of_all_who_work_for_one_are_counted_together(home: Path
     assert await session.submit("Go.") is Outcome.DONE
     assert len(model.sent("Do the outer part")) + len(model.sent("Do the inner part")) == 3
     assert {each.status for each in session.state.delegations.values()} == {"failed"}
-    assert "It stopped after 3 steps" in session.state.delegations["self 1/self 1"].error
+    assert "Stopped after 3 steps" in session.state.delegations["self 1/self 1"].error
     await ended(made, session, home)
 
 

@@ -60,7 +60,7 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
         await until(pilot, lambda: "✂ interrupted" in screen_text(app))
-        await until(pilot, lambda: "■ interrupted by the" in screen_text(app))
+        await until(pilot, lambda: "■ Stopped" in screen_text(app))
         await ask(app, pilot, "go on")
         assert "Fine." in screen_text(app)
 

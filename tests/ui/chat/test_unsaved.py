@@ -49,7 +49,7 @@ async def test_a_reply_that_cannot_be_saved_says_so_and_is_saved_when_there_is_r
             disk = FullDisk(writing.append)
             patched.setattr(writing, "append", disk.append)
             await ask(app, pilot, "one")
-            await until(pilot, lambda: "The disk is full. What was said since is only in this" in screen_text(app))
+            await until(pilot, lambda: "The disk is full. The latest messages are only in this" in screen_text(app))
             assert "First answer." in screen_text(app) and "⚠ not saved yet" in screen_text(app)
             await pilot.press("ctrl+c")
             await until(pilot, lambda: "Quitting again loses them" in told(app))

@@ -133,7 +133,7 @@ async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provid
         await pilot.press("f11")
         await until(pilot, lambda: "The last turn is finished" in screen_text(app))
         app.send("look")
-        await until(pilot, lambda: "stopped after 2 steps" in screen_text(app) and app.controller.idle)
+        await until(pilot, lambda: "Stopped after 2 steps" in screen_text(app) and app.controller.idle)
         assert "F11 goes on." in " ".join(screen_text(app).split()), "the key in force"
         await pilot.press("f11")
         await until(pilot, lambda: "all done" in screen_text(app) and app.controller.idle)

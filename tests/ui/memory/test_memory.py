@@ -113,7 +113,7 @@ async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_u
         await ask(app, pilot, "And now?")
         assert "- Tests run with uv." in provider.requests[-1]["messages"][0]["content"]
         await type_text(pilot, "/context\n")
-        await until(pilot, lambda: "2 notes of earlier sessions here" in transcript_text(app))
+        await until(pilot, lambda: "2 notes from earlier sessions" in transcript_text(app))
         await pilot.press("f3")
         await until(
             pilot, lambda: "board" in screen_text(app) and "Notes that earlier sessions left" in screen_text(app)
