@@ -69,7 +69,7 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
         ask(terminal, question)
         terminal.wait(f"▌ {question}", "notes/tides.md", gone="esc stop")
         if n == 0:
-            terminal.wait("F4 shows how full the context is")
+            terminal.wait("F4 shows context usage")
     look_around(terminal)
     compact_and_take_it_back(terminal)
     change_things(terminal)

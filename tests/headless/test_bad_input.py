@@ -87,7 +87,7 @@ def test_an_environment_that_is_no_text(here: Here) -> None:
 def test_a_folder_that_was_deleted_is_named(here: Here) -> None:
     here.cwd.rmdir()
     done = here("sessions")
-    assert done.code == 1 and "present folder" in done.err
+    assert done.code == 1 and "current folder" in done.err
 
 
 def test_what_nobody_thought_of_is_one_sentence_unless_asked_for(

@@ -164,7 +164,7 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
         await until(pilot, lambda: "co-tui · A better name" in screen_text(app))
         dark = app.current_theme.dark
         await type_text(pilot, "/theme \n")
-        await until(pilot, lambda: app.current_theme.dark != dark and "light for this run only" in transcript_text(app))
+        await until(pilot, lambda: app.current_theme.dark != dark and "Light for this run only" in transcript_text(app))
         assert "(saved: auto)" in transcript_text(app) and "tokyo-night" in transcript_text(app)
         assert "─ Timeline" in screen_text(app)
         await pilot.press("f4")
@@ -204,7 +204,7 @@ async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, prov
         assert app.launch.settings.policy == "co-cli", "another setting leaves it as it is"
         await type_text(pilot, "/config policy inkeep\n")
         await until(pilot, lambda: "policy = inkeep written" in transcript_text(app))
-        assert "does not count" not in transcript_text(app) and app.launch.settings.policy == "inkeep"
+        assert "no effect" not in transcript_text(app) and app.launch.settings.policy == "inkeep"
         await type_text(pilot, "/config tools files,plan\n")
         await until(pilot, lambda: "tools = files, plan written" in transcript_text(app))
 

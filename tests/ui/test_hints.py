@@ -7,7 +7,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.waiting import HANGING_S
 
-SIDE = "F4 shows how full the context is"
+SIDE = "F4 shows context usage"
 FOLDS = "Ctrl+O expands tool output"
 
 

@@ -108,7 +108,7 @@ async def test_help_goes_with_its_key_on_every_screen(home: Path, provider: Prov
         await pilot.press("f12", "escape")
         assert app.screen is app.chat, "from a dialog, and back to it"
         await type_text(pilot, "/settings keys\n")
-        await until(pilot, lambda: "compact=f12" in screen_text(app))
+        await until(pilot, lambda: "compact=F12" in screen_text(app))
         assert screen_text(app).endswith("f12 help")
         await pilot.press("f1")
         assert len(app.screen_stack) == 2

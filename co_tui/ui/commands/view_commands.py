@@ -45,7 +45,7 @@ async def theme(host: CommandHost, name: str) -> None:
     host.appearance.use(now)
     setting, names = host.settings.launch.settings.theme, rules()["theme"].choices
     host.say(
-        f"{now} for this run only (saved: {setting}).\n/theme NAME saves a theme; "
+        f"{now.capitalize()} for this run only (saved: {setting}).\n/theme NAME saves a theme; "
         f"/settings theme previews them:\n{', '.join(names)}."
     )
 

@@ -134,7 +134,7 @@ async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provid
         await until(pilot, lambda: "The last turn is finished" in screen_text(app))
         app.send("look")
         await until(pilot, lambda: "Stopped after 2 steps" in screen_text(app) and app.controller.idle)
-        assert "F11 goes on." in " ".join(screen_text(app).split()), "the key in force"
+        assert "F11 continues." in " ".join(screen_text(app).split()), "the key in force"
         await pilot.press("f11")
         await until(pilot, lambda: "all done" in screen_text(app) and app.controller.idle)
         assert provider.requests[-1]["messages"][-1]["content"] == CONTINUE_PROMPT

@@ -33,11 +33,11 @@ async def test_it_is_offered_once_and_fetched_in_the_background(home: Path, monk
         await until(pilot, lambda: "▌ hi" in screen_text(app) and "starting…" in screen_text(app))
         assert app.focused is app.chat.prompt
         await pilot.press("escape")  # as its line of keys says, wherever the focus is
-        await until(pilot, lambda: "Cancelled" in transcript_text(app) and app.chat.prompt.text == "hi")
+        await until(pilot, lambda: "Download cancelled" in transcript_text(app) and app.chat.prompt.text == "hi")
         assert "is not installed" in transcript_text(app)
         app.run_command("fetch", "")
         await until(pilot, lambda: "There is no network. /fetch tries again." in transcript_text(app))
-        assert "Fetching" not in screen_text(app)
+        assert "Downloading" not in screen_text(app)
     async with running(launch_for(home), size=(80, 24)) as (app, pilot):
         await until(pilot, lambda: "No model yet" in screen_text(app))
         await pilot.press("tab", "escape")  # "hi" is in the prompt again, so that it does not take the keys by itself

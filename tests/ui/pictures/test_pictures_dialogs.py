@@ -201,7 +201,7 @@ async def test_settings_changed(pictures: Pictures, home: Path, provider: Provid
         await shown(pilot)
         await type_text(pilot, "/settings keys\n")
         await until(
-            pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and "compact=f12" in screen_text(pilot.app)
+            pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and "compact=F12" in screen_text(pilot.app)
         )
 
     async def clashing(pilot: Pilot[None]) -> None:

@@ -234,7 +234,7 @@ async def test_resume_by_id_and_its_mistakes(home: Path, provider: Provider) -> 
         await type_text(pilot, "/resume abc\n")
         await until(pilot, lambda: app.controller.session is not None and "Answer to old one" in screen_text(app))
         await type_text(pilot, "/resume abc\n")
-        await until(pilot, lambda: "open already" in transcript_text(app))
+        await until(pilot, lambda: "already open" in transcript_text(app))
 
 
 async def test_the_browser_opens_first_when_asked(home: Path, provider: Provider) -> None:

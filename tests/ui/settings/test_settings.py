@@ -40,7 +40,7 @@ async def test_settings_are_found_changed_in_place_and_reset(home: Path, provide
     async with running(launch, size=(100, 30)) as (app, pilot):
         await type_text(pilot, "/settings\n")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
-        await until(pilot, lambda: "Who answers" in screen_text(app))
+        await until(pilot, lambda: "The model. Empty" in screen_text(app))
         assert all(group in screen_text(app) for group in GROUPS) and "From the environment" in screen_text(app)
 
         for key in ("slash", *"retries"):  # in one burst
