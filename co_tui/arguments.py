@@ -170,9 +170,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     _model_options(compact)
     _json_option(compact)
 
-    learning = commands.add_parser(
-        "subconscious", help="save notes from a session for later sessions in this repository and branch"
-    )
+    learning = commands.add_parser("subconscious", help="save notes from a session for later sessions here")
     learning.add_argument("id", type=shell_text, metavar="ID")
     _model_options(learning)
 
@@ -205,7 +203,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     lab.add_argument("--dump", type=Path, metavar="DIR", help="write every request to DIR")
     _json_option(lab)
 
-    trust = commands.add_parser("trust", help="trust a folder: let its settings choose the model and what runs")
+    trust = commands.add_parser("trust", help="let a folder's settings choose the model and what runs")
     trust.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR")
     how = trust.add_mutually_exclusive_group()
     how.add_argument("--revoke", action="store_true", help="stop trusting the folder")
