@@ -34,7 +34,7 @@ async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them
         await until(pilot, lambda: "slow" in transcript_text(app))
         for prompt in ("second", "third", "fourth"):
             await type_text(pilot, f"{prompt}\n")
-        await until(pilot, lambda: "3 waiting" in screen_text(app))
+        await until(pilot, lambda: "3 queued" in screen_text(app))
         kinds = [block.text.strip()[:6] for block in app.chat.transcript.blocks]
         assert kinds.index("second") > next(n for n, text in enumerate(kinds) if text.startswith("slow"))
         await pilot.press("escape")
@@ -175,7 +175,7 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
         await until(pilot, lambda: "Summary edited by you." in transcript_text(app))
         await until(pilot, lambda: "summary edited" in screen_text(app))
         await type_text(pilot, "/undo\n")
-        await until(pilot, lambda: "The edit of the summary is undone" in transcript_text(app))
+        await until(pilot, lambda: "Undone: edit of the summary" in transcript_text(app))
 
 
 async def test_a_mistake_of_ours_ends_in_a_sentence_without_any_value_in_reach(

@@ -141,7 +141,10 @@ class PromptStatus:
         hints = [Content.styled(self._waited_for, "$warning")] if self._waited_for else []
         if running and not hints:
             steer = self._way_to("steer").lower()
-            hints = [_key("esc", "stop"), *([_key(steer, "adds to this turn")] if steer else [])]
+            hints = [
+                _key("esc", "stop"),
+                *([_key(steer, "adds" if self._waiting else "adds to this turn")] if steer else []),
+            ]
         if self._pasting:
             hints.insert(0, Content.styled(f"reading your paste, {self._pasting:,} characters…", "$warning"))
         if self._held:

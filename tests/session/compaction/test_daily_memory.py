@@ -145,7 +145,7 @@ async def test_search_answers_whatever_is_asked(home: Path) -> None:
     assert "9 entries match; page 1 of 2" in await search("number")
     assert (await search("number", page=2)).count("[2026-") == 9 - HITS
     assert await search("number", page=3) == "No page 3: 9 entries match, on 2 pages."
-    assert "these hold 1 of 2" in await search("number heron")
+    assert "these contain 1 of 2" in await search("number heron")
     assert (await search("heron")).startswith("No matches in memory")
     assert "1 entry matches" in await search("2026-03-04")
     for odd in ('"', "*", "NEAR(", "a-b", "x" * 10_000, "数据"):

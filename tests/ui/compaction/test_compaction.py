@@ -139,7 +139,7 @@ async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "hi\n")
         await pilot.press("f5")
-        await until(pilot, lambda: "2 waiting" in screen_text(app))
+        await until(pilot, lambda: "2 queued" in screen_text(app))
         may_open.set()
         await until(pilot, lambda: last_compaction(app))
         done = last_compaction(app)

@@ -82,7 +82,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await until(pilot, lambda: "● balanced" in screen_text(app) and "computing" not in screen_text(app))
         assert screen_text(app).count(f"{usage.current_tokens:,}") == 5, "all but inkeep, which brings a tool"
         await pilot.press("end", "enter")
-        await until(pilot, lambda: "as if off governed" in screen_text(app))
+        await until(pilot, lambda: "under policy off" in screen_text(app))
         assert "p pin" not in screen_text(app) and "esc back to your policy" in screen_text(app)
         await until(pilot, lambda: "to be summarised" not in screen_text(app))
         await pilot.press("escape")
@@ -97,7 +97,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await opened(app, pilot)
         await pilot.press("shift+tab")
         seen = screen_text(app)
-        assert "Left 4" in seen and seen.count("summarised") == 4 and "checkpoint 1, event" in seen
+        assert "Removed (4)" in seen and seen.count("summarised") == 4 and "checkpoint 1, event" in seen
         assert "Left since you last looked," in seen and "4 messages" in seen
         await pilot.press("f3")
         await until(pilot, lambda: app.screen is app.chat)
@@ -105,7 +105,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await pilot.press("home")
         assert "p pin" not in screen_text(app), "instructions stay anyway"
         await pilot.press("shift+tab")
-        assert "Left 0" in screen_text(app) and "Nothing was removed since you last looked" in why(app)
+        assert "Removed (0)" in screen_text(app) and "Nothing was removed since you last looked" in why(app)
         await pilot.press("f3")
         await until(pilot, lambda: app.screen is app.chat)
 

@@ -114,12 +114,12 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         assert "[bold]a [/bold]" in screen_text(app) and "\x1b" not in screen_text(app), "shown, not obeyed"
         await type_text(pilot, "answer")
         assert "No title matches “answer”" in screen_text(app)
-        await until(pilot, lambda: "Said in 4 sessions, newest first" in screen_text(app))
+        await until(pilot, lambda: "Found in 4 sessions, newest first" in screen_text(app))
         assert "Sessions · 4 of 4" in screen_text(app) and "^f fork" in screen_text(app)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "by relevance" in screen_text(app))
         await type_text(pilot, " swan")
-        await until(pilot, lambda: "Said in 1 session," in screen_text(app))
+        await until(pilot, lambda: "Found in 1 session," in screen_text(app))
         await until(pilot, lambda: "Answer to heron or swan" in screen_text(app))
         (marked,) = {
             segment.style.underline
