@@ -70,7 +70,7 @@ async def test_the_app_in_a_browser(page_server: Served, served: Command, provid
         assert page_server.stop(signal.SIGINT) == 0
         wait_for_end(app)
         await page.wait("co-tui --resume")
-        assert "Everything said is kept" in await page.evaluate("document.querySelector('#ended').innerText")
+        assert "Everything is saved" in await page.evaluate("document.querySelector('#ended').innerText")
         await an_exported_page_shows_all_and_obeys_nothing(page, tmp_path)
     (row,) = served("sessions", "--json").objects
     assert row["title"] == "What is it?" and row["cwd"] == str(served.cwd)

@@ -78,7 +78,7 @@ class DialogQuestions:
         options = question.options[:MOST_OPTIONS]
         digits = [str(n) for n in range(1, len(options) + 1)]
         listed = [Choice(digit, one_line(text, OPTION_CHARS)) for digit, text in zip(digits, options, strict=True)]
-        own = Choice("w", "Another answer…" if options else "Type an answer…")
+        own = Choice("w", "Another answer…" if options else "Write an answer…")
         choices = Choices(
             (*listed, own, Choice("n", "No answer", same_row=True)), several=digits if question.multiple else ()
         )

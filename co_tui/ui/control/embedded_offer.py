@@ -42,7 +42,7 @@ class EmbeddedOffer:
             return
         self._chat.show_embedded_missing(True)
         if not self._answers.get(ANSWERED):
-            answers = {"f": f"Download ({DOWNLOAD_MB} MB)", "m": "Choose another model", "esc": "Not now"}
+            answers = {"f": f"Fetch it ({DOWNLOAD_MB} MB)", "m": "Choose another model", "esc": "Not now"}
             self._show(
                 "No model yet",
                 f"Without a key, {EMBEDDED_LABEL} can answer on this machine, offline. It is small and only chats. "

@@ -26,7 +26,7 @@ async def test_it_is_offered_once_and_fetched_in_the_background(home: Path, monk
     monkeypatch.setattr("co_tui.agent.local.embedded_fetch.fetch", fetch)
     async with running(launch_for(home), size=(80, 24)) as (app, pilot):
         await until(pilot, lambda: "No model yet" in screen_text(app))
-        assert "Download (127 MB)" in screen_text(app) and "No model yet" in screen_text(app)
+        assert "Fetch it (127 MB)" in screen_text(app) and "No model yet" in screen_text(app)
         await pilot.press("f")
         await until(pilot, lambda: "50 %   64 of 127 MB" in screen_text(app))
         await pilot.press(*"hi", "enter")  # whoever types goes on typing, and what is sent waits
