@@ -226,7 +226,7 @@ def test_trust_is_given_shown_listed_and_taken_back(here: Here) -> None:
     warned = here("sessions")
     assert warned.code == 0 and "model = 'openai:theirs'" in warned.err and "`co-tui trust`" in warned.err
     row = here("config", "model").out.splitlines()[1]
-    assert "(empty)" in row and "wants 'openai:theirs', not trusted" in row
+    assert "(empty)" in row and "requests 'openai:theirs' (not trusted)" in row
     assert "not trusted to set model" in here("doctor").out
     given = here("trust")
     assert given.code == 0 and str(here.cwd) in given.err and "model = 'openai:theirs'" in given.err

@@ -148,7 +148,7 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
         "permissions": pushed(lambda: permissions()),
         "board": pushed(lambda: board()),
         "memory": pushed(lambda: MemoryScreen((), "", delete=None, restore=None)),
-        "earlier prompts": from_chat("ctrl+r", then="was sent yet"),
+        "earlier prompts": from_chat("ctrl+r", then="No prompt in this folder yet"),
         "sessions": from_chat("f2", then="No sessions yet"),
         "trash": pressed("ctrl+t", then="The trash is empty"),
         "nothing found": pressed("escape", "q", "x", then="No matches"),
