@@ -44,7 +44,7 @@ def named_files(text: str, cwd: Path) -> NamedFiles:
         if path is None:
             if "/" in written or "." in written:
                 name = one_line(written.rstrip(_AFTER_NAME), NAME_CHARS)
-                troubles[f"There is no file {name} to attach."] = None
+                troubles[f"No file {name} to attach."] = None
         elif trouble := _trouble(path, name := name_of(path, cwd)):
             troubles[trouble] = None
         else:

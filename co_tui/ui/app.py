@@ -287,7 +287,7 @@ class CoTui(AppInternals, App[None]):
         if is_job():
             super().action_suspend_process()
         else:
-            self.notify("There is no shell to return from.", timeout=4)
+            self.notify("Cannot suspend here: no shell to return to.", timeout=4)
 
     async def action_quit(self) -> None:
         await self._leaving.quit()

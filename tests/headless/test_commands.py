@@ -84,30 +84,30 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
     ("arguments", "code", "words"),
     [
         (["run", "-p", ""], 2, "empty"),
-        (["run", "-p", "x", "--session", "nope"], 1, "no session 'nope'"),
+        (["run", "-p", "x", "--session", "nope"], 1, "No session 'nope'"),
         (["run", "-p", "x", "--continue"], 1, "No session to continue"),
         (["run", "-p", "x", "--continue", "--session", "y"], 2, "not allowed with"),
         (["run", "-p", "x", "--model", "anthropic:claude-sonnet-5"], 1, "ANTHROPIC_API_KEY"),
         (["run", "-p", "x", "--model", "nonsense"], 2, "model = 'nonsense' (the command line) is not allowed"),
         (["run", "-p", "x", "--model", "anthropic:nonsense"], 1, "ANTHROPIC_API_KEY"),
         (["run", "-p", "x", "--policy", "nonsense"], 2, "balanced"),
-        (["show", "nope"], 1, "no session 'nope'"),
-        (["context", "nope"], 1, "no session 'nope'"),
+        (["show", "nope"], 1, "No session 'nope'"),
+        (["context", "nope"], 1, "No session 'nope'"),
         (["sessions", "--limit", "0"], 2, "--limit"),
         (["config", "modle"], 2, "Did you mean model"),
         (["config", "context_window", "big"], 2, "whole number"),
-        (["frobnicate"], 2, "no command 'frobnicate'; there are run, sessions"),
+        (["frobnicate"], 2, "Unknown command 'frobnicate'. Commands: run, sessions"),
         (["sesions"], 2, "Did you mean sessions?"),
         (["why is the sky blue"], 2, "`co-tui run -p"),
         (["--modle", "x"], 2, "Unknown option --modle. Did you mean --model?"),
         (["-p", "x"], 2, "-p is an option of `co-tui run`"),
         (["run", "-p", "x", "--frobnicate"], 2, "Unknown option --frobnicate for `co-tui run`"),
-        (["compact", "x"], 1, "no session 'x'"),
+        (["compact", "x"], 1, "No session 'x'"),
         (["lab"], 2, "--input"),
         (["lab", "--input", "nowhere.jsonl"], 1, "Cannot read"),
         (["lab", "--input", "x", "--policy", "nope"], 2, "balanced"),
-        (["lab", "nope"], 1, "no session 'nope'"),
-        (["export", "nope"], 1, "no session 'nope'"),
+        (["lab", "nope"], 1, "No session 'nope'"),
+        (["export", "nope"], 1, "No session 'nope'"),
         (["export", "x", "--format", "pdf"], 2, "invalid choice"),
         (["import"], 2, "Name files to import"),
         (["import", "x"], 1, "Cannot read x: No such file"),
@@ -141,7 +141,7 @@ def test_config_shows_origins_and_writes_the_users_file(here: Here) -> None:
     line = next(line for line in here("config").out.splitlines() if line.startswith("theme"))
     assert line.split() == ["theme", "dark", str(here.home / "config" / "config.toml")]
     for empty in ("keys", "hooks", "mcp_servers", "tools"):
-        assert "= none written" in here("config", empty, "none").err, "as an empty one is shown"
+        assert "= none saved" in here("config", empty, "none").err, "as an empty one is shown"
 
 
 def test_doctor_tells_model_reason_files_and_health(served_here: Here) -> None:
@@ -170,7 +170,7 @@ def test_doctor_shows_learned_limits_and_setting_the_window_forgets_them(served_
         "openai-chat:scripted at http://localhost:1/v1: 8,192 tokens, from the provider's reply: at most 8192 tokens"
         in shown
     )
-    assert "openai-chat:other: 18,600 tokens refused, 9,000 answered" in shown and "\x1b" not in shown
+    assert "openai-chat:other: 18,600 tokens refused, 9,000 accepted" in shown and "\x1b" not in shown
     assert "co-tui config context_window 0" in shown
     assert "Learned limits were removed." in served_here("config", "context_window", "0").err
     assert "learned limit" not in served_here("doctor").out

@@ -48,7 +48,7 @@ def test_pruning_tells_first_and_leaves_what_is_pinned(talks: Here, monkeypatch:
     assert "2 sessions unused for 30 days would be moved to the trash." in dry.err and len(ids(talks)) == 3
     assert talks("sessions", "--pin", "older").code == 0
     done = talks("sessions", "--prune")
-    assert "trash   old" in done.out and "1 session unused for 30 days put to the trash." in done.err
+    assert "trash   old" in done.out and "1 session unused for 30 days moved to the trash." in done.err
     assert ids(talks) == ["new", "older"] and talks("sessions", "--prune").err == "co-tui: Nothing to clean up.\n"
     talks("sessions", "--unpin", "older")
     assert len(talks("sessions", "--prune", "--json").objects) == 1 and ids(talks, "--trash") == ["old", "older"]
@@ -79,7 +79,7 @@ def test_a_prompt_answered_cleans_up_what_the_user_or_the_sessions_policy_wants_
 ) -> None:
     assert served_here("run", "-p", "hi").err == ""
     done = served_here("run", "-p", "hi", "--policy", "cowagent")
-    assert "1 session unused for 30 days put to the trash" in done.err and ids(talks, "--trash") == ["older"]
+    assert "1 session unused for 30 days moved to the trash" in done.err and ids(talks, "--trash") == ["older"]
     monkeypatch.setenv("CO_TUI_RETENTION_DAYS", "35")
     done = served_here("run", "-p", "hi")
     assert "1 session unused for 35 days put to the trash" in done.err and ids(talks, "--trash") == ["old", "older"]

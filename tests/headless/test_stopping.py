@@ -172,4 +172,4 @@ def test_a_dumb_terminal_gets_a_sentence_instead_of_a_screen(co_tui: Command) ->
     os.close(theirs)
     _, words = process.communicate(timeout=PATIENCE_S)
     os.close(ours)
-    assert process.returncode == 2 and "needs a terminal" in words and "co-tui run -p" in words
+    assert process.returncode == 2 and "needs a full terminal" in words and "co-tui run -p" in words

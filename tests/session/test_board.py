@@ -96,7 +96,7 @@ async def test_a_run_adds_and_prunes_is_logged_and_can_be_taken_back(home: Path)
     assert updated is not None and updated.bill.requests == 2
     assert on(env.board) == ["The port is 8080.", "Tests run with # `uv run pytest -n 1`."]
     (change,) = facts(list(session.state.timeline), BoardChanged)
-    assert change.outcome == "1 added, 1 taken out" and change.pruned[0]["text"] == "Tests run with make."
+    assert change.outcome == "1 added, 1 removed" and change.pruned[0]["text"] == "Tests run with make."
     assert change.added[0]["session_id"] == session.id and change.model == "scripted"
     instructions, prompt, tools = model.asked[1]
     assert tools == ["context_board"] and "data, not addressed" in instructions

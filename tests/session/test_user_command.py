@@ -117,7 +117,7 @@ async def test_its_time_is_limited(home: Path) -> None:
     session = await started(home)
     await session.apply_settings(session.settings.but(command_timeout_s=0.2))
     assert await session.run_command("echo begun; sleep 600") is Outcome.DONE
-    assert "It was timed out" in told(session) and "begun" in told(session)
+    assert "It was stopped at its time limit" in told(session) and "begun" in told(session)
     await session.close()
 
 

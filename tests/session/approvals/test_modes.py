@@ -7,7 +7,7 @@ import pytest
 
 from co_tui.events import ApprovalDecided, ModeChange, PlanChanged
 from co_tui.session.approvals.modes import ModeRefused
-from co_tui.session.approvals.questions import NOBODY_ACCEPTS, Approval, Unattended
+from co_tui.session.approvals.questions import PLAN_NOT_ACCEPTED, Approval, Unattended
 from co_tui.session.session import Session
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
@@ -93,7 +93,7 @@ async def test_without_a_person_nobody_accepts_a_plan(folder: Path, home: Path) 
     environment = working_in(folder, home, model, Unattended(), mode="plan")
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    assert model.returned == [NOBODY_ACCEPTS]
+    assert model.returned == [PLAN_NOT_ACCEPTED]
     await left(environment, session)
 
 

@@ -176,7 +176,7 @@ async def test_a_summary_can_be_edited_before_it_is_applied(home: Path, provider
     async with talking(home, provider, compaction_review="on", questions=Person(wished=None)) as session:
         await talk(session, 3)
         done = await session.compact()
-        assert done.cancelled and not done.success and "not accepted" in done.error
+        assert done.cancelled and not done.success and "rejected" in done.error
         assert compactions(session.state)[-1].cancelled and len(session.state.history) == 6
 
 

@@ -113,7 +113,7 @@ async def test_a_task_that_does_not_fit_is_told_to_who_gave_it(home: Path, folde
     session = await Session.start(made, "scripted")
     await session.submit("Go.")
     delegation = session.state.delegations["self 1"]
-    assert delegation.status == "failed" and delegation.error.startswith("The task does not fit")
+    assert delegation.status == "failed" and delegation.error.startswith("The task is about")
     await ended(made, session, home)
 
 
