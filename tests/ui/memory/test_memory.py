@@ -80,7 +80,7 @@ async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_u
         await ask(app, pilot, "How do we test?")
         provider.script = [ADDS, Reply(until=threading.Event())]
         await type_text(pilot, "/subconscious run\n")
-        await until(pilot, lambda: "2 added, 0 taken out" in screen_text(app))
+        await until(pilot, lambda: "2 added, 0 removed" in screen_text(app))
         assert "updating the context board" in screen_text(app)
         await pilot.press("escape")
         await until(pilot, lambda: "Stopped. The context board is unchanged." in transcript_text(app))
