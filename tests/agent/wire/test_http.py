@@ -89,9 +89,9 @@ ODD_ANSWERS: dict[str, tuple[Callable[[], Reply], str]] = {
     "not packed as it says": (lambda: Reply(raw=(b"{}",), headers={"Content-Encoding": "gzip"}), "decompressing"),
     "one byte at a time": (lambda: Reply(raw=(b"{", *([0.2, b" "] * 100))), "took longer than"),
     "nested": (lambda: Reply(raw=(b"[" * 100_000,)), "nested too deeply"),
-    "no JSON": (lambda: Reply(raw=(b"<html>",)), "no JSON"),
-    "no text": (lambda: Reply(raw=(b"\xff\xfe",)), "no JSON"),
-    "five thousand digits": (lambda: Reply(raw=(b"9" * 5_000,)), "no JSON"),
+    "no JSON": (lambda: Reply(raw=(b"<html>",)), "not JSON"),
+    "no text": (lambda: Reply(raw=(b"\xff\xfe",)), "not JSON"),
+    "five thousand digits": (lambda: Reply(raw=(b"9" * 5_000,)), "not JSON"),
     "an error": (lambda: Reply(status=500, raw=(b"{}",)), "HTTP 500"),
 }  # fmt: skip
 
