@@ -19,11 +19,11 @@ from co_tui.session.lens.request_rows import Fate, Judgement
 
 _STAYS: Final = {
     CompactionRule.NONE: "This policy does not summarise.",
-    CompactionRule.WINDOW: "Kept: among the first or newest messages.",
-    CompactionRule.TURNS: "Kept: in the newer half of the turns.",
-    CompactionRule.COMPRESS: "Kept: in the newest turn.",
-    CompactionRule.RUN: "Kept: in the newest step.",
-    CompactionRule.BACKGROUND: "Kept verbatim: among the newest messages.",
+    CompactionRule.WINDOW: "Among the first or newest messages.",
+    CompactionRule.TURNS: "In the newer half of the turns.",
+    CompactionRule.COMPRESS: "In the newest turn.",
+    CompactionRule.RUN: "In the newest step.",
+    CompactionRule.BACKGROUND: "Among the newest messages, kept verbatim.",
 }
 
 
@@ -41,7 +41,7 @@ class Fates:
         live = self._measured.live[index]
         goes = index in self._going
         if index in self._measured.pinned:
-            return Judgement(Fate.PINNED, "Pinned: never removed.")
+            return Judgement(Fate.PINNED, "Never removed while pinned.")
         if (shortened := self._shortened(index, live, sent)) is not None:
             also = f" {self._when_summarised}" if goes else ""
             return shortened._replace(why=shortened.why + also, goes_next=goes)
@@ -66,14 +66,10 @@ class Fates:
     def _when_summarised(self) -> str:
         plan = self._plan
         if plan is None:
-            return "Summarised by the next compaction."
+            return "At the next compaction."
         if plan.texts_only:
             return "Before sending, only the first and last text of each turn are kept."
-        return (
-            "Summarised before the request is sent."
-            if plan.waits
-            else "Summarised in the background, with the next turn."
-        )
+        return "Before the request is sent." if plan.waits else "In the background, with the next turn."
 
     def _shortened(self, index: int, live: ModelMessage, sent: ModelMessage) -> Judgement | None:
         if sent is live:
@@ -85,7 +81,7 @@ class Fates:
             return None
         stages, chars = self._governor.shortened_by(live), f"{after:,} of {_result_chars(live):,} characters"
         if "archive" in stages:
-            return Judgement(Fate.ARCHIVED, f"Archived; the model sees a reference it can open: {chars}.")
+            return Judgement(Fate.ARCHIVED, f"The model sees a reference it can open: {chars}.")
         if "ends" in stages:
             return Judgement(Fate.TRIMMED, f"Only its beginning and end are kept: {chars}.")
         return Judgement(Fate.TRIMMED, f"Only its beginning is kept: {chars}.") if "trim" in stages else None
@@ -96,7 +92,7 @@ class Fates:
         if index == self._latest_prompt:
             return "The current prompt is always kept."
         if index in self._near_pins:
-            return "Kept with a pinned message."
+            return "Belongs to a pinned message."
         if is_replacement(live) and (count := _metadata(live)[REPLACES]):
             return f"Replaces {count:,} earlier message{'' if count == 1 else 's'}."
         return _STAYS[self._governor.policy.rule]

@@ -148,7 +148,7 @@ async def test_auto_keeps_the_network_out(folder: Path, home: Path) -> None:
     environment = working_in(folder, home, model, Person(), mode="auto")
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    assert "refused" in model.returned[0].lower() or "unreachable" in model.returned[0].lower()
+    assert "blocked" in model.returned[0].lower() or "unreachable" in model.returned[0].lower()
     await left(environment, session)
 
 

@@ -157,7 +157,7 @@ async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Pa
     [
         ("co-cli", Fate.TRIMMED, "Only its beginning is kept: 2,"),
         ("balanced", Fate.TRIMMED, "Only its beginning and end are kept: 30,000 of "),
-        ("inkeep", Fate.ARCHIVED, "Archived; the model sees a reference"),
+        ("inkeep", Fate.ARCHIVED, "The model sees a reference"),
     ],
 )
 async def test_each_message_says_what_becomes_of_it_and_why(home: Path, policy: str, fate: Fate, why: str) -> None:
