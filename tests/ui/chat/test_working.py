@@ -131,7 +131,7 @@ async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provid
     launch = launch_for(home, provider, environ={"CO_TUI_AGENT_MAX_STEPS": "2", "CO_TUI_KEYS": "continue=f11"})
     async with running(launch) as (app, pilot):
         await pilot.press("f11")
-        await until(pilot, lambda: "The last turn is finished" in screen_text(app))
+        await until(pilot, lambda: "Nothing to continue" in screen_text(app))
         app.send("look")
         await until(pilot, lambda: "Stopped after 2 steps" in screen_text(app) and app.controller.idle)
         assert "F11 continues." in " ".join(screen_text(app).split()), "the key in force"
