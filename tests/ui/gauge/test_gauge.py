@@ -72,7 +72,7 @@ def test_the_nearest_mark_is_named() -> None:
     assert reading.outlook == "compacts at 50 %, next turn"
     assert reading._replace(tokens_per_turn=1.0, turns=0).outlook == "compacts over 20 turns, ≈ 21 turns"
     far = GaugeReading(usage(20_000), tokens_per_turn=1.0, marks=thresholds_of(policy_of(LOADED["copilot"]), LIMIT))
-    assert far.outlook == "compacts at 80 %, > 100 turns"
+    assert far.outlook == "compacts at 80 % (100+ turns left)"
     small = thresholds_of(cowagent, 20_000)
     assert small.share == 1.0, "a budget beyond the window is the window"
 

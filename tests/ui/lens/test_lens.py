@@ -98,7 +98,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await pilot.press("shift+tab")
         seen = screen_text(app)
         assert "Removed (4)" in seen and seen.count("summarised") == 4 and "checkpoint 1, event" in seen
-        assert "Left since you last looked," in seen and "4 messages" in seen
+        assert "Removed since you last looked," in seen and "4 messages" in seen
         await pilot.press("f3")
         await until(pilot, lambda: app.screen is app.chat)
         await opened(app, pilot)
