@@ -85,7 +85,7 @@ class BackgroundCommandsScreen(Dialog[None]):
 
 def _line(command: "BackgroundCommand") -> Text:
     line = Text(no_wrap=True, overflow="ellipsis")
-    line.append(f"{_state_text(command):<14}", "bold" if command.running else "dim")
+    line.append(f"{_state_text(command):<16}", "bold" if command.running else "dim")
     line.append(one_line(command.command, LINE_CHARS))
     return line
 

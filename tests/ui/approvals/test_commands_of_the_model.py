@@ -82,7 +82,7 @@ async def test_background_commands_are_listed_with_what_they_say_and_ended(
         await until(pilot, lambda: "It serves." in screen_text(app) and app.controller.idle)
         app.run_command("commands", "")
         await until(pilot, lambda: "Background commands" in screen_text(app))
-        await until(pilot, lambda: re.search(r"runs \d+ s +echo ready", screen_text(app)) and has_line(app, "ready"))
+        await until(pilot, lambda: re.search(r"running \d+ s +echo ready", screen_text(app)) and has_line(app, "ready"))
         await pilot.press("x")
         await until(pilot, lambda: "exit code 143" in screen_text(app))
         await pilot.press("escape")
