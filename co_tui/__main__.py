@@ -8,7 +8,7 @@ import sys
 def main() -> int:
     """Run the command line and return the exit code; every failure is one sentence and a code."""
     if os.name != "posix":
-        print("co-tui: It runs on Linux and macOS; on Windows, run it in WSL.", file=sys.stderr)
+        print("co-tui: Runs on Linux and macOS. On Windows, use WSL.", file=sys.stderr)
         return 1
     from co_tui.shielding import shield_process
 

@@ -33,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
         put(message.rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
-        say(f"{message}{'' if message.endswith(('.', '?')) else '.'} `{self.prog} --help` shows how.")
+        say(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{self.prog} --help`.")
         sys.exit(WRONG_USAGE)
 
 
@@ -49,10 +49,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _check_private(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.command not in (None, "run", "serve"):
-        parser.error(f"--private is about a new session, which `{options.command}` does not begin")
+        parser.error(f"--private starts a new session; `{options.command}` does not")
     resumes = (options.resume_latest, getattr(options, "resume", None) is not None, getattr(options, "session", None))
     if any(resumes):
-        parser.error("A private session is always a new one: --private goes with no --continue, --resume or --session")
+        parser.error("--private starts a new session and cannot be used with --continue, --resume or --session")
 
 
 def _check_names(
@@ -91,24 +91,24 @@ def _unknown_option(
     if owners:
         return f"{option} is an option of `{owners[0]}`, not of `{parser.prog}`."
     if near := nearest(option, parser._option_string_actions, cutoff=0.75):
-        return f"There is no option {option}; did you mean {near}?"
-    return f"`{parser.prog}` has no option {option}."
+        return f"Unknown option {option}. Did you mean {near}?"
+    return f"Unknown option {option} for `{parser.prog}`."
 
 
 def _unknown_command(commands: Mapping[str, argparse.ArgumentParser], word: str) -> str:
     if near := nearest(word, commands):
-        return f"There is no command {word!r}; did you mean {near}?"
+        return f"Unknown command {word!r}. Did you mean {near}?"
     if " " in word:
-        return 'A prompt is given as `co-tui run -p "…"`; without a command, the app opens.'
-    return f"There is no command {word!r}; there are {', '.join(commands)}."
+        return 'To send a prompt, use `co-tui run -p "…"`. Without a command, the app opens.'
+    return f"Unknown command {word!r}. Commands: {', '.join(commands)}."
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """The parser, and its subparsers by command name."""
     parser = _Parser(
         prog="co-tui",
-        description="Talk with LLM agents in the terminal. Without a COMMAND, the app opens.",
-        epilog="ID is what `co-tui sessions` lists; a part that only one has is enough. "
+        description="Work with LLM agents in the terminal. Without a COMMAND, the app opens.",
+        epilog="ID is listed by `co-tui sessions`; a unique part of it is enough. "
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")

@@ -55,8 +55,7 @@ def run(arguments: Sequence[str]) -> int:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         return _failed(
-            f"co-tui failed, and it should not have: {type(error).__name__}: {one_line(str(error), 300)}. "
-            f"{DEBUG_VARIABLE}=1 shows where."
+            f"Internal error: {type(error).__name__}: {one_line(str(error), 300)}. Set {DEBUG_VARIABLE}=1 to see where."
         )
 
 

@@ -24,7 +24,7 @@ def _positive(text: str) -> int:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a port, from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a port number (0 to 65535)")
     return int(text)
 
 
@@ -58,34 +58,34 @@ def _flag(name: str, help: str, **given: Any) -> Option:
 
 
 _ID = _option("id", metavar="ID")
-_JSON = _flag("--json", "one JSON object a line")
-_PRIVATE = _flag("--private", "a new session of which nothing is kept", default=argparse.SUPPRESS)
+_JSON = _flag("--json", "print one JSON object per line")
+_PRIVATE = _flag("--private", "start a new session that is never saved", default=argparse.SUPPRESS)
 # A sub-command's default must not undo what was given before it.
 MODEL_OPTIONS = (
     _option(
         "--model",
         default=argparse.SUPPRESS,
         metavar="M",
-        help="who answers: PROVIDER:NAME, gguf:PATH of a file of weights, or embedded",
+        help="model: PROVIDER:NAME, gguf:PATH or embedded",
     ),
     _option(
         "--policy",
         default=argparse.SUPPRESS,
         metavar="P",
-        help="what governs the context: balanced, the default, off, or another that /policy lists",
+        help="context policy, as listed by /policy (default: balanced)",
     ),
     _option(
         "--mode",
         default=argparse.SUPPRESS,
         metavar="M",
-        help="what runs without a question: ask, edits, plan or auto",
+        help="what runs without asking: ask, edits, plan or auto",
     ),
 )
 RESUME_OPTIONS = (
     OneOf(
         (
             _flag("--continue", "open this folder's latest session", dest="resume_latest"),
-            _option("--resume", nargs="?", const="", metavar="ID", help="open that session, or choose one"),
+            _option("--resume", nargs="?", const="", metavar="ID", help="open session ID, or choose one"),
         )
     ),
     _PRIVATE,
@@ -93,39 +93,39 @@ RESUME_OPTIONS = (
 _HOUSEKEEPING = (
     OneOf(
         (
-            _flag("--trash", "those in the trash"),
-            _option("--restore", metavar="ID", help="take a session out of the trash"),
+            _flag("--trash", "list sessions in the trash"),
+            _option("--restore", metavar="ID", help="restore a session from the trash"),
             _option(
                 "--delete",
                 metavar="ID",
-                help="put a session into the trash, from where it can be restored for 30 days",
+                help="move a session to the trash (restorable for 30 days)",
             ),
-            _option("--pin", metavar="ID", help="let a session stand first, and never be cleaned up"),
-            _option("--unpin", metavar="ID", help="no longer, let it stand by its time again"),
-            _flag("--prune", "clean up what was not used for retention_days"),
+            _option("--pin", metavar="ID", help="list a session first and never clean it up"),
+            _option("--unpin", metavar="ID", help="unpin a session"),
+            _flag("--prune", "move sessions unused for retention_days to the trash"),
         )
     ),
-    _flag("--dry-run", "with --prune: only tell what that would be"),
+    _flag("--dry-run", "with --prune: only show what would be moved"),
 )
 
 COMMANDS: Final = (
     CliCommand(
         "run",
-        "answer one prompt without the screen",
+        "run one prompt without the screen",
         (
-            _option("-p", "--prompt", help="the prompt; without it, standard input"),
+            _option("-p", "--prompt", help="the prompt (default: standard input)"),
             OneOf(
                 (
-                    _option("--session", "--resume", metavar="ID", help="continue that session"),
-                    _flag("--continue", "go on with this folder's latest session", dest="resume_latest"),
+                    _option("--session", "--resume", metavar="ID", help="continue this session"),
+                    _flag("--continue", "continue this folder's latest session", dest="resume_latest"),
                 )
             ),
             *MODEL_OPTIONS,
             _PRIVATE,
             OneOf(
                 (
-                    _flag("--yes", "approve what tools ask for"),
-                    _flag("--read-only", "refuse whatever would change something"),
+                    _flag("--yes", "approve everything tools ask for"),
+                    _flag("--read-only", "refuse everything that would change something"),
                 )
             ),
             _JSON,
@@ -135,8 +135,8 @@ COMMANDS: Final = (
         "sessions",
         "list sessions, newest first",
         (
-            _option("--search", default="", metavar="TEXT", help="only those with these words"),
-            _option("--limit", type=_positive, default=50, metavar="N", help="at most so many; 50 without it"),
+            _option("--search", default="", metavar="TEXT", help="only sessions that contain TEXT"),
+            _option("--limit", type=_positive, default=50, metavar="N", help="list at most N sessions (default: 50)"),
             *_HOUSEKEEPING,
             _JSON,
         ),
@@ -148,73 +148,77 @@ COMMANDS: Final = (
             _ID,
             OneOf(
                 (
-                    _flag("--transcript", "everything ever said (the default)"),
+                    _flag("--transcript", "everything said so far (default)"),
                     _flag("--history", "what the model would see now"),
                 )
             ),
             _JSON,
         ),
     ),
-    CliCommand("context", "tokens of a session by kind, and the limit", (_ID, _JSON)),
+    CliCommand("context", "show context usage of a session by kind", (_ID, _JSON)),
     CliCommand(
         "lens",
-        "the next request of a session as it would be sent, message by message",
+        "show the next request of a session, message by message",
         (
             _ID,
-            _option("--policy", default=argparse.SUPPRESS, metavar="P", help="as if this one governed the context"),
+            _option("--policy", default=argparse.SUPPRESS, metavar="P", help="show it under this policy"),
             _JSON,
         ),
     ),
     CliCommand(
         "compact",
-        "make a session's context smaller",
+        "summarise older messages of a session",
         (
             _ID,
-            _option("--focus", default="", metavar="TEXT", help="what the summary should pay attention to"),
+            _option("--focus", default="", metavar="TEXT", help="what the summary should keep"),
             *MODEL_OPTIONS,
             _JSON,
         ),
     ),
     CliCommand(
         "subconscious",
-        "note what a session taught, for later ones in this repository and branch",
+        "save notes from a session for later sessions here",
         (_ID, *MODEL_OPTIONS),
     ),
     CliCommand(
         "config",
-        "show settings and where they come from, or set one",
+        "show settings and their sources, or set one",
         (_option("key", nargs="?", metavar="KEY"), _option("value", nargs="?", metavar="VALUE")),
     ),
     CliCommand(
         "lab",
-        "replay recorded conversations under policies, as if they were happening",
+        "replay recorded conversations under context policies",
         (
             _option("id", nargs="?", metavar="ID", help="a stored session"),
-            _option("--input", type=Path, metavar="FILE.jsonl", help="recordings in the chat format, one a line"),
-            _option("--policy", action="append", dest="policies", metavar="P", help="may be given several times"),
-            _option("--window", type=_positive, metavar="N", help="the window in tokens"),
-            _option("--as", dest="as_model", metavar="MODEL", help="whose window and token ratio to assume"),
+            _option("--input", type=Path, metavar="FILE.jsonl", help="recordings in OpenAI chat format, one per line"),
+            _option(
+                "--policy", action="append", dest="policies", metavar="P", help="policy to try; repeat for several"
+            ),
+            _option("--window", type=_positive, metavar="N", help="context window in tokens"),
+            _option("--as", dest="as_model", metavar="MODEL", help="assume this model's window and token ratio"),
             _option(
                 "--model",
                 dest="summariser",
                 metavar="M",
-                help="who summarises; without it, the offline summariser",
+                help="model that writes the summaries (default: offline summariser)",
             ),
-            _option("--dump", type=Path, metavar="DIR", help="write every request there"),
+            _option("--dump", type=Path, metavar="DIR", help="write every request to DIR"),
             _JSON,
         ),
     ),
     CliCommand(
         "trust",
-        "let a folder's own settings choose who answers and what runs",
+        "let a folder's settings choose the model and what runs",
         (
             _option("folder", type=Path, nargs="?", default=Path(), metavar="DIR"),
-            OneOf((_flag("--revoke", "no longer"), _flag("--list", "show the trusted folders", dest="listed"))),
+            OneOf(
+                (_flag("--revoke", "stop trusting the folder"), _flag("--list", "list trusted folders", dest="listed"))
+            ),
         ),
     ),
     CliCommand(
         "export",
-        "write a session as Markdown, JSONL or HTML",
+        "export a session as Markdown, JSONL or HTML",
         (
             _ID,
             _option(
@@ -222,36 +226,36 @@ COMMANDS: Final = (
                 type=None,
                 dest="form",
                 choices=FORMATS,
-                help="without it, what FILE's name says, or markdown",
+                help="default: from FILE's extension, else markdown",
             ),
-            _option("-o", "--output", type=Path, metavar="FILE", help="without it, standard output"),
+            _option("-o", "--output", type=Path, metavar="FILE", help="default: standard output"),
         ),
     ),
     CliCommand(
         "import",
-        "take over sessions of other programs",
+        "import sessions from other programs",
         (
-            _option("files", type=Path, nargs="*", metavar="FILE", help="a file, or a folder of them"),
+            _option("files", type=Path, nargs="*", metavar="FILE", help="a file or folder"),
             _option(
                 "--from",
                 type=None,
                 dest="program",
                 choices=PROGRAMS,
-                help="all sessions of that program, from where it keeps them",
+                help="import all sessions of this program",
             ),
-            _flag("--permissions", "with --from claude-code: your permission rules, not the sessions"),
+            _flag("--permissions", "with --from claude-code: import permission rules instead of sessions"),
             _JSON,
         ),
     ),
     CliCommand(
         "serve",
-        "the app in a browser's tab, for this machine only",
+        "serve the app to a browser on this machine",
         (
-            _option("--port", type=_port, default=8000, metavar="N", help="8000 without it; 0 takes a free one"),
-            _option("--host", default="127.0.0.1", metavar="NAME", help="another address to serve on"),
+            _option("--port", type=_port, default=8000, metavar="N", help="default: 8000; 0 picks a free port"),
+            _option("--host", default="127.0.0.1", metavar="NAME", help="address to serve on (default: 127.0.0.1)"),
             _flag(
                 "--allow-remote",
-                "let other machines in: whoever has the address can then do here what you can, over an open line",
+                "allow other machines: anyone with the address has full access, unencrypted",
             ),
             *MODEL_OPTIONS,
             *RESUME_OPTIONS,

@@ -75,7 +75,7 @@ def _open_app(call: CommandCall) -> int:
     options, context, environ, cwd = call
     has_page = environ.get("TEXTUAL_DRIVER") == SERVED_DRIVER
     if not has_page and (not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb"):
-        say("The app needs a terminal that can move its cursor. `co-tui run -p …` answers a prompt without one.")
+        say("The app needs a full terminal. Use `co-tui run -p …` without one.")
         return WRONG_USAGE
     session_id = ""
     if options.resume or options.resume_latest:
@@ -125,15 +125,15 @@ def _run(call: CommandCall) -> int:
     prompt = options.prompt
     if prompt is None:
         if sys.stdin.isatty():
-            say("Give the prompt with -p, or on standard input.")
+            say("Give a prompt with -p or on standard input.")
             return WRONG_USAGE
         given = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
         if len(given) > MOST_PROMPT_BYTES:
-            say(f"The prompt is larger than {MOST_PROMPT_BYTES:,} bytes.")
+            say(f"The prompt is over {MOST_PROMPT_BYTES:,} bytes.")
             return WRONG_USAGE
         prompt = given.decode(errors="replace")
     if not prompt.strip():
-        say("The prompt is empty: give some text with -p or on standard input.")
+        say("The prompt is empty. Give one with -p or on standard input.")
         return WRONG_USAGE
     from co_tui.session.file_references import NOT_MEANT, NamedFiles, named_files
 
@@ -248,7 +248,7 @@ def _silence_libraries(environ: Mapping[str, str]) -> None:
     warnings.simplefilter("ignore")
     logging.getLogger().addHandler(logging.NullHandler())
     threading.excepthook = lambda failed: say(
-        f"A part of co-tui failed: {failed.exc_type.__name__}: {failed.exc_value}."
+        f"Internal error in a background task: {failed.exc_type.__name__}: {failed.exc_value}."
     )
 
 
@@ -256,7 +256,7 @@ def _silence_libraries(environ: Mapping[str, str]) -> None:
 def _lab(call: CommandCall) -> int:
     options, context, environ, cwd = call
     if (options.input is None) == (options.id is None):
-        say("Give the recordings with --input FILE.jsonl, or the ID of a stored session.")
+        say("Give recordings with --input FILE.jsonl, or the ID of a session.")
         return WRONG_USAGE
     policies = []
     for name in options.policies or ["balanced"]:
@@ -299,7 +299,7 @@ def _lens(call: CommandCall) -> int:
 def _import(call: CommandCall) -> int:
     options, context, environ, _ = call
     if not options.files and not options.program:
-        say("Name the files to import, or the program with --from.")
+        say("Name files to import, or a program with --from.")
         return WRONG_USAGE
     if options.permissions:
         if options.program != "claude-code" or options.files:
@@ -327,15 +327,15 @@ def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "Se
     with context.store.reading() as reading:
         row = reading.session(name) if name else reading.latest(path_text(cwd))
     if row is None:
-        raise SessionNotFound("There is no session to continue yet; without --continue a new one starts.")
+        raise SessionNotFound("No session to continue. Start one without --continue.")
     return row
 
 
 def _report_other_folder(row: "SessionRow", cwd: Path) -> None:
     """Report that a resumed session now works in another folder; the app asks instead."""
     if row.cwd and row.cwd != path_text(cwd):
-        gone = "" if Path(row.cwd).is_dir() else ", which is gone"
-        say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it goes on here, in {path_text(cwd)}.")
+        gone = "" if Path(row.cwd).is_dir() else " (deleted)"
+        say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it now works in {path_text(cwd)}.")
 
 
 def _under_policy_of(row: "SessionRow", call: CommandCall) -> CommandContext:

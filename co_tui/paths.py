@@ -108,7 +108,7 @@ def current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise FileNotFoundError(errno.ENOENT, "it was deleted while you are in it", "The present folder") from None
+        raise FileNotFoundError(errno.ENOENT, "it was deleted", "The current folder") from None
 
 
 def ensure_dir(folder: Path) -> Path:
@@ -170,12 +170,12 @@ def read_small_bytes(file: Path | str, limit_bytes: int, *, inside: Path | None 
         status = os.fstat(handle)
         _require_ordinary(status, file)
         if inside is not None and not _contains(inside, _opened_path(handle, file)):
-            raise OSError(errno.EXDEV, "it is a link that leads out of the project", str(file))
+            raise OSError(errno.EXDEV, "it is a link out of the project", str(file))
         content = b""
         while piece := os.read(handle, min(max(status.st_size, _SMALL) + 1, limit_bytes + 1 - len(content))):
             content += piece
             if len(content) > limit_bytes:
-                raise OSError(errno.EFBIG, f"it is larger than {limit_bytes:,} bytes", str(file))
+                raise OSError(errno.EFBIG, f"it is over {limit_bytes:,} bytes", str(file))
     finally:
         os.close(handle)
     return content
@@ -208,7 +208,7 @@ _SMALL = 4096
 def _require_ordinary(status: os.stat_result, file: Path | str) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe or a device"
-        raise OSError(errno.EINVAL, f"it is {kind}, not an ordinary file", str(file))
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(file))
 
 
 def find_upwards(name: str, start: Path) -> Path | None:

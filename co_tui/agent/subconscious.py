@@ -51,7 +51,7 @@ class BoardDraft:
         """A short progress text."""
         if not self.added and not self.pruned:
             return "reading"
-        return f"{len(self.added)} added, {len(self.pruned)} taken out"
+        return f"{len(self.added)} added, {len(self.pruned)} removed"
 
     def as_text(self) -> str:
         remaining = [f"[{id_}] {text}" for id_, text in self._present.items() if id_ not in self.pruned]

@@ -106,7 +106,7 @@ def _prompt(part: str, earlier: str, work: SummaryTask) -> str:
     blocks = []
     if work.background:
         blocks.append(
-            "For orientation, what the assistant of that conversation is told by its system prompt; "
+            "For orientation, the system prompt of the assistant in that conversation; "
             f"it stays in force by itself, so leave it out of the notes:\n<system>\n{work.background}\n</system>"
         )
     if earlier:

@@ -23,7 +23,7 @@ BETWEEN_STEPS: Final = " · "
 BETWEEN_FIGURES: Final = " · "
 FAILED: Final = "failed"
 INTERRUPTED: Final = "interrupted"
-"""How a call ended of which nobody knows a result: it was stopped, or its process ended."""
+"""How a call without a known result ended: it was stopped, or its process ended."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
 _STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
 
@@ -51,7 +51,7 @@ def last_output_line(text: str) -> str:
 
 
 def stage_of(outcome: str) -> Stage:
-    """How a call ended, by the outcome that stands in its return."""
+    """How a call ended, by the outcome in its return."""
     return _STAGES.get(outcome, "failed")
 
 
@@ -153,6 +153,6 @@ def _command_result(result: str) -> str:
     took = _TOOK.search(result)
     lasted = f" · {took[1]}" if took else ""
     if "[Command timed out" in result[-200:]:
-        return "stopped at its time limit"
+        return "timed out"
     codes = _EXIT.findall(result[-200:])
     return f"exit {codes[-1] if codes else 0}{lasted}"

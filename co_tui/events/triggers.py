@@ -17,17 +17,17 @@ _ON_ITS_OWN = _Trait.AUTOMATIC | _Trait.MUST_FREE
 class Trigger(StrEnum):
     """Each with its label; an empty one where the fill level explains enough."""
 
-    MANUAL = "manual", "you asked for it", _Trait.BY_ANSWERING_MODEL
+    MANUAL = "manual", "requested by you", _Trait.BY_ANSWERING_MODEL
     BACKGROUND = "background", "", _ON_ITS_OWN
     BLOCKING = "blocking", "", _ON_ITS_OWN
-    WINDOW = "window", "the window of messages is full", _Trait.AUTOMATIC
-    TURNS = "turns", "there are too many turns", _Trait.AUTOMATIC
-    BUDGET = "budget", "the token budget is used up", _Trait.AUTOMATIC
-    CONTEXT_LIMIT = "context_limit", "the model refused the length", _Trait.EMERGENCY
-    MODEL_SWITCH = "model_switch", "before the model changes", _Trait.BY_ANSWERING_MODEL
-    MEMORY_PRESSURE = "memory_pressure", "little memory is left", _Trait.EMERGENCY
-    MODEL_REQUEST = "model_request", "the model asked for it"
-    PROVIDER = "provider", "the provider did it"
+    WINDOW = "window", "too many messages", _Trait.AUTOMATIC
+    TURNS = "turns", "too many turns", _Trait.AUTOMATIC
+    BUDGET = "budget", "token budget reached", _Trait.AUTOMATIC
+    CONTEXT_LIMIT = "context_limit", "request too long for the model", _Trait.EMERGENCY
+    MODEL_SWITCH = "model_switch", "before switching models", _Trait.BY_ANSWERING_MODEL
+    MEMORY_PRESSURE = "memory_pressure", "low memory", _Trait.EMERGENCY
+    MODEL_REQUEST = "model_request", "requested by the model"
+    PROVIDER = "provider", "done by the provider"
 
     label: str
     _traits: _Trait

@@ -58,12 +58,12 @@ def load(path: Path) -> Iterator[Conversation]:
                 if line.strip():
                     yield _conversation(line, f"{path}, line {number}", number)
     except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise BadInput(f"Cannot read {path}: {error.strerror or error}.") from None
 
 
 def _conversation(line: bytes, where: str, number: int) -> Conversation:
     if len(line) > MAX_LINE_BYTES:
-        raise BadInput(f"{where} is longer than {MAX_LINE_BYTES:,} bytes.")
+        raise BadInput(f"{where} is over {MAX_LINE_BYTES:,} bytes.")
     try:
         read = json.loads(line.decode(), parse_constant=_number, parse_float=_number)
         record = _expected(dict, storable(read) if b"\\ud" in line.lower() else read, "it")
@@ -77,13 +77,13 @@ def _conversation(line: bytes, where: str, number: int) -> Conversation:
         reason = f"{error} is missing"
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         reason = one_line(str(error), 200)
-    raise BadInput(f'{where} is no conversation ({reason}); each line must be {{"id", "messages": […]}}.')
+    raise BadInput(f'{where} is not a conversation ({reason}). Each line must be {{"id", "messages": […]}}.')
 
 
 def _number(text: str) -> float:
     """Raises ValueError for what JSON has no place for: NaN, Infinity, and numbers beyond all."""
     if not math.isfinite(number := float(text)):
-        raise ValueError(f"{one_line(text, 40)} is no number")
+        raise ValueError(f"{one_line(text, 40)} is not a number")
     return number
 
 

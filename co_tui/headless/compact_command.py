@@ -11,7 +11,7 @@ from co_tui.session.session import Session
 
 
 def compact(opening: SessionOpening, *, focus: str, json: bool) -> int:
-    """Returns the exit code; what happened is told in a sentence, or as events."""
+    """Returns the exit code; the outcome is reported in a sentence, or as events."""
 
     async def work(session: Session) -> int:
         try:

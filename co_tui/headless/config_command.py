@@ -1,4 +1,4 @@
-"""`co-tui config`: what is set, by whom, and setting it."""
+"""`co-tui config`: show settings with their sources, or set one."""
 
 from co_tui import settings
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, say, table
@@ -27,14 +27,14 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
         from co_tui.session.history.learned_limits import forget_limits
 
         caveat += forget_limits(context.paths.state)
-    say(f"{key} = {settings.value_text(kept)} written to {context.paths.config_file}.{caveat}")
+    say(f"{key} = {settings.value_text(kept)} saved to {context.paths.config_file}.{caveat}")
     return DONE
 
 
 def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:
     origin, wish = loaded.origins[key], loaded.withheld
     withheld = (
-        f"; {wish.file} wants {settings.requested_value_text(key, wish.requested[key])}, not trusted"
+        f"; {wish.file} requests {settings.requested_value_text(key, wish.requested[key])} (not trusted)"
         if wish and key in wish.requested
         else ""
     )

@@ -42,7 +42,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
         *((package, _installed(package)) for package in _PACKAGES),
         ("model", f"{choice.model} ({choice.reason})"),
         ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
-        ("keys present", ", ".join(_keys(environ)) or "none"),
+        ("keys found", ", ".join(_keys(environ)) or "none"),
         ("policy", f"{settings.policy} ({context.loaded.origins['policy'].source})"),
         ("commands", f"{sandbox_text(settings.command_sandbox)} ({context.loaded.origins['command_sandbox'].source})"),
         *_project(context.loaded),
@@ -87,7 +87,7 @@ async def _servers(loaded: Loaded, environ: Mapping[str, str], cwd: Path) -> lis
         if "mcp" in loaded.settings.tools:
             servers.use(loaded.settings.mcp_servers, cwd, environ)
         await servers.settle(SERVERS_S)
-        return [(f"mcp server {name}", state) for name, state in server_states(loaded, servers.reports)]
+        return [(f"MCP server {name}", state) for name, state in server_states(loaded, servers.reports)]
     finally:
         await servers.close()
 
@@ -97,7 +97,7 @@ def _project(loaded: Loaded) -> list[tuple[str, str]]:
     if wish is None:
         return []
     return [
-        ("project", f"{wish.file if wish.settings else wish.folder} is not trusted with {', '.join(wish.requested)}")
+        ("project", f"{wish.file if wish.settings else wish.folder} is not trusted to set {', '.join(wish.requested)}")
     ]
 
 
@@ -107,13 +107,13 @@ def _learned_limits(paths: Paths) -> list[tuple[str, str]]:
     for name, learned in Limits(paths.state / LIMITS_FILE).all().items():
         found = []
         if learned.limit_tokens:
-            found.append(f"{learned.limit_tokens:,} tokens, from the reply: {learned.reply}")
+            found.append(f"{learned.limit_tokens:,} tokens, from the provider's reply: {learned.reply}")
         if learned.refused_tokens:
-            answered = f", {learned.longest_tokens:,} answered" if learned.longest_tokens else ""
+            answered = f", {learned.longest_tokens:,} accepted" if learned.longest_tokens else ""
             found.append(f"{learned.refused_tokens:,} tokens refused{answered}")
         if found:
             rows.append(("learned limit", one_line(redact(f"{name}: {'; '.join(found)}"), LIMIT_CHARS)))
-    hint = "`co-tui config context_window 0` forgets all learned limits; another number sets the window yourself"
+    hint = "`co-tui config context_window 0` forgets learned limits; another number sets the window"
     return [*rows, ("", hint)] if rows else []
 
 
@@ -139,11 +139,11 @@ def _database(context: CommandContext, troubles: list[str]) -> str:
         troubles.append(str(error))
         return f"{place}: unusable"
     if not health.exists:
-        return f"{place}: not there yet, made by the first session"
+        return f"{place}: not created yet"
     if health.verdict != "ok":
-        troubles.append(f"The database {place} is damaged: {health.verdict}")
+        troubles.append(f"Database {place} is damaged: {health.verdict}")
     if health.open_to_others:
-        troubles.append(f"The database {place} can be read by others; `chmod 600` makes it yours alone.")
+        troubles.append(f"Database {place} is readable by others. Run `chmod 600` on it.")
     size = f"{health.size_bytes / 1e6:.1f} MB"
     return f"{place}: {health.verdict}, {size}, {health.sessions} sessions, {health.events} events"
 
@@ -158,8 +158,8 @@ def _not_writable(paths: Paths) -> list[str]:
                 file.write(bytes(ENOUGH_BYTES))
         except OSError as error:
             error.filename = str(place)
-            told = f"{os_error_sentence(error)} No session can be kept there; CO_TUI_HOME names another folder."
-            troubles.setdefault(place, told)
+            problem = f"{os_error_sentence(error)} Sessions cannot be saved there. Set CO_TUI_HOME to another folder."
+            troubles.setdefault(place, problem)
     return list(troubles.values())
 
 
@@ -169,12 +169,12 @@ def _show_share(share: float) -> None:
 
 def _offer_to_fetch(context: CommandContext, environ: Mapping[str, str]) -> list[str]:
     """Ask before downloading; without anyone to ask, say what would do it."""
-    question = f"Fetch the embedded model now ({embedded.DOWNLOAD_MB} MB)? [y/N] "
+    question = f"Download the embedded model now ({embedded.DOWNLOAD_MB} MB)? [y/N] "
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return ["No model can answer: set a provider's key, or run `co-tui doctor` in a terminal to fetch one."]
+        return ["No model available. Set a provider's key, or run `co-tui doctor` in a terminal."]
     print(question, end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        return ["No model can answer: set a provider's key, or let doctor fetch the embedded one."]
+        return ["No model available. Set a provider's key, or let doctor download the embedded model."]
     try:
         asyncio.run(fetch(context.paths.models, environ, _show_share))
     except ModelUnusable as error:

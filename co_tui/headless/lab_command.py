@@ -47,12 +47,12 @@ def window_of(tokens: int | None, model: str | None) -> Window:
 
         if (found := recorded_window(model)) is not None:
             return Window(tokens=found, known=True)
-        say(f"Nobody recorded the window of {model}; {FALLBACK_WINDOW_TOKENS:,} tokens are assumed.")
+        say(f"The window of {model} is unknown; assuming {FALLBACK_WINDOW_TOKENS:,} tokens.")
     return Window(tokens=FALLBACK_WINDOW_TOKENS, known=False)
 
 
 def ratio_of(model: str | None, context: CommandContext) -> float:
-    """What was learnt about the named model's tokens; 1 for one that nobody has talked with yet."""
+    """What was learnt about the named model's tokens; 1 for one that was never used."""
     return (Ratios(context.paths.state / RATIOS_FILE).of(model) if model else None) or 1.0
 
 
@@ -71,7 +71,7 @@ def lab(
     try:
         recordings = list(conversations)
         if not recordings:
-            say("There is no conversation in the input.")
+            say("The input contains no conversation.")
             return FAILED
         replays = _Replays(recordings, window, ratio, dump)
         tallies = asyncio.run(_tallies(replays, policies, model, config))
@@ -79,7 +79,7 @@ def lab(
         say(str(error))
         return FAILED
     except OSError as error:
-        say(f"{dump} cannot be written: {error.strerror or error}.")
+        say(f"Cannot write {dump}: {error.strerror or error}.")
         return FAILED
     if as_json:
         for tally in tallies:

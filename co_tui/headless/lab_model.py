@@ -34,7 +34,7 @@ class CountedSummaries:
         """What came of it, in a sentence."""
         why = f" (last: {self._note})" if self._note else ""
         offline = f", {self._offline} by the offline summariser{why}" if self._offline else ""
-        price = f" Price: ${self._cost:.4f}." if self._cost else ""
+        price = f" Cost: ${self._cost:.4f}." if self._cost else ""
         return f"{self._by_model} summaries by {self._model.name}{offline}.{price}"
 
     async def close(self) -> None:

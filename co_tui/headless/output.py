@@ -36,7 +36,7 @@ class OutputLost(Exception):
 
     def __init__(self, error: OSError) -> None:
         reader_left = isinstance(error, BrokenPipeError)
-        super().__init__("" if reader_left else f"The output cannot be written: {error.strerror or error}.")
+        super().__init__("" if reader_left else f"Cannot write output: {error.strerror or error}.")
 
 
 def put(text: str) -> None:
@@ -111,7 +111,5 @@ def os_error_sentence(error: OSError) -> str:
         one_line(path_text(Path(os.fsdecode(error.filename))), 300) if isinstance(error.filename, str | bytes) else ""
     )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return (
-            f"The disk{f' that holds {where}' if where else ''} is full: nothing more can be saved until there is room."
-        )
+        return f"The disk{f' with {where}' if where else ''} is full. Nothing is saved until there is space."
     return f"{where or 'A file'}: {error.strerror or error}."

@@ -19,13 +19,14 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
 )
+from co_tui.events.facts.agents import UNATTENDED
 from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, tool_label
 from co_tui.events.tool_wording import call_summary, plan_progress, result_summary
 from co_tui.headless.open_session import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.printing import PrintedPiece, as_json, note
 from co_tui.inert import inert, one_line
-from co_tui.session.approvals.questions import NOBODY_THERE, Unattended
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.session import Session
@@ -33,7 +34,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.settings.rules import PRESENT_PLAN
 
 SETTLE_S = 30.0
-"""How long a compaction that began beside the turn is waited for."""
+"""How long to wait for a background compaction."""
 CONTINUES = "`co-tui run --continue -p PROMPT` continues."
 _EXIT_CODES = {Outcome.DONE: DONE, Outcome.FAILED: FAILED, Outcome.INTERRUPTED: INTERRUPTED}
 
@@ -47,14 +48,14 @@ def run(
     read_only: bool = False,
     files: Sequence[NamedFile] = (),
 ) -> int:
-    """Returns the exit code; failures are told in a sentence on standard error."""
+    """Returns the exit code; failures are one sentence on standard error."""
 
     async def work(session: Session) -> int:
         if session.mode_refused:
             say(session.mode_refused)
             return FAILED
         if dropped := session.approvals.drop_too_broad():
-            say(f"Kept approvals that were too broad are asked about again: {one_line(', '.join(dropped), 200)}")
+            say(f"These approvals were too broad and are asked again: {one_line(', '.join(dropped), 200)}")
         try:
             outcome = await session.submit(prompt, files=files)
         except AttachmentRefused as refused:
@@ -71,7 +72,7 @@ def run(
 
 
 def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
-    """Who answers in a new session; a choice nobody made is told."""
+    """The model of a new session; reports the embedded one if it was not chosen."""
     settings = context.loaded.settings
     choice = choose(settings.model, context.loaded.origins["model"].source, environ, settings.base_url)
     if choice.model == EMBEDDED and not settings.model and sys.stderr.isatty():
@@ -140,18 +141,18 @@ class ProsePrinter:
         """What was not allowed, and what would allow it."""
         asked = self._asked.pop((decided.agent, decided.call_id), None)
         if asked is None:
-            return "The plan was not accepted."
+            return "Plan not accepted."
         about = gist_of_call(asked.tool, asked.arguments) or one_line(asked.what, GIST_CHARS)
-        why = "it needs approval, and --yes gives it" if decided.by == NOBODY_THERE else decided.reason
+        why = "needs approval; use --yes" if decided.by == UNATTENDED else decided.reason
         return f"Denied: {tool_label(asked.tool)} {about} ({why.removesuffix('.')})"
 
     def _told(self, ended: ToolActivity) -> str:
         """A call and how it ended, in one line."""
         tool, arguments = ended.tool_name, self._calls.pop((ended.agent, ended.tool_call_id), "")
         status = result_summary(tool, arguments, ended.text, ended.stage, ended.diff)
-        told = f"{tool_label(tool)} {call_summary(tool, arguments)}".rstrip()
+        call = f"{tool_label(tool)} {call_summary(tool, arguments)}".rstrip()
         who = f"{one_line(ended.agent, 60)}: " if ended.agent else ""
-        return f"{who}{told} · {status}" if status else who + told
+        return f"{who}{call} · {status}" if status else who + call
 
     def _end_line(self) -> Iterator[PrintedPiece]:
         if self._line_open:

@@ -31,7 +31,7 @@ def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, st
     # Not the folder in the log: a file that was imported would choose whose later sessions begin with its words.
     board = ContextBoard(context.paths.boards, *repository_branch_of(cwd))
     if state.cwd and state.cwd != path_text(cwd):
-        say(f"Session {row.id} worked in {one_line(state.cwd, 300)}; what it taught is noted for {path_text(cwd)}.")
+        say(f"Session {row.id} worked in {one_line(state.cwd, 300)}; notes are saved for {path_text(cwd)}.")
     try:
         updated = asyncio.run(_updated(context, state, board, environ))
     except (BoardRefused, ModelUnusable) as refused:
@@ -47,7 +47,7 @@ async def _updated(
 ) -> UpdatedBoard | None:
     messages = ParsedMessages().messages(state.history)
     if not messages:
-        raise BoardRefused("Nothing was said in that session that could be learnt from.")
+        raise BoardRefused("That session has no messages to learn from.")
     settings = context.loaded.settings
     named = context.loaded.origins["model"].source
     usual = choose(settings.model, named, environ, settings.base_url).model
@@ -77,9 +77,9 @@ def _log(context: CommandContext, session_id: str, fact: BoardChanged) -> None:
         with context.store.claim(session_id):
             context.store.writing().append(session_id, [fact]).result()
     except SessionBusy:
-        say("The session is open elsewhere: what came of this, and its cost, are not in its log.")
+        say("The session is open elsewhere; this update is not in its log.")
     except SessionNotFound:
-        say("The session was deleted meanwhile: the change of the board is in no log.")
+        say("The session was deleted; this update is in no log.")
 
 
 def _print(change: BoardChange) -> None:

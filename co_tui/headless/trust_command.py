@@ -15,14 +15,14 @@ def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool) 
     if listed:
         return _list(known, kept_for(context.paths, folder.absolute()))
     if not folder.is_dir():
-        say(f"There is no folder {folder}.")
+        say(f"No folder {folder}.")
         return FAILED
     try:
         if revoke:
             _forget_approvals(kept_for(context.paths, folder.absolute()))
         return _revoke(known, folder) if revoke else _trust(known, folder)
     except OSError as error:
-        say(f"What is always allowed there cannot be taken back: {error.filename} ({error.strerror}).")
+        say(f"Cannot revoke what is always allowed there: {error.filename} ({error.strerror}).")
         return FAILED
     except SettingsError as error:
         say(f"{error} Nothing was trusted.")
@@ -36,7 +36,7 @@ def _list(known: Trust, kept: KeptApprovals) -> int:
     for project, rules in allowed.items():
         say(f"Always allowed in {project}: {', '.join(map(str, rules))}")
     if not folders and not allowed:
-        say("No folder is trusted, and nothing is always allowed.")
+        say("No trusted folders, and nothing is always allowed.")
     return DONE
 
 
@@ -44,14 +44,14 @@ def _trust(known: Trust, folder: Path) -> int:
     wish = project_trust_request(folder)
     if wish is None or not wish.requested:
         place = path_text(wish.file if wish else folder.absolute())
-        say(f"Nothing in {place} needs trust; what governs the context counts anyway.")
+        say(f"Nothing in {place} needs trust. Its context settings apply anyway.")
         return DONE
     known.remember(wish, trusted=True)
     if wish.settings:
-        say(f"{wish.folder} is trusted: its settings may set {requested_settings_text(wish)}.")
+        say(f"Trusted {wish.folder}. It may now set {requested_settings_text(wish)}.")
     if wish.agents:
-        say(f"Work may be given to {agents_text(wish)}.")
-    say("When they want something else, co-tui asks again; `co-tui trust --revoke` takes it back.")
+        say(f"It may delegate to {agents_text(wish)}.")
+    say("Changed settings are asked again. `co-tui trust --revoke` revokes trust.")
     return DONE
 
 
@@ -59,7 +59,7 @@ def _forget_approvals(kept: KeptApprovals) -> None:
     """What the user allowed there once and for all is asked about again."""
     if rules := kept.rules():
         kept.remove_all()
-        say(f"{len(rules)} kept approval{'s' if len(rules) > 1 else ''} taken back.")
+        say(f"{len(rules)} always-allow rule{'s' if len(rules) > 1 else ''} revoked.")
 
 
 def _revoke(known: Trust, folder: Path) -> int:

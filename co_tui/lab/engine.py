@@ -151,7 +151,7 @@ class ReplayEngine:
         await self._recorder.record(Pin(messages=refs))
 
     async def clear(self) -> None:
-        await self._compactor.discard("the context was cleared")
+        await self._compactor.discard("context cleared")
         await self._recorder.record(cleared(self.history.state))
 
     async def _end_turn(self) -> None:

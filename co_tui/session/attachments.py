@@ -41,7 +41,7 @@ def with_files(
                 continue
             text, note = _text(file.path, room / (len(files) - number))
         except OSError as error:
-            raise AttachmentRefused(f"{_shown(file)} cannot be read: {error.strerror or error}.") from error
+            raise AttachmentRefused(f"Cannot read {_shown(file)}: {error.strerror or error}.") from error
         room -= estimate_text(text)
         content.append(_marked(file, f"## Attached file: {_shown(file)}{note}\n{fenced(text)}"))
     return content
@@ -57,11 +57,11 @@ def has_images(files: Sequence[NamedFile]) -> bool:
 def _image(file: NamedFile, media_type: str, takes_images: bool) -> list[UserContent]:
     if not takes_images:
         raise AttachmentRefused(
-            f"{_shown(file)} is an image, and this model takes none: choose another with /model or --model."
+            f"{_shown(file)} is an image, and this model takes none. Choose another with /model or --model."
         )
     data = _read(file.path, MOST_IMAGE_BYTES + 1)
     if len(data) > MOST_IMAGE_BYTES:
-        raise AttachmentRefused(f"{_shown(file)} is larger than {MOST_IMAGE_BYTES // 1_000_000} MB: make it smaller.")
+        raise AttachmentRefused(f"{_shown(file)} is over {MOST_IMAGE_BYTES // 1_000_000} MB. Make it smaller.")
     heading = f"## Attached image: {_shown(file)}\n({media_type}, {len(data):,} bytes)"
     return [_marked(file, heading), BinaryContent(data, media_type=media_type)]
 
@@ -71,7 +71,7 @@ def _text(path: Path, room_tokens: float) -> tuple[str, str]:
     size = path.stat().st_size
     data = _read(path, MOST_TEXT_CHARS * MOST_BYTES_A_CHAR)
     if b"\0" in data[:SNIFFED_BYTES]:
-        raise AttachmentRefused(f"{one_line(path.name, NAME_CHARS)} is no text any more.")
+        raise AttachmentRefused(f"{one_line(path.name, NAME_CHARS)} is no longer a text file.")
     text = storable_text(data.decode(errors="replace"))
     kept = text[:MOST_TEXT_CHARS]
     if (tokens := estimate_text(kept)) > room_tokens:

@@ -16,7 +16,7 @@ def clean_up_now(store: Store, loaded: Loaded) -> str:
         what = planned_clean_up(store, retention_days=days, policy=retention_policy(loaded), now=datetime.now(UTC))
         return clean_up_text(clean_up(store, what), days) if what else ""
     except (StoreError, OSError) as error:
-        return f"Old sessions were not cleaned up: {error}"
+        return f"Cannot clean up old sessions: {error}"
 
 
 def retention_policy(loaded: Loaded) -> str:

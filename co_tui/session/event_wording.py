@@ -25,13 +25,13 @@ def clean_up_text(done: "CleanUp", retention_days: int, *, dry_run: bool = False
 
     parts = []
     if done.trashed:
-        verb = "would be put" if dry_run else "put"
-        parts.append(f"{_sessions(len(done.trashed))} not used for {retention_days} days {verb} into the trash")
+        verb = "would be moved" if dry_run else "moved"
+        parts.append(f"{_sessions(len(done.trashed))} unused for {retention_days} days {verb} to the trash")
     if done.deleted:
         verb = "would be deleted" if dry_run else "deleted"
-        parts.append(f"{_sessions(len(done.deleted))} {verb} for good after {TRASH_DAYS} days in the trash")
+        parts.append(f"{_sessions(len(done.deleted))} {verb} after {TRASH_DAYS} days in the trash")
     words = "; ".join(parts) + "." if parts else ""
-    back = f" `co-tui sessions --trash` lists them, --restore ID brings one back within {TRASH_DAYS} days."
+    back = f" See `co-tui sessions --trash`; --restore ID restores one within {TRASH_DAYS} days."
     return words + (back if done.trashed and not dry_run else "")
 
 

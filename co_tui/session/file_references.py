@@ -13,7 +13,7 @@ from co_tui.inert import one_line
 MOST_FILES: Final = 20
 SNIFFED_BYTES: Final = 8_192
 NAME_CHARS: Final = 200
-NOT_MEANT: Final = "(In `backquotes` it is not taken for a file.)"
+NOT_MEANT: Final = "(Put it in `backquotes` if it is not a file.)"
 _NAMED: Final = re.compile(r'(?<![^\s(\[{<"\'])@(?:"([^"\n]+)"|([^\s"`]+))')
 _CODE: Final = re.compile(r"(`{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
 _AFTER_NAME: Final = ".,;:!?)]}>'"
@@ -44,7 +44,7 @@ def named_files(text: str, cwd: Path) -> NamedFiles:
         if path is None:
             if "/" in written or "." in written:
                 name = one_line(written.rstrip(_AFTER_NAME), NAME_CHARS)
-                troubles[f"There is no file {name} to attach."] = None
+                troubles[f"No file {name} to attach."] = None
         elif trouble := _trouble(path, name := name_of(path, cwd)):
             troubles[trouble] = None
         else:
@@ -90,13 +90,13 @@ def _trouble(path: Path, name: str) -> str:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            return f"{shown} is a folder: name a file in it."
+            return f"{shown} is a folder. Name a file."
         if not stat.S_ISREG(mode):
-            return f"{shown} is no ordinary file and cannot be attached."
+            return f"{shown} is not a regular file and cannot be attached."
         with path.open("rb") as file:
             beginning = file.read(SNIFFED_BYTES)
     except OSError as error:
-        return f"{shown} cannot be read: {error.strerror or error}."
+        return f"Cannot read {shown}: {error.strerror or error}."
     if b"\0" in beginning and not image_type(beginning):
-        return f"{shown} is no text and no image a model could take (PNG, JPEG, GIF, WebP)."
+        return f"{shown} is not text and not a supported image (PNG, JPEG, GIF, WebP)."
     return ""

@@ -27,7 +27,7 @@ def prompt_message(content: PromptContent) -> ModelRequest:
 def command_message(command: str, how: str, output: str, cwd: Path) -> ModelRequest:
     """The user's command, how it ended and its output."""
     heading = f"[The user ran a command in {one_line(path_text(cwd), NAME_CHARS)}. It {how}.]"
-    said = fenced(output) if output.strip() else "(It said nothing.)"
+    said = fenced(output) if output.strip() else "(No output.)"
     return ModelRequest(
         parts=[UserPromptPart(f"{heading}\n$ {command}\n\n{said}")],
         timestamp=datetime.now(UTC),

@@ -116,7 +116,7 @@ class RunningWork:
     async def _hand_over(self, before: Runtime) -> None:
         """A turn ended under a replaced runtime: discard its background compaction, and pass its scaffold on to the
         current runtime."""
-        await self._compactor.discard("another model or policy governs from now on")
+        await self._compactor.discard("the model or policy changed")
         history = before.history
         self._switcher.continue_with(self._runtime, history.scaffold, history.governor.estimated_window_tokens)
         if not self._leaving:
@@ -131,7 +131,7 @@ class RunningWork:
 
     async def command(self, command: str) -> Outcome:
         if self._recorder.state.pending:
-            raise CommandRefused("A question waits for its answer; the command can run after that.")
+            raise CommandRefused("Answer the pending question first; then run the command.")
         run = UserCommand(self._environment, self._runtime, self._factory.tools.commands.guard, command)
         outcome = await self._stoppable(run, run.run())
         await self._runtime.history.report_now()

@@ -218,7 +218,7 @@ class Session:
         Open approval questions count as not answered: the turn that asked them ends.
         """
         if not prompt.strip():
-            raise ValueError("A prompt needs some text.")
+            raise ValueError("The prompt is empty.")
         prompt = storable_text(shell_text(prompt))
         content = await prompt_content(prompt, files, self._runtime) if files else prompt
         if (turn := self._work.turn) is not None:
@@ -249,7 +249,7 @@ class Session:
     async def compact(self, focus: str = "", upto: Ref | None = None) -> CompactionComplete:
         """Compact the conversation now, or when the running turn ends. Raises `CompactionRefused`."""
         if self._compactor.running:
-            raise CompactionRefused("A compaction is already under way.")
+            raise CompactionRefused("A compaction is already running.")
         done: CompactionComplete = await self._work.in_order(partial(self._work.compact, focus, upto))
         return done
 
@@ -318,7 +318,7 @@ class Session:
 
     async def _stop_turns(self, *, leaving: bool = False) -> list[str]:
         """Interrupt the running turn; returns the prompts waiting behind it."""
-        given_up = CompactionRefused("The compaction was given up: something came before.")
+        given_up = CompactionRefused("Compaction cancelled by a newer action.")
         unsent = self.queue.clear(given_up)
         for prompt in unsent:
             self._recorder.announce(PromptReturned(prompt=prompt))

@@ -52,7 +52,7 @@ class AgentFile(Record):
     def access_text(self) -> str:
         """What trusting its folder grants it. Part of the trust digest, so it does not depend on the instructions."""
         tools = "all tools" if self.tools is None else f"tools {', '.join(self.tools) or 'none'}"
-        without = f", but {', '.join(self.withheld_tools)}" if self.withheld_tools else ""
+        without = f", except {', '.join(self.withheld_tools)}" if self.withheld_tools else ""
         model = f", model {self.model}" if self.model else ""
         return f"{self.name} ({tools}{without}{model}; {'/'.join(self.file.parts[-3:])})"
 
@@ -90,7 +90,7 @@ def read_project_agents(folder: Path) -> AgentFiles:
         if is_inside(path, project):
             found = found.before(read_agents(path, inside=project))
         else:
-            problem = f"{path_text(path)} is not read: it is a link that leads out of the project."
+            problem = f"Skipped {path_text(path)}: it is a link out of the project."
             found = found.but(problems=(*found.problems, problem))
     return found
 
@@ -108,7 +108,7 @@ def read_agents(folder: Path, inside: Path | None = None) -> AgentFiles:
         except SettingsError as error:
             found = found.but(problems=(*found.problems, str(error)))
     if len(names) > MOST_FILES:
-        problem = f"{path_text(folder)} has {len(names):,} files; the first {MOST_FILES} of them are read."
+        problem = f"{path_text(folder)} has {len(names):,} files; only the first {MOST_FILES} are read."
         found = found.but(problems=(*found.problems, problem))
     return found
 
@@ -116,26 +116,26 @@ def read_agents(folder: Path, inside: Path | None = None) -> AgentFiles:
 def _read(file: Path, inside: Path | None) -> AgentFile:
     """Read one file. Raises `SettingsError`, which names it."""
     if inside is not None and not is_inside(file, inside):
-        raise SettingsError(f"{path_text(file)} defines no agent: it is a link that leads out of the project.")
+        raise SettingsError(f"Skipped agent {path_text(file)}: it is a link out of the project.")
     text = read_text(file)
     try:
         if file.suffix == ".toml":
             values: Mapping[str, Any] = parsed(text, file)
             if unknown := sorted(values.keys() - _TOML_KEYS):
-                raise ValueError(f"{', '.join(unknown)} cannot be honoured here")
+                raise ValueError(f"{', '.join(unknown)} is not supported")
             return _agent(file, values, _text(values, "developer_instructions"))
         values, body = read_front_matter(text)
         return _agent(file, values, body)
     except ValueError as error:
-        raise SettingsError(f"{path_text(file)} defines no agent: {error}.") from None
+        raise SettingsError(f"Skipped agent {path_text(file)}: {error}.") from None
 
 
 def _agent(file: Path, values: Mapping[str, Any], instructions: str) -> AgentFile:
     name = _text(values, "name") or file.stem
     if not _NAME.fullmatch(name):
-        raise ValueError("its name must be of letters, digits, dots and dashes, at most 60 of them")
+        raise ValueError("its name must be letters, digits, dots and dashes, at most 60")
     if name == RESERVED_NAME:
-        raise ValueError(f"the name {RESERVED_NAME} is taken")
+        raise ValueError(f"the name {RESERVED_NAME} is reserved")
     if not instructions.strip():
         raise ValueError("it has no instructions")
     model = _text(values, "model")
@@ -153,7 +153,7 @@ def _agent(file: Path, values: Mapping[str, Any], instructions: str) -> AgentFil
 def _text(values: Mapping[str, Any], key: str) -> str:
     value = values.get(key, "")
     if not isinstance(value, str):
-        raise ValueError(f"its {key} must be a text")
+        raise ValueError(f"its {key} must be text")
     return value.strip()
 
 
@@ -164,9 +164,9 @@ def _names(values: Mapping[str, Any], *keys: str) -> tuple[str, ...] | None:
         return None
     named: Iterable[Any] = value.split(",") if isinstance(value, str) else value
     if not isinstance(named, Sequence) or not all(isinstance(each, str) for each in named):
-        raise ValueError(f"its {keys[0]} must be names of tools")
+        raise ValueError(f"its {keys[0]} must be tool names")
     return tuple(each.strip() for each in named if each.strip())
 
 
 def _shadowed(agent: AgentFile, by: AgentFile) -> str:
-    return f"{path_text(agent.file)} is not used: {path_text(by.file)} defines {agent.name} already."
+    return f"Skipped agent {path_text(agent.file)}: {path_text(by.file)} already defines {agent.name}."

@@ -44,136 +44,129 @@ class Settings(ContextSettings):
     model: Annotated[
         str,
         model_string("the first provider with a key, else the embedded model"),
-        About("answering", "Who answers; empty means the first provider with a key, else the embedded model."),
+        About("answering", "The model. Empty: the first provider with a key, else the embedded model."),
     ] = ""
     base_url: Annotated[
         str,
         address("", "an OpenAI-compatible server"),
-        About("answering", "Where `openai-chat:` models are served; empty means OPENAI_BASE_URL, else OpenAI."),
+        About("answering", "Server address for `openai-chat:` models. Empty: OPENAI_BASE_URL, else OpenAI."),
     ] = ""
     reasoning_effort: Annotated[
         str,
-        nothing_or("what the model does by itself", "low", "medium", "high"),
-        About("answering", "How much a model that can thinks before it answers."),
+        nothing_or("the model's default", "low", "medium", "high"),
+        About("answering", "How long a reasoning model thinks before it answers."),
     ] = ""
-    theme: Annotated[str, one_of(*THEMES), About("looks", "Colours of the app; auto follows the terminal.")] = "auto"
+    theme: Annotated[str, one_of(*THEMES), About("looks", "Colour theme; auto follows the terminal.")] = "auto"
     reduced_motion: Annotated[
-        str, one_of("on", "off"), About("looks", "Whether spinners, moving marks and cursors stand still.")
+        str, one_of("on", "off"), About("looks", "Stop spinners, animation and cursor blinking.")
     ] = "off"
-    images: Annotated[
-        str, one_of("on", "off"), About("looks", "Whether images in the chat are drawn, in small, from coloured cells.")
-    ] = "on"
+    images: Annotated[str, one_of("on", "off"), About("looks", "Show small previews of images in the chat.")] = "on"
     notifications: Annotated[
         str,
         one_of("on", "bell", "off"),
         About(
             "looks",
-            "Whether a notice, or else the bell, calls you back when a long turn ends or a question waits.",
+            "Alert you when a long turn ends or a question is pending.",
         ),
     ] = "on"
     keys: Annotated[
         Mapping[str, str],
         key_table(),
-        About("looks", "Other keys for actions, by the names that help gives them; `none` takes a key away."),
+        About("looks", "Custom keys, by action name (see F1); `none` unbinds one."),
     ] = NO_KEYS
     summarization_model: Annotated[
         str,
-        model_string("the model that answers"),
-        About("context", "Who writes the summaries of automatic compaction."),
+        model_string("the current model"),
+        About("context", "The model that summarises in automatic compaction."),
     ] = ""
     compaction_timeout_s: Annotated[
         float,
         number(1, 86_400),
-        About("context", "How long one summary may take before the offline summariser steps in."),
+        About("context", "Longest time for one summary; then the offline summariser takes over."),
     ] = 120.0
     memory_limit_mb: Annotated[
         int,
-        whole_number(0, 1_000_000_000, "switches it off"),
-        About(
-            "files", "Above so much memory of this process, garbage is collected and then the conversation compacted."
-        ),
+        whole_number(0, 1_000_000_000, "disables it"),
+        About("files", "Above this process memory, free memory, then compact the conversation."),
     ] = 2048
     agent_max_steps: Annotated[
-        int, whole_number(1, 10_000), About("answering", "Model decisions in one turn before it stops with a notice.")
+        int, whole_number(1, 10_000), About("answering", "Most model requests in one turn; then it pauses.")
     ] = 200
     mode: Annotated[
         str,
         one_of(*MODES),
         About(
             "tools",
-            "What runs without a question: ask (what only reads), edits (file changes too), plan (nothing is changed), "
-            "auto (commands too, in the sandbox).",
+            "What runs without asking: ask, edits, plan or auto (in a sandbox).",
         ),
     ] = ASK
     permissions: Annotated[
         tuple[RuleInForce, ...],
         permission_table(),
-        About("tools", "Rules for what is allowed, asked about or denied, such as Bash(git commit:*) or Edit(src/**)."),
+        About("tools", "Rules to allow, ask or deny, such as Bash(git commit:*) or Edit(src/**)."),
     ] = ()
     command_timeout_s: Annotated[
         float,
         number(1, 86_400),
-        About("tools", "How long a command that the model runs may take before it is stopped."),
+        About("tools", "Longest time for a command that the model runs."),
     ] = 120.0
     command_sandbox: Annotated[
         str,
         one_of(*SANDBOXES),
         About(
             "tools",
-            "Where such commands run: as you, or in bubblewrap, writing only in the folder; a project may tighten it.",
+            "Sandbox for the model's commands (bubblewrap). A project may only tighten it.",
         ),
     ] = SANDBOX_OFF
     retention_days: Annotated[
         int,
-        whole_number(0, 36_500, "keeps sessions for ever"),
-        About("files", "Sessions not used for so many days go into the trash, but for pinned and open ones."),
+        whole_number(0, 36_500, "keeps sessions forever"),
+        About("files", "Move sessions unused for this many days to the trash, except pinned ones."),
     ] = 0
     daily_memory: Annotated[
         str,
         one_of("off", "trimming", "compactions"),
         About(
             "files",
-            "Which summaries go into the day's memory file: of trimming and emergencies, or of every compaction.",
+            "Which summaries are saved to the daily memory: trimming only, or all compactions.",
         ),
     ] = "trimming"
     memory_search: Annotated[
-        str, one_of("on", "off"), About("files", "Whether the model has a tool to search that memory.")
+        str, one_of("on", "off"), About("files", "Give the model a tool to search the daily memory.")
     ] = "on"
     board_tokens: Annotated[
         int,
-        whole_number(0, 100_000, "begins without the board"),
-        About(
-            "files", "How much of the context board of its repository and branch a new session begins with, in tokens."
-        ),
+        whole_number(0, 100_000, "starts without the board"),
+        About("files", "Tokens of the repository's context board that a new session starts with."),
     ] = 1_000
     board_updates: Annotated[
         str,
         one_of("on", "off"),
-        About("files", "Whether a session that is left brings that board up to date, beside whatever comes next."),
+        About("files", "Update the context board in the background when you leave a session."),
     ] = "off"
     request_timeout_s: Annotated[
-        float, number(1, 86_400), About("answering", "How long a provider may stay silent.")
+        float, number(1, 86_400), About("answering", "Longest silence of a provider before a request fails.")
     ] = 300.0
     max_retries: Annotated[
         int,
-        whole_number(0, 20, "gives up at once"),
-        About("answering", "How often a request that failed for a passing reason is sent again."),
+        whole_number(0, 20, "never retries"),
+        About("answering", "Retries after a temporary failure."),
     ] = 4
     hooks: Annotated[
         Mapping[str, tuple[str, ...]],
         hook_table(),
-        About("tools", "Commands that run at certain moments; `preCompact` may veto a compaction or add to its focus."),
+        About("tools", "Commands to run at an event; `preCompact` may stop or focus a compaction."),
     ] = NO_HOOKS
-    hook_timeout_s: Annotated[float, number(0.1, 600), About("tools", "How long a hook may take.")] = 10.0
+    hook_timeout_s: Annotated[float, number(0.1, 600), About("tools", "Longest time for a hook.")] = 10.0
     mcp_servers: Annotated[
         Mapping[str, McpServer],
         mcp_server_table(),
-        About("tools", "Servers whose tools the model gets, by name: a `command` that is started, or a `url`."),
+        About("tools", "MCP servers by name, each with a `command` to start or a `url`."),
     ] = NO_SERVERS
     telemetry: Annotated[
         str,
         address("off", "an OpenTelemetry collector"),
-        About("files", "Where compactions are reported to as OpenTelemetry spans."),
+        About("files", "Send compactions as OpenTelemetry spans to this address."),
     ] = "off"
 
 
@@ -214,11 +207,11 @@ def check(key: str, value: object, *, named: str = "", source: str = "") -> obje
 def _refused(key: str, value: str, allowed: str, source: str) -> str:
     """The sentence about a bad value: its source, and what is allowed."""
     where = f" ({source})" if source else ""
-    return f"{key} = {value}{where} is not allowed: it must be {allowed}."
+    return f"{key} = {value}{where} is not allowed. Use {allowed}."
 
 
 def unknown_key(key: str, named: Callable[[str], str] = str) -> str:
     """The sentence about an unknown setting; `named` spells a setting's name as its source does."""
     close = nearest(key, rules())
-    hint = f"; did you mean {named(close)}?" if close else ". `co-tui config` lists them."
-    return f"There is no setting {one_line(repr(named(key)), 80)}{hint}"
+    hint = f". Did you mean {named(close)}?" if close else ". See `co-tui config`."
+    return f"Unknown setting {one_line(repr(named(key)), 80)}{hint}"

@@ -38,28 +38,25 @@ def _contradictions_in(settings: Settings, window_tokens: int) -> Iterator[str]:
         ("run_compression_low", "run_compression_high"),
     ):
         if value(low) > value(high):
-            yield (
-                f"{low} = {value(low):g} and {high} = {value(high):g} contradict each other: "
-                "the first must not be above the second."
-            )
+            yield (f"{low} = {value(low):g} must not be above {high} = {value(high):g}.")
     waits = value("buffer_exhaustion_threshold")
     if settings.compaction == "background" and value("keep_recent_share") + value("summary_share") >= waits:
         yield (
-            f"keep_recent_share = {value('keep_recent_share'):g} and summary_share = {value('summary_share'):g} leave "
-            f"no room below buffer_exhaustion_threshold = {waits:g}: a compaction would free nothing."
+            f"keep_recent_share = {value('keep_recent_share'):g} and summary_share = {value('summary_share'):g} "
+            f"must fit below buffer_exhaustion_threshold = {waits:g}."
         )
 
 
 def unused(settings: Settings) -> Mapping[str, str]:
     """Settings that currently have no effect, each with the reason."""
-    why = f"not used by policy {settings.policy} (compaction = {settings.compaction})"
+    why = f"unused by policy {settings.policy} (compaction = {settings.compaction})"
     found = {key: why for kind, keys in _OF_COMPACTION.items() if kind != settings.compaction for key in keys}
     if settings.compaction == "none":
         found |= dict.fromkeys(_OF_ANY_COMPACTION, why)
     if settings.summary_fallback != "limits":
-        found |= dict.fromkeys(("fallback_messages", "fallback_tokens"), "not used: summary_fallback is not limits")
+        found |= dict.fromkeys(("fallback_messages", "fallback_tokens"), "unused unless summary_fallback is limits")
     if settings.truncation == "off":
-        found["truncation_headroom"] = "not used while truncation is off"
+        found["truncation_headroom"] = "unused while truncation is off"
     if settings.model and not settings.model.startswith("openai-chat:"):
-        found["base_url"] = "not used: the model is no openai-chat: one"
+        found["base_url"] = "unused: the model is not an openai-chat: one"
     return found

@@ -26,15 +26,15 @@ def read_text(file: Path) -> str:
     try:
         return read_small_text(file, LIMIT_BYTES)
     except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from None
+        raise SettingsError(f"Cannot read {file}: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{file} cannot be read: it is not UTF-8 text ({error.reason}).") from None
+        raise SettingsError(f"Cannot read {file}: it is not UTF-8 ({error.reason}).") from None
 
 
 def parsed(text: str, file: Path) -> dict[str, Any]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
-            raise SettingsError(f"{file} cannot be read: line {number} has more than {MOST_DOTS} dots.")
+            raise SettingsError(f"Cannot read {file}: line {number} has more than {MOST_DOTS} dots.")
     try:
         try:
             return tomllib.loads(text)
@@ -43,9 +43,9 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
         except ValueError:  # Python refuses integers of thousands of digits; forty are just as far out of range
             return tomllib.loads(_LONG_NUMBER.sub(lambda found: found[0][:40], text))
     except RecursionError:
-        raise SettingsError(f"{file} cannot be read: it is nested too deeply.") from None
+        raise SettingsError(f"Cannot read {file}: it is nested too deeply.") from None
     except ValueError as error:
-        raise SettingsError(f"{file} cannot be read: {error}.") from None
+        raise SettingsError(f"Cannot read {file}: {error}.") from None
 
 
 def policy_names(paths: Paths) -> list[str]:

@@ -24,10 +24,10 @@ def read_front_matter(text: str) -> FrontMatter:
     """Parse a Markdown file. Raises ValueError, which says what is wrong."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != FENCE:
-        raise ValueError(f"it does not begin with a line of `{FENCE}`")
+        raise ValueError(f"it does not start with a line `{FENCE}`")
     end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == FENCE), None)
     if end is None:
-        raise ValueError(f"there is no second line of `{FENCE}` below the keys")
+        raise ValueError(f"it has no second line `{FENCE}` after the keys")
     return FrontMatter(dict(_values(lines[1:end])), "\n".join(lines[end + 1 :]).strip())
 
 
@@ -41,7 +41,7 @@ def _values(lines: Sequence[str]) -> Iterator[tuple[str, str | tuple[str, ...]]]
             continue
         found = _KEY.match(line.rstrip())
         if found is None:
-            raise ValueError(f"line {at + 1} is no `key: value`")
+            raise ValueError(f"line {at + 1} is not `key: value`")
         below = at
         while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t-"):
             at += 1

@@ -17,7 +17,7 @@ _TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "esc
 _TYPING_KEYS: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
 """Keys needed for typing, in lists and for moving the focus."""
 _NO_LETTERS: Final[tuple[KeyScope, ...]] = ("anywhere", "prompt")
-ALLOWED: Final = "keys by action, such as compact=F12, new=Alt+N, folds=none: F1 to F24, Ctrl+G, Alt+X, …; or none"
+ALLOWED: Final = "keys by action, such as compact=F12, new=Alt+N, folds=none; or none"
 
 
 def default_keys() -> dict[str, str]:

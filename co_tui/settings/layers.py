@@ -29,7 +29,7 @@ SOURCE_SEPARATOR: Final = " and "
 """Joins the sources of a value that several layers contribute to."""
 MOST_WARNINGS: Final = 5
 """For one file, which may have thousands of unknown keys."""
-LEFT_OUT: Final = "It is left out."
+LEFT_OUT: Final = "Ignored."
 """Ends the sentence about a bad value in a project's file."""
 
 
@@ -118,7 +118,7 @@ def _merged(
 def _limited(problems: Sequence[str]) -> tuple[str, ...]:
     """The first problems, and how many more there are."""
     more = len(problems) - MOST_WARNINGS
-    return (*problems[:MOST_WARNINGS], *([f"{more:,} more of its values cannot be used."] if more > 0 else []))
+    return (*problems[:MOST_WARNINGS], *([f"{more:,} more invalid values."] if more > 0 else []))
 
 
 class _Merge:
@@ -166,7 +166,7 @@ class _Merge:
         unknown = [key for key in values if key not in rules()]
         self.unknown += [f"{source}: {unknown_key(key, name)}" for key in unknown[:MOST_WARNINGS]]
         if len(unknown) > MOST_WARNINGS:
-            self.unknown.append(f"{source}: {len(unknown) - MOST_WARNINGS:,} more keys are no settings.")
+            self.unknown.append(f"{source}: {len(unknown) - MOST_WARNINGS:,} more unknown settings.")
         for key in rules():
             if key in values:
                 try:
@@ -206,7 +206,7 @@ class _Merge:
             self.found[key] = _narrower_tools(current, narrowing) if key == "tools" else _stricter(current, narrowing)
             if self.found[key].value != narrowing.value and key != "tools":
                 self.warnings.append(
-                    f"{narrowing.source}: {key} = {quoted(narrowing.value)} is ignored: yours is stricter."
+                    f"{narrowing.source}: {key} = {quoted(narrowing.value)} is ignored; yours is stricter."
                 )
 
     def policy(self, paths: Paths) -> None:
@@ -214,7 +214,7 @@ class _Merge:
         file = policy_file(str(name.value), paths)
         if file is None:
             names = ", ".join(policy_names(paths))
-            problem = f"policy = {quoted(name.value)} ({name.source}) is not allowed: one of {names}."
+            problem = f"policy = {quoted(name.value)} ({name.source}) is not allowed. Use one of {names}."
             if name.source == self._folder_file:
                 self._bad_policy = problem
             else:
@@ -226,7 +226,7 @@ class _Merge:
             if isinstance(numbers, Mapping):
                 self.layer(f"policy {file.stem}", numbers)
             else:
-                self.problems.append(f"{file} is no policy: `settings` must be a table.")
+                self.problems.append(f"{file} is not a policy: `settings` must be a table.")
 
     def table(self, file: Path, problems: list[str]) -> dict[str, Any]:
         try:

@@ -24,7 +24,7 @@ class VariableMissing(Exception):
     """A value refers to an environment variable that is not set."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"it needs the environment variable {name}, which is not set")
+        super().__init__(f"environment variable {name} is not set")
 
 
 class McpServer(Record):
@@ -94,7 +94,7 @@ def mcp_server_table() -> Rule:
 
 def _server(name: object, table: object) -> McpServer:
     if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > LONGEST_NAME:
-        allowed = f"a table whose name is at most {LONGEST_NAME} letters and digits, parted by single - or _"
+        allowed = f"a name of at most {LONGEST_NAME} letters and digits, separated by single - or _"
         raise PartRefused(one_line(str(name), 40), HIDDEN, allowed)
     if not isinstance(table, Mapping):
         raise PartRefused(name, HIDDEN, "a table with a command or a url")
@@ -109,7 +109,7 @@ def _server(name: object, table: object) -> McpServer:
         )
     for key in ("args", "env", "cwd") if server.url else ("headers",):
         if key in table:
-            raise PartRefused(f"{name}.{key}", HIDDEN, f"beside a {'command' if server.url else 'url'}, or left out")
+            raise PartRefused(f"{name}.{key}", HIDDEN, f"it with a {'command' if server.url else 'url'} only")
     return server
 
 
@@ -126,7 +126,7 @@ def _part(path: str, key: str, value: object) -> object:
 def _key(path: str, key: str, name: str) -> str:
     good = re.fullmatch(_HEADER, name) if key == "headers" else name and not re.search(r"[=\0]", name)
     if not good:
-        raise PartRefused(f"{path}.{one_line(name, 40)}", HIDDEN, f"under a name that {key} can have")
+        raise PartRefused(f"{path}.{one_line(name, 40)}", HIDDEN, f"a name that {key} can have")
     return name
 
 
@@ -173,15 +173,15 @@ def _address(value: object) -> object:
     return address(" ", "").read(_some_text(value))
 
 
-_TEXT: Final = "a text in which environment variables may stand as ${NAME} or ${NAME:-otherwise}"
+_TEXT: Final = "text, with environment variables as ${NAME} or ${NAME:-default}"
 _SECONDS: Final = number(0.1, 3_600)
 _PARTS: Final[Mapping[str, tuple[str, Callable[[object], object]]]] = {
-    "command": (f"the name of a program, {_TEXT}", _some_text),
+    "command": (f"a program name, {_TEXT}", _some_text),
     "args": (f"a list of texts, each {_TEXT}", _texts),
-    "env": ("a table of texts", _table),
+    "env": ("a table of text values", _table),
     "cwd": (f"a folder, {_TEXT}", _some_text),
-    "url": ("an address that begins with http:// or https://", _address),
-    "headers": ("a table of texts", _table),
+    "url": ("an address starting with http:// or https://", _address),
+    "headers": ("a table of text values", _table),
     "enabled": ("true or false", _switch),
     "start_timeout_s": (_SECONDS.allowed, _SECONDS.read),
     "timeout_s": (_SECONDS.allowed, _SECONDS.read),

@@ -132,7 +132,7 @@ def number_by_window(low: float, high: float) -> Rule:
             plain.read(each)
         return numbers
 
-    return Rule(f"{plain.allowed}, or such numbers by the window's tokens (0.2 at 8000, 0.1 at 128000)", read)
+    return Rule(f"{plain.allowed}, or by window size (0.2 at 8000, 0.1 at 128000)", read)
 
 
 def text(allowed: str = "a text") -> Rule:
@@ -158,7 +158,7 @@ def address(otherwise: str, what: str) -> Rule:
             raise ValueError
         return value
 
-    return Rule(f"{otherwise or 'empty'}, or the address of {what} that begins with http:// or https://", read)
+    return Rule(f"{otherwise or 'empty'}, or the http:// or https:// address of {what}", read)
 
 
 def model_string(otherwise: str) -> Rule:
@@ -175,8 +175,8 @@ def model_string(otherwise: str) -> Rule:
         return value
 
     return Rule(
-        f"PROVIDER:NAME such as anthropic:claude-sonnet-5, with a provider such as {', '.join(MODEL_PREFIXES[:8])}; "
-        f"{GGUF}:PATH of a file of weights; {EMBEDDED}; or empty for {otherwise}",
+        "PROVIDER:NAME such as anthropic:claude-sonnet-5 (providers: "
+        f"{', '.join(MODEL_PREFIXES[:8])}, …), {GGUF}:PATH, {EMBEDDED}, or empty for {otherwise}",
         read,
     )
 

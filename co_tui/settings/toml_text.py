@@ -40,7 +40,7 @@ def _with_key(text: str, key: str, value: object, newline: str) -> str:
         tables = text[len(top) :]
         return _with_key_on_top(tomlkit.parse(top), key, value, newline, bool(tables)) + tables
     if document.as_string() != text:
-        raise ValueError("its tables are not in order")
+        raise ValueError("its tables are out of order")
     _change(document, key, value, newline)
     return document.as_string()
 

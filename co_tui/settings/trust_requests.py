@@ -75,8 +75,7 @@ def withheld_warnings(request: TrustRequest) -> list[str]:
     warnings = []
     if request.settings:
         warnings.append(
-            f"{request.file} wants to set {requested_settings_text(request)}: "
-            "ignored until you trust this folder with `co-tui trust`."
+            f"{request.file} wants to set {requested_settings_text(request)}. Ignored until you run `co-tui trust`."
         )
     if request.agents:
         warnings.append(waiting_agents_text(request))
@@ -85,8 +84,8 @@ def withheld_warnings(request: TrustRequest) -> list[str]:
 
 def waiting_agents_text(request: TrustRequest) -> str:
     """The sentence about the agents of an untrusted folder."""
-    waits = "wait" if len(request.agents) > 1 else "waits"
-    return f"{agents_text(request)} {waits} until you trust this folder with `co-tui trust`."
+    are = "are" if len(request.agents) > 1 else "is"
+    return f"{agents_text(request)} {are} ignored until you run `co-tui trust`."
 
 
 def requested_settings_text(request: TrustRequest) -> str:

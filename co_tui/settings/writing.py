@@ -34,9 +34,9 @@ def write(key: str, value: str, paths: Paths, current: Settings | None = None) -
         return _write_key(key.removeprefix(KEY_PREFIX), value, paths)
     kept = check(key, value)
     if current is not None and (wrong := contradictions(current.but(**{key: kept}))):
-        raise SettingsError(f"{wrong[0]} Nothing was written.")
+        raise SettingsError(f"{wrong[0]} Nothing was saved.")
     if key == "policy" and policy_file(str(kept), paths) is None:
-        raise SettingsError(f"policy = {quoted(value)} is not allowed: one of {', '.join(policy_names(paths))}.")
+        raise SettingsError(f"policy = {quoted(value)} is not allowed. Use one of {', '.join(policy_names(paths))}.")
     _put(key, _spelled(key, kept), kept, paths.config_file)
     return kept
 
@@ -66,7 +66,7 @@ def add_permission(effect: Effect, text: str, paths: Paths) -> RuleInForce:
     try:
         rule = RuleInForce(effect, parse_rule(text))
     except ValueError:
-        raise SettingsError(f"{quoted(text)} is no rule. For example: {FORMS}.") from None
+        raise SettingsError(f"{quoted(text)} is not a rule. Examples: {FORMS}.") from None
     add_permissions([rule], paths)
     return rule
 
@@ -114,7 +114,7 @@ def remove(key: str, paths: Paths) -> None:
         except (ValueError, SettingsError):
             after = before
         if after != {name: each for name, each in before.items() if name != key}:
-            raise SettingsError(f"{file} sets {key} in a way only you can change; edit it by hand.")
+            raise SettingsError(f"Cannot change {key} in {file} automatically. Edit the file.")
         _save(file, changed)
 
 
@@ -124,7 +124,7 @@ def _file(file: Path) -> tuple[str, dict[str, Any]]:
         text = read_text(file) if file.exists() else ""
         return text, parsed(text, file)
     except SettingsError as error:
-        raise SettingsError(f"{error} Fix it first; nothing was written.") from None
+        raise SettingsError(f"{error} Fix it first; nothing was saved.") from None
 
 
 def _put(key: str, written: object, kept: object, file: Path) -> None:
@@ -139,7 +139,7 @@ def _save(file: Path, text: str) -> None:
     try:
         write_atomically(file, text)
     except OSError as error:
-        raise SettingsError(f"{file} cannot be written: {error.strerror or error}.") from None
+        raise SettingsError(f"Cannot write {file}: {error.strerror or error}.") from None
 
 
 def _changed(text: str, before: dict[str, Any], key: str, written: object, kept: object, file: Path) -> str:
@@ -153,7 +153,7 @@ def _changed(text: str, before: dict[str, Any], key: str, written: object, kept:
             return changed
     except (ValueError, SettingsError):
         pass
-    raise SettingsError(f"{file} sets {key} in a way only you can change; edit it by hand.")
+    raise SettingsError(f"Cannot change {key} in {file} automatically. Edit the file.")
 
 
 def _says(table: Mapping[str, object], key: str, kept: object) -> bool:
@@ -169,6 +169,6 @@ def caveat(key: str, loaded: Loaded, paths: Paths) -> str:
     source = loaded.origins[setting_of(key)].source
     weaker = (str(paths.config_file), "default", f"policy {loaded.settings.policy}")
     if source not in weaker and str(paths.config_file) not in source.split(SOURCE_SEPARATOR):
-        return f" It does not count as long as {source} says {quoted(loaded.origins[setting_of(key)].value)}."
+        return f" It has no effect while {source} says {quoted(loaded.origins[setting_of(key)].value)}."
     idle = unused(loaded.settings).get(key)
     return f" It is {idle}." if idle else ""

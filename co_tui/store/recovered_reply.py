@@ -16,13 +16,13 @@ def recovered(bodies: Iterable[str]) -> tuple[Fact, ...]:
     if found is None:
         return ()
     turn, message = found
-    what, kept = ("your command", "its output") if command_in(message) else ("the reply", "the reply")
+    what, kept = ("your command", "partial output") if command_in(message) else ("the reply", "partial reply")
     return (
         Message(turn=turn, message=message, interrupted=True),
         SessionInterrupted(
             what=f"co-tui ended before {what} was complete",
             where=f"turn {turn}",
-            outcome=f"{kept} was kept as far as it came",
+            outcome=f"{kept} kept",
         ),
     )
 

@@ -105,7 +105,7 @@ def messages_with_most_words(seqs_of_words: Iterable[Iterable[int]]) -> FoundMes
 def only_one(rows: Sequence[SessionRow], name: str) -> SessionRow:
     """The session that matches a name. Raises `SessionNotFound` for none or several."""
     if not rows:
-        raise SessionNotFound(f"There is no session {name!r}. `co-tui sessions` lists them.")
+        raise SessionNotFound(f"No session {name!r}. List them with `co-tui sessions`.")
     if len(rows) > 1:
-        raise SessionNotFound(f"Several sessions answer to {name!r}: {rows[0].id}, {rows[1].id} … Give more of it.")
+        raise SessionNotFound(f"Several sessions match {name!r}: {rows[0].id}, {rows[1].id}, … Give more of the ID.")
     return rows[0]

@@ -149,7 +149,7 @@ class CoTui(AppInternals, CommandMenus):
         and lay out all of the text."""
         most, where = (MOST_IN_FIELD_CHARS, "line") if isinstance(self.focused, Input) else (MAX_EDITED_CHARS, "text")
         if len(text) > most:
-            self.notify(f"Only the first {most:,} characters go into this {where}.", timeout=4)
+            self.notify(f"Only the first {most:,} characters fit into this {where}.", timeout=4)
         return inert(text[:most])
 
     def _forward_early_keys(self) -> None:
@@ -199,7 +199,7 @@ class CoTui(AppInternals, CommandMenus):
             self.run_command("sessions", "")
         self.folder_changed()
         if self.launch.private:
-            self.notify("A private window: nothing said here is kept once you leave.", timeout=6)
+            self.notify("Private session: nothing is saved.", timeout=6)
         self.load_engine()
         if self.launch.choice.model == EMBEDDED:
             self._commands.embedded_model.ask_once()
@@ -255,7 +255,7 @@ class CoTui(AppInternals, CommandMenus):
         if is_job():
             super().action_suspend_process()
         else:
-            self.notify("There is no shell here that could bring co-tui back.", timeout=4)
+            self.notify("Cannot suspend here: no shell to return to.", timeout=4)
 
     async def action_quit(self) -> None:
         await self._leaving.quit()
@@ -279,7 +279,7 @@ class CoTui(AppInternals, CommandMenus):
         """Report a failure and keep running; False in tests and when debugging, where it must surface."""
         if self.is_headless or self.launch.environ.get(DEBUG_VARIABLE):
             return False
-        message = f"This failed, and it should not have: {type(error).__name__}: {one_line(str(error), 200)}"
+        message = f"Internal error: {type(error).__name__}: {one_line(str(error), 200)}"
         self.notify(message, severity="error", markup=False)
         return True
 
@@ -298,7 +298,7 @@ class CoTui(AppInternals, CommandMenus):
     def crash(self, error: Exception | None) -> None:
         """End with a sentence: Textual's traceback would print local variables, API keys among them."""
         failure = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._leaving.kept_sentence}"
-        lines = [failure, self.controller.current_resume_hint, "CO_TUI_DEBUG=1 shows where it happened."]
+        lines = [failure, self.controller.current_resume_hint, "Set CO_TUI_DEBUG=1 to see where."]
         if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:
             lines = traceback.format_exception(error)
         print_after_exit(self, Text("\n".join(filter(None, lines))))
@@ -323,7 +323,7 @@ class CoTui(AppInternals, CommandMenus):
     def on_paste_arriving(self, event: "PasteArriving") -> None:
         self.chat.show_pasting(event.chars)
         if event.dropped_chars:
-            self.notify(f"The paste is too long: its last {event.dropped_chars:,} characters were left out.", timeout=8)
+            self.notify(f"Paste too long: the last {event.dropped_chars:,} characters were dropped.", timeout=8)
 
     def on_background_reported(self, event: "BackgroundReported") -> None:
         self.appearance.terminal_reported(event.dark)

@@ -105,7 +105,7 @@ def report(
         try:
             failed()
         except Exception as another:
-            report(node, f"Recovering after: {doing}", another)
+            report(node, f"Recovered from: {doing}", another)
 
 
 def failure_sentence(doing: str, error: Exception) -> str:

@@ -29,7 +29,7 @@ class Leaving:
         asked_before = time.monotonic() - self._warned_of_loss_at < QUIT_AGAIN_S
         if self._controller.has_unsaved and not asked_before:
             self._warned_of_loss_at = time.monotonic()
-            self._app.notify(f"{UNSAVED} Quitting again loses it.", severity="error", timeout=QUIT_AGAIN_S)
+            self._app.notify(f"{UNSAVED} Quitting again loses them.", severity="error", timeout=QUIT_AGAIN_S)
             return
         await self.leave(0)
 
@@ -44,8 +44,8 @@ class Leaving:
     def kept_sentence(self) -> str:
         """Says whether the conversation is kept."""
         if self._controller.launch.private:
-            return "Nothing is kept: this window is private."
-        return UNSAVED if self._controller.has_unsaved else "What was said is kept."
+            return "Nothing is saved (private session)."
+        return UNSAVED if self._controller.has_unsaved else "Everything is saved."
 
     async def copy_or_leave(self) -> None:
         """Copy the selection; else clear the draft; else stop the turn; else withdraw what waits for a session; else
@@ -57,7 +57,7 @@ class Leaving:
             copy(self._app, selected, "selection")
         elif self._app.screen is self._chat and self._chat.prompt.text:
             self._chat.prompt.clear_draft()
-            self._app.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=3)
+            self._app.notify("Draft cleared. ↑ or Ctrl+Z brings it back.", timeout=3)
         elif self._controller.busy:
             self._controller.interrupt()
         elif self._controller.sender.withdraw_latest():
@@ -66,4 +66,4 @@ class Leaving:
             await self.quit()
         else:
             self._asked_at = now
-            self._app.notify(f"Ctrl+C again quits. {self.kept_sentence}", timeout=QUIT_AGAIN_S)
+            self._app.notify(f"Press Ctrl+C again to quit. {self.kept_sentence}", timeout=QUIT_AGAIN_S)

@@ -118,11 +118,11 @@ class AppInternals(AnyApp):
     """Hooks for errors in the app."""
 
     def survives(self, error: Exception) -> bool:
-        """Whether the app goes on after an unhandled error."""
+        """Whether the app continues after an unhandled error."""
         return False
 
     def survives_action(self, error: Exception) -> bool:
-        """Whether the app goes on after an error in an action."""
+        """Whether the app continues after an error in an action."""
         return False
 
     def crash(self, error: Exception | None) -> None:

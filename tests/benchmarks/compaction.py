@@ -1,4 +1,4 @@
-"""Who waits for compactions in a long session: with the summary beside the conversation, and without (G3d)."""
+"""Who waits for compactions in a long session: with the summary in the background, and without (G3d)."""
 
 import asyncio
 import tempfile

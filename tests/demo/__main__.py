@@ -59,7 +59,7 @@ async def record(camera: Camera, provider: Provider) -> Shot:
     for step in (*UNSEEN, third):
         await _turn(camera, provider, step)
     await until(pilot, lambda: "summarising" in screen_text(app))
-    await camera.shoot(3, "At the mark, older messages are summarised beside your work")
+    await camera.shoot(3, "At the mark, older messages are summarised in the background")
     summary_may_come.set()
     await _turn(camera, provider, fourth)
     await until(pilot, lambda: "◆" in screen_text(app))
@@ -75,7 +75,7 @@ async def record(camera: Camera, provider: Provider) -> Shot:
     await until(pilot, lambda: "Replaced" in screen_text(app))
     await camera.shoot(3, "Enter opens it: the summary the model sees …")
     await pilot.press("2")
-    await camera.shoot(3, "… and every message that it replaced; u takes it back")
+    await camera.shoot(3, "… and every message that it replaced; u undoes it")
     await pilot.press("escape")
     await until(pilot, lambda: app.screen is app.chat)
     await pilot.press("f3")

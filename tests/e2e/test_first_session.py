@@ -1,4 +1,4 @@
-"""A first session without a mouse, in a small terminal, by somebody who has read the README and nothing else."""
+"""A first session without a mouse, in a small terminal, by someone who has read only the README."""
 
 import re
 import threading
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.terminal, needs_tmux]
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 ROWS = re.findall(r"^\| (`.+?`) \| (.+) \|$", README, re.MULTILINE)
-"""Keys and what they do, as the README lists them; two keys of one row are told in their order."""
+"""Keys and what they do, as the README lists them; two keys of one row are in their order."""
 ANSWER = "The tide follows the moon, and the sun a little: see notes/tides.md for the tables of the harbour. " * 5
 SUMMARY = "Title: Tides\n## Decisions and outcomes\n- The tables of the harbour are in notes/tides.md."
 
@@ -69,7 +69,7 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
         ask(terminal, question)
         terminal.wait(f"▌ {question}", "notes/tides.md", gone="Esc stop")
         if n == 0:
-            terminal.wait("F4 shows how full the context is")
+            terminal.wait("F4 shows context usage")
     look_around(terminal)
     compact_and_take_it_back(terminal)
     change_things(terminal)
@@ -125,7 +125,7 @@ def change_things(terminal: Terminal) -> None:
     ask(terminal, "/settings")
     terminal.wait("answering", "From the environment")
     terminal.press("/")
-    terminal.wait("Filter by words")
+    terminal.wait("Type to filter")
     terminal.type("policy")
     terminal.wait("balanced", gone="base_url")
     terminal.press("Escape")
@@ -148,7 +148,7 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     ask(terminal, "!echo high and dry")
     terminal.wait("you ran", "high and dry", "exit 0")
     terminal.type("Read @harb")
-    terminal.wait("Tab takes it")
+    terminal.wait("Tab completes it")
     press(terminal, "Tab", "Enter")
     terminal.wait("attached  harbour.md", "notes/tides.md", gone="Esc stop")
     assert "High water at noon." in str(provider.requests[0])
@@ -157,11 +157,11 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     ask(terminal, "How long?")
     terminal.wait("▌ How long?", "Esc stop")
     ask(terminal, "And then?")
-    terminal.wait("waits its turn")
+    terminal.wait("queued")
     press(terminal, "Escape")
-    terminal.wait("interrupted by the user", "waits for you: enter sends it", "F9 goes on")
+    terminal.wait("Stopped", "on hold, Enter sends", "F9 continues")
     terminal.press("Enter")
-    terminal.wait("▌ And then?", "notes/tides.md", gone="waits for you")
+    terminal.wait("▌ And then?", "notes/tides.md", gone="on hold")
 
     terminal.type("a draft that goes")
     press(terminal, "C-c")
@@ -181,6 +181,6 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     press(terminal, "Escape")
     terminal.wait("Write a message", gone="Find · ")
     terminal.press("C-c")
-    terminal.wait("Ctrl+C again quits")
+    terminal.wait("Ctrl+C again to quit")
     terminal.press("C-c")
     terminal.wait("--resume")

@@ -72,7 +72,7 @@ async def test_the_app_in_a_browser(
         assert page_server.stop(signal.SIGINT) == 0
         wait_for_end(app)
         await page.wait("--resume")
-        assert "Everything said is kept" in await page.evaluate("document.querySelector('#ended').innerText")
+        assert "Everything is saved" in await page.evaluate("document.querySelector('#ended').innerText")
         await an_exported_page_shows_all_and_obeys_nothing(page, tmp_path)
     (row,) = served("sessions", "--json").objects
     assert row["title"] == "What is it?" and row["cwd"] == str(served.cwd)
@@ -158,7 +158,7 @@ async def test_only_the_page_that_was_served_gets_in(page_server: Served, served
             port = host.rpartition(":")[2]
             (served.cwd / "json.py").unlink()
             taken = await asyncio.to_thread(served, "serve", "--port", port)
-            assert taken.code == 1 and f"Port {port} is taken" in taken.err and taken.out == ""
+            assert taken.code == 1 and f"Port {port} is in use" in taken.err and taken.out == ""
             page_server.stop(signal.SIGKILL)
             wait_for_end(app)  # nobody is left who could end it
 
@@ -179,7 +179,7 @@ def test_other_machines_are_let_in_only_by_name(here: Here) -> None:
         refused = here("serve", "--host", host)
         assert refused.code == 2 and "--allow-remote" in refused.err and host in refused.err
     nowhere = here("serve", "--host", "192.0.2.7", "--allow-remote", "--port", "0")
-    assert nowhere.code == 1 and "192.0.2.7 is no address of this machine" in nowhere.err
+    assert nowhere.code == 1 and "Cannot serve on 192.0.2.7" in nowhere.err
     assert here("serve", "--port", "70000").code == 2
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "is taken" in here("serve", "--port", str(taken.getsockname()[1])).err
+        assert "is in use" in here("serve", "--port", str(taken.getsockname()[1])).err

@@ -38,7 +38,7 @@ echo "== end"
 
 
 def told(provider: Provider) -> str:
-    """What the model was told of its calls."""
+    """What the model got back from its calls."""
     messages = provider.requests[-1]["messages"]
     return "\n".join(message["content"] for message in messages if message["role"] == "tool")
 

@@ -1,4 +1,4 @@
-"""The app in a pseudo terminal, told to end: the terminal is restored, the log ends in order, children are gone."""
+"""The app in a pseudo terminal, asked to end: the terminal is restored, the log ends in order, children are gone."""
 
 import fcntl
 import os

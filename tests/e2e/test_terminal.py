@@ -46,7 +46,7 @@ def stop_a_long_answer(terminal: Terminal) -> None:
             if "Esc stop" not in terminal.screen and time.monotonic() > began + 10:
                 break  # it is done already
             time.sleep(0.05)
-        if "interrupted by the user" in terminal.screen:
+        if "Stopped" in terminal.screen:
             return
     raise AssertionError("no answer was long enough to be stopped")
 
@@ -72,7 +72,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None
     terminal.leave()
 
     terminal.start("--continue")
-    terminal.wait("interrupted by the user", "Write a message")
+    terminal.wait("Stopped", "Write a message")
     terminal.type("Is water wet? One word only: yes or no.")
     terminal.press("Enter")
     terminal.wait("Is water wet? One word only: yes or no.", "Esc stop")

@@ -35,7 +35,7 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
         terminal.wait(f"● turn {n}", gone="Esc stop")
     provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
     terminal.press("F5")
-    terminal.wait("Compacting conversation history", "you asked for it", "Esc Cancel")
+    terminal.wait("Compacting conversation history", "requested by you", "Esc Cancel")
     wait_until(lambda: provider.summary_requests)  # cancelled before, it would have nobody to hang up on
     terminal.press("Escape")
     terminal.wait("Compaction cancelled", "compaction cancelled", gone="Esc Cancel")
@@ -49,5 +49,5 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
     terminal.press("4")
     terminal.wait("500 tokens read, 40 written, 1 request", "checkpoint")
     terminal.press("u")
-    terminal.wait("The compaction is undone: the model sees 6 messages again.", "compaction undone")
+    terminal.wait("Undone: compaction. The model sees 6 messages again.", "compaction undone")
     terminal.press("C-q")

@@ -103,7 +103,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
 
     answer(terminal, "y", "Run this command?", "check.py", "y  Allow once")
     answer(terminal, "r", "Run this command?", "git push", "Warning: publishes or sends to others", "exit 0")
-    terminal.wait("Why not?")
+    terminal.wait("Reason, for the model")
     terminal.type("nothing leaves this machine")
     terminal.press("Enter")
     terminal.wait("Find the callers", "Read the manual", "refused")
@@ -118,7 +118,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     assert history == [entry.message for entry in replayed(home, row.id).history]
     assert breaches(read_messages(history)) == []
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
-    assert told[3:5] == ["[stdout]\nok\n", "The user did not allow it: nothing leaves this machine"]
+    assert told[3:5] == ["[stdout]\nok\n", "The user denied it: nothing leaves this machine"]
     assert [each.strip() for each in told[5:7]] == ["Nothing there."] * 2 and json.loads(told[7]) == {"Tag": ["v2"]}
     returned = [p["content"] for m in history for p in m["parts"] if p["part_kind"] == "tool-return"]
     assert len(returned) == len(told), "what is kept is what was sent"

@@ -16,7 +16,7 @@ from co_tui.events.tool_wording import argument_lines, call_summary, diff_of, pl
          "uv run pytest · exit 1 · 2.1 s"),
         ("run_command", {"command": "ls"}, "[stdout]\na", "ls · exit 0"),
         ("run_command", {"command": "x"}, "[stdout]\n[exit code: 9]\n" + "y" * 300, "x · exit 0"),
-        ("run_command", {"command": "x"}, "[Command timed out after 3s]", "x · stopped at its time limit"),
+        ("run_command", {"command": "x"}, "[Command timed out after 3s]", "x · timed out"),
         ("read_file", {"limit": 3, "path": "a.py"}, "[a.py | 1041 lines]\n1 a", "a.py · 1,041 lines"),
         ("read_file", {"path": "a.py"}, "Path not found: a.py", "a.py · Path not found: a.py"),
         ("edit_file", {"path": "a", "old_text": "x\ny", "new_text": "z"}, "Edited", "a · +1 −2"),

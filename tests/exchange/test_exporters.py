@@ -153,7 +153,7 @@ def test_a_file_decides_nothing_about_what_runs_or_who_gets_the_conversation(tmp
     log = logged(
         SessionStart(model="openai-chat:x@http://evil.example/v1", policy="../../evil"),
         ModelChange(from_="a", to="gguf:/etc/passwd"),
-        BoardShown(what="begins with the context board", where="/etc/passwd", note="Obey me.", entries=1, tokens=9),
+        BoardShown(what="started with the context board", where="/etc/passwd", note="Obey me.", entries=1, tokens=9),
         said("user-prompt", "hi"),
         called("run_command", '{"command": "rm -rf ~"}', "1"),
         ApprovalRequested(call_id="0", tool="run_command", what="ls"),
@@ -229,7 +229,7 @@ def test_markdown_tells_all_and_no_text_leaves_its_fence() -> None:
         )
     ]
     assert positions == sorted(positions)
-    assert "900 → 90 tokens" in text and "> In short." in text and "The context was cleared" in text
+    assert "900 → 90 tokens" in text and "> In short." in text and "Context cleared" in text
     assert "````\n```\n# not a heading\n````" in text
 
 
@@ -286,7 +286,7 @@ def test_the_page_shows_everything_and_can_do_nothing() -> None:
     shown = "".join(page.shown)
     for words in ("<script>alert(1)</script>", "hm, a thought", "the first line\nthe second", "In short.", "Bold"):
         assert words in shown
-    assert "◆ Conversation Compacted · 900 → 90 tokens" in shown and "The context was cleared" in shown
+    assert "◆ Conversation Compacted · 900 → 90 tokens" in shown and "Context cleared" in shown
     assert "\x1b" not in text and "\u202e" not in text
     assert "<strong>Bold</strong>" in text and "<code>code</code>" in text
     assert text.index("<details") < text.index("read_file") and "<details open" not in text
@@ -432,7 +432,7 @@ def test_a_session_is_exported_and_comes_back_elsewhere_equal(
     log = tmp_path / "log.jsonl"
     assert served_here("export", row["id"], "--format", "jsonl", "-o", str(log)).code == 0
     assert served_here("export", row["id"], "--format", "jsonl").out == log.read_text()
-    assert "already here" in served_here("import", str(log)).out
+    assert "already imported" in served_here("import", str(log)).out
     served_here.environ["CO_TUI_HOME"] = str(tmp_path / "elsewhere")
     assert served_here("import", str(log)).code == 0
     assert served_here("show", row["id"], "--json").objects == events
@@ -457,12 +457,12 @@ def test_an_export_tells_what_was_learnt_and_not_where_that_is_kept(form: str) -
     learnt = {"id": "3f9a2c1b", "text": "Tests run with uv.", "added": "", "session_id": ""}
     log = logged(
         SessionStart(),
-        BoardShown(what="begins with the context board", note="- Tabs, not spaces.", entries=1, **kept),
+        BoardShown(what="started with the context board", note="- Tabs, not spaces.", entries=1, **kept),
         said("user-prompt", "hi"),
-        MemoryWritten(what="written to memory", **kept),
+        MemoryWritten(what="saved to memory", **kept),
         BoardChanged(what="context board", added=(learnt,), **kept),
     )
     text = text_in(form, log)
-    assert "begins with 1 note of earlier ones" in text and "Tabs, not spaces." in text
+    assert "Started with 1 note from earlier sessions" in text and "Tabs, not spaces." in text
     assert "Tests run with uv." in text and "daily memory" in text
     assert "/home/me" not in text

@@ -194,11 +194,11 @@ REFUSED = {
     "cline/*": "looks like a session of Cline",
     "copilot-cli/*": "looks like a session of Copilot CLI",
     "kimi/*": "looks like a session of Kimi",
-    "codex/codex_05*": "a session of Codex CLI in which nothing was said",
-    "llm/*.sql": "lines holds a JSON object",
-    "opencode/agent-sessions/storage_*/message/*/*": "a piece of a session of opencode",
-    "opencode/agent-sessions/storage_*/part/**/*.json": "a piece of a session of opencode",
-    "opencode/agent-sessions/storage_v2/migration": "lines holds a JSON object",
+    "codex/codex_05*": "an empty Codex CLI session",
+    "llm/*.sql": "lines is a JSON object",
+    "opencode/agent-sessions/storage_*/message/*/*": "part of an opencode session",
+    "opencode/agent-sessions/storage_*/part/**/*.json": "part of an opencode session",
+    "opencode/agent-sessions/storage_v2/migration": "lines is a JSON object",
 }
 
 

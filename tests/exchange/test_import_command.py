@@ -52,12 +52,12 @@ def test_an_imported_session_is_listed_with_its_times_found_shown_and_stored_onc
         }
     ]
     assert len(here("sessions", "--json").objects) == 1
-    assert here("import", str(file)).out.endswith("(4 messages, already here)\n")
+    assert here("import", str(file)).out.endswith("(4 messages, already imported)\n")
     here("sessions", "--delete", row["id"])
-    assert here("import", str(file)).out.endswith("(4 messages, already here, out of the trash now)\n")
+    assert here("import", str(file)).out.endswith("(4 messages, already imported, restored from the trash)\n")
     assert len(here("sessions", "--json").objects) == 1
     write_lines(file, [*ROWS, claude_row("user", "And the egret?", 9)])
-    assert here("import", str(file)).out.endswith("(5 messages, already here, the file has 1 message more)\n")
+    assert here("import", str(file)).out.endswith("(5 messages, already imported; the file has 1 message more)\n")
 
 
 def test_going_on_sends_everything_in_pairs(served_here: Here, provider: Provider, file: Path) -> None:
@@ -94,15 +94,15 @@ def test_a_folder_is_gone_through_with_progress_and_survives_what_is_no_session(
     done = here("import", str(folder))
     assert done.code == 0 and len(done.out.splitlines()) == 30
     assert "40 of 55 files" in done.err and "30 sessions imported, 25 files not imported." in done.err
-    assert done.err.count("is no session that co-tui can import") == import_command.MAX_REFUSALS_SHOWN
-    assert "30 already here" in here("import", str(folder)).err
+    assert done.err.count("Cannot import ") == import_command.MAX_REFUSALS_SHOWN
+    assert "30 already imported" in here("import", str(folder)).err
 
 
 def test_a_named_file_that_is_none_is_a_failure_and_the_others_are_imported(here: Here, file: Path) -> None:
     bad = file.with_name("bad.jsonl")
     bad.write_text("Dear diary,\n")
     done = here("import", str(bad), str(file), "--json")
-    assert done.code == 1 and "bad.jsonl is no session" in done.err
+    assert done.code == 1 and "bad.jsonl" in done.err
     assert ["refused" in each for each in done.objects] == [True, False]
 
 
@@ -120,7 +120,7 @@ def test_a_programs_own_files_are_found(
 ) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     none = here("import", "--from", program)
-    assert (none.code, none.out) == (1, "") and f"no sessions of {program}" in none.err
+    assert (none.code, none.out) == (1, "") and f"No sessions of {program}" in none.err
     (tmp_path / place).parent.mkdir(parents=True)
     write_lines(tmp_path / place, ROWS)  # told apart by what it holds, not by where it lies
     assert here("import", "--from", program).out.startswith("claude-code-")

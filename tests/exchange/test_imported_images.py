@@ -1,4 +1,4 @@
-"""Images in sessions of other programs: those with their bytes are kept as images, all others are told of."""
+"""Images in sessions of other programs: those with their bytes are kept as images, all others are named."""
 
 import base64
 import io

@@ -35,7 +35,7 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     file = tmp_path / "huge.jsonl"
     with open(file, "wb") as stream:
         stream.truncate(foreign_files.MAX_FILE_BYTES + 1)
-    with pytest.raises(ImportRefused, match="larger than 1,000,000,000 bytes"):
+    with pytest.raises(ImportRefused, match="over 1,000,000,000 bytes"):
         load(file)
 
 
@@ -64,12 +64,12 @@ def test_odd_values_are_made_storable_and_replay(tmp_path: Path) -> None:
     [
         (b"", "it is empty"),
         (b"\n\n", "it is empty"),
-        (os.urandom(5_000).replace(b"{", b"}"), "holds a JSON object"),
-        (b"Dear diary,\n", "none of its 1 lines holds a JSON object"),
-        (b'{"a": 1}\n', "not of a form that is known"),
-        (b'[{"messages": []}]', "not of a form that is known"),
-        (b"SQLite format 3\0" + b"x" * 100, "cannot be read"),
-        (b'{"sessionId": "g", "projectHash": "x", "messages": []}', "in which nothing was said"),
+        (os.urandom(5_000).replace(b"{", b"}"), "is a JSON object"),
+        (b"Dear diary,\n", "none of its 1 lines is a JSON object"),
+        (b'{"a": 1}\n', "in an unknown format"),
+        (b'[{"messages": []}]', "in an unknown format"),
+        (b"SQLite format 3\0" + b"x" * 100, "Cannot read database"),
+        (b'{"sessionId": "g", "projectHash": "x", "messages": []}', "is an empty"),
     ],
 )
 def test_what_is_no_session_is_refused_with_a_sentence(tmp_path: Path, content: bytes, why: str) -> None:
@@ -83,7 +83,7 @@ def test_what_is_no_session_is_refused_with_a_sentence(tmp_path: Path, content: 
 def test_folders_pipes_and_what_is_not_there_are_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for path, why in ((tmp_path, "is a folder"), (pipe, "no ordinary file"), (tmp_path / "none", "No such file")):
+    for path, why in ((tmp_path, "is a folder"), (pipe, "not a regular file"), (tmp_path / "none", "No such file")):
         with pytest.raises(ImportRefused, match=why):
             load(path)
 
@@ -96,5 +96,5 @@ def test_ids_in_files_lead_out_of_no_folder(tmp_path: Path) -> None:
         (storage / kind).mkdir(parents=True)
     info = {"id": "../../secret", "projectID": "p", "directory": "/w", "time": {"created": 1740823200000}}
     (storage / "session" / "p" / "s.json").write_text(json.dumps(info))
-    with pytest.raises(ImportRefused, match="nothing was said"):
+    with pytest.raises(ImportRefused, match="is an empty"):
         load(storage / "session" / "p" / "s.json")

@@ -21,7 +21,7 @@ def test_a_reply_that_breaks_off_is_a_failure_told_without_a_library_s_words(
     process = served.start_loaded("run", "-p", "hi")
     out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out.strip()) == (1, "Hello there.")
-    assert "broke off in the middle" in err and len(err.splitlines()) == 1
+    assert "stopped mid-reply" in err and len(err.splitlines()) == 1
     assert not any(word in err for word in ("site-packages", "Warning", ".py"))
 
     provider.script = [Reply(raw=(sse(chunk({"content": "a\ud800b"}), usage, STOP, DONE),))]

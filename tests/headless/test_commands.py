@@ -86,33 +86,33 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
     ("arguments", "code", "words"),
     [
         (["run", "-p", ""], 2, "empty"),
-        (["run", "-p", "x", "--session", "nope"], 1, "no session 'nope'"),
-        (["run", "-p", "x", "--continue"], 1, "no session to continue"),
+        (["run", "-p", "x", "--session", "nope"], 1, "No session 'nope'"),
+        (["run", "-p", "x", "--continue"], 1, "No session to continue"),
         (["run", "-p", "x", "--continue", "--session", "y"], 2, "not allowed with"),
         (["run", "-p", "x", "--model", "anthropic:claude-sonnet-5"], 1, "ANTHROPIC_API_KEY"),
         (["run", "-p", "x", "--model", "nonsense"], 2, "model = 'nonsense' (the command line) is not allowed"),
         (["run", "-p", "x", "--model", "anthropic:nonsense"], 1, "ANTHROPIC_API_KEY"),
         (["run", "-p", "x", "--policy", "nonsense"], 2, "balanced"),
-        (["show", "nope"], 1, "no session 'nope'"),
-        (["context", "nope"], 1, "no session 'nope'"),
+        (["show", "nope"], 1, "No session 'nope'"),
+        (["context", "nope"], 1, "No session 'nope'"),
         (["sessions", "--limit", "0"], 2, "--limit"),
-        (["config", "modle"], 2, "did you mean model"),
+        (["config", "modle"], 2, "Did you mean model"),
         (["config", "context_window", "big"], 2, "whole number"),
-        (["frobnicate"], 2, "no command 'frobnicate'; there are run, sessions"),
-        (["sesions"], 2, "did you mean sessions?"),
+        (["frobnicate"], 2, "Unknown command 'frobnicate'. Commands: run, sessions"),
+        (["sesions"], 2, "Did you mean sessions?"),
         (["why is the sky blue"], 2, "`co-tui run -p"),
-        (["--modle", "x"], 2, "no option --modle; did you mean --model?"),
+        (["--modle", "x"], 2, "Unknown option --modle. Did you mean --model?"),
         (["-p", "x"], 2, "-p is an option of `co-tui run`"),
-        (["run", "-p", "x", "--frobnicate"], 2, "`co-tui run` has no option --frobnicate"),
-        (["compact", "x"], 1, "no session 'x'"),
+        (["run", "-p", "x", "--frobnicate"], 2, "Unknown option --frobnicate for `co-tui run`"),
+        (["compact", "x"], 1, "No session 'x'"),
         (["lab"], 2, "--input"),
-        (["lab", "--input", "nowhere.jsonl"], 1, "cannot be read"),
+        (["lab", "--input", "nowhere.jsonl"], 1, "Cannot read"),
         (["lab", "--input", "x", "--policy", "nope"], 2, "balanced"),
-        (["lab", "nope"], 1, "no session 'nope'"),
-        (["export", "nope"], 1, "no session 'nope'"),
+        (["lab", "nope"], 1, "No session 'nope'"),
+        (["export", "nope"], 1, "No session 'nope'"),
         (["export", "x", "--format", "pdf"], 2, "invalid choice"),
-        (["import"], 2, "Name the files to import"),
-        (["import", "x"], 1, "x cannot be read: No such file"),
+        (["import"], 2, "Name files to import"),
+        (["import", "x"], 1, "Cannot read x: No such file"),
         (["import", "--from", "nobody"], 2, "invalid choice"),
     ],
 )
@@ -143,7 +143,7 @@ def test_config_shows_origins_and_writes_the_users_file(here: Here) -> None:
     line = next(line for line in here("config").out.splitlines() if line.startswith("theme"))
     assert line.split() == ["theme", "dark", str(here.home / "config" / "config.toml")]
     for empty in ("keys", "hooks", "mcp_servers", "tools"):
-        assert "= none written" in here("config", empty, "none").err, "as an empty one is shown"
+        assert "= none saved" in here("config", empty, "none").err, "as an empty one is shown"
 
 
 def test_doctor_tells_model_reason_files_and_health(served_here: Here) -> None:
@@ -168,8 +168,11 @@ def test_doctor_shows_learned_limits_and_setting_the_window_forgets_them(served_
     limits.refused(RequestTarget("openai-chat:other"), 18_600)
     limits.answered(RequestTarget("openai-chat:other"), 9_000)
     shown = served_here("doctor").out
-    assert "openai-chat:scripted at http://localhost:1/v1: 8,192 tokens, from the reply: at most 8192 tokens" in shown
-    assert "openai-chat:other: 18,600 tokens refused, 9,000 answered" in shown and "\x1b" not in shown
+    assert (
+        "openai-chat:scripted at http://localhost:1/v1: 8,192 tokens, from the provider's reply: at most 8192 tokens"
+        in shown
+    )
+    assert "openai-chat:other: 18,600 tokens refused, 9,000 accepted" in shown and "\x1b" not in shown
     assert "co-tui config context_window 0" in shown
     assert "Learned limits were removed." in served_here("config", "context_window", "0").err
     assert "learned limit" not in served_here("doctor").out
@@ -232,7 +235,7 @@ def test_escape_codes_of_a_model_are_shown_not_obeyed(served_here: Here, provide
 def test_failures_are_told_on_standard_error_and_exit_1(served_here: Here, provider: Provider) -> None:
     provider.default = Reply(status=401, body='{"error": {"message": "Incorrect API key: sk-test-0123456789abcdef"}}')
     done = served_here("run", "-p", "x")
-    assert done.code == 1 and done.out == "" and "refused the key" in done.err and "sk-test" not in done.err
+    assert done.code == 1 and done.out == "" and "rejected the key" in done.err and "sk-test" not in done.err
     with sqlite3.connect(served_here.database) as connection:
         dump = "\n".join(connection.iterdump())
     assert "sk-test-0123456789abcdef" not in dump
@@ -267,7 +270,7 @@ def test_run_attaches_the_files_that_its_prompt_names(served_here: Here, provide
     assert listed["title"] == "look at @notes.md"
     assert "── Attached\n## Attached file: notes.md" in served_here("show", listed["id"]).out
     refused = served_here("run", "-p", "look at @gone.md")
-    assert refused.code == 2 and "There is no file gone.md to attach." in refused.err and "backquotes" in refused.err
+    assert refused.code == 2 and "No file gone.md to attach." in refused.err and "backquotes" in refused.err
     assert served_here("run", stdin="a pipe may name @notes.md and @gone.md").code == 0
     assert provider.requests[-1]["messages"][-1]["content"].endswith("@gone.md"), "what is piped in is data"
     assert len(provider.requests) == 2

@@ -42,7 +42,7 @@ def test_nothing_to_compact_is_a_sentence(served_here: Here, provider: Provider)
     session = talked(served_here, provider, turns=1)
     assert served_here("compact", session).code == 0
     again = served_here("compact", session)
-    assert again.code == 1 and "nothing to compact" in again.err and again.out == ""
+    assert again.code == 1 and "Nothing to compact" in again.err and again.out == ""
 
 
 def test_a_compaction_without_a_summary_fails_under_co_cli(
@@ -54,7 +54,7 @@ def test_a_compaction_without_a_summary_fails_under_co_cli(
     before = served_here("show", session, "--history").out
     done = served_here("compact", session)
     assert done.code == 1 and "summarised" not in done.err
-    assert "Compaction failed, the conversation is as it was: no summary could be made: " in done.err
+    assert "Compaction failed, nothing changed: no summary could be written: " in done.err
     assert served_here("show", session, "--history").out == before
 
 

@@ -102,8 +102,8 @@ def test_context_says_what_the_lens_says_whatever_the_settings_are_now(
     ("arguments", "code", "words"),
     [
         (["lens"], 2, "ID"),
-        (["lens", "nope"], 1, "no session 'nope'"),
-        (["lens", "\udcff"], 1, "no session"),
+        (["lens", "nope"], 1, "No session 'nope'"),
+        (["lens", "\udcff"], 1, "No session"),
         (["lens", "nope", "--policy", "made-up"], 2, "made-up"),
     ],
 )

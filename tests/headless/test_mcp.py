@@ -1,4 +1,4 @@
-"""MCP servers on the command line: used by `run`, told of by `doctor`, ended with the process."""
+"""MCP servers on the command line: used by `run`, reported by `doctor`, ended with the process."""
 
 import json
 import signal
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from co_tui.agent.mcp import servers
-from co_tui.session.approvals.questions import NOBODY
+from co_tui.session.approvals.questions import NOT_APPROVED
 from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.mcp_talk import ODD, lives
@@ -49,7 +49,7 @@ def test_yes_allows_and_silence_does_not(config: Path, served_here: Here, provid
     ]
     assert echo["parameters"]["type"] == "object" and "anyOf" not in echo["parameters"]
     provider.script = [call("mcp__odd__echo", word="hi")]
-    assert served_here("run", "-p", "echo").code == 0 and told(provider) == [NOBODY]
+    assert served_here("run", "-p", "echo").code == 0 and told(provider) == [NOT_APPROVED]
 
 
 def test_read_only_offers_none_and_starts_none(config: Path, served_here: Here, provider: Provider) -> None:
@@ -77,8 +77,8 @@ def test_run_says_which_server_did_not_start_and_goes_on_without_it(
     config.write_text(server("silent", start_timeout_s=0.5))
     done = served_here("run", "-p", "hello")
     assert done.code == 0 and len(provider.requests) == 1
-    assert done.err.count("The MCP server odd failed: it did not answer within 0.5 s") == 1
-    assert "odd gives no tools" in done.err
+    assert done.err.count("MCP server odd failed: no answer within 0.5 s") == 1
+    assert "odd no tools" in done.err
 
 
 def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path) -> None:
@@ -88,11 +88,11 @@ def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path)
     (folder / ".co-tui.toml").write_text('[mcp_servers.theirs]\ncommand = "run-me"\n')
     done = served_here("doctor")
     assert done.code == 0
-    rows = [line.split(maxsplit=3) for line in done.out.splitlines() if line.startswith("mcp server")]
+    rows = [line.split(maxsplit=3) for line in done.out.splitlines() if line.startswith("MCP server")]
     states = {row[2]: row[3] for row in rows}
     assert states["odd"].endswith("running with 8 tools")
-    assert states["gone"].endswith("failed: no-such-program cannot be used: no such file or directory")
-    assert states["off"].endswith("off") and states["theirs"] == "not trusted: waits until you trust this folder"
+    assert states["gone"].endswith("failed: cannot use no-such-program: no such file or directory")
+    assert states["off"].endswith("off") and states["theirs"] == "not trusted: trust this folder to start it"
 
 
 def test_config_shows_what_is_set_without_keys(config: Path, served_here: Here) -> None:

@@ -75,14 +75,14 @@ def test_an_output_that_does_not_arrive_is_a_failure(
             capsys.readouterr()
             code = cli.run([argument.format(session) for argument in arguments])
         said = capsys.readouterr().err
-        assert code == 1 and "The output cannot be written: No space left on device." in said, (arguments, said)
+        assert code == 1 and "Cannot write output: No space left on device." in said, (arguments, said)
 
 
 def test_a_run_whose_output_does_not_arrive_is_a_failure(served: CliCommand) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         process = served.start_loaded("run", "-p", "x", "--json", stdout=full)
         _, words = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 1 and words == "co-tui: The output cannot be written: No space left on device.\n"
+    assert process.returncode == 1 and words == "co-tui: Cannot write output: No space left on device.\n"
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_a_run_whose_output_does_not_arrive_is_a_failure(served: CliCommand) -> 
     [
         ("run <&-", 2, "The prompt is empty"),
         ("run <&- >&-", 2, "The prompt is empty"),
-        ("config >&-", 1, "The output cannot be written"),
+        ("config >&-", 1, "Cannot write output"),
         ("sessions 2>&-", 0, ""),
         ("nonsense 2>/dev/full", 2, ""),
         ("nonsense 2>&- >&- <&-", 2, ""),
-        ("--version >/dev/full", 1, "The output cannot be written"),
+        ("--version >/dev/full", 1, "Cannot write output"),
     ],
 )
 def test_streams_that_are_closed_or_full(co_tui: CliCommand, command: str, code: int, words: str) -> None:

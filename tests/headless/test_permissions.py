@@ -27,14 +27,14 @@ def test_rules_of_claude_code_are_taken_over(here: Here, home: Path, tmp_path: P
     here.environ["CLAUDE_CONFIG_DIR"] = str(theirs)
     done = here("import", "--from", "claude-code", "--permissions")
     assert done.code == 0 and "allow Bash(npm run test:*)" in done.out
-    assert "Not supported, skipped: allow Foo(x)" in done.err and "6 rules added" in done.err
+    assert "Skipped (not supported): allow Foo(x)" in done.err and "Added 6 rules" in done.err
     rules = {(each.effect, str(each.rule)) for each in settings_of(home, tmp_path).permissions}
     assert rules == {
         ("allow", "Bash(npm run test:*)"), ("allow", "Read(~/.zshrc)"), ("allow", "mcp__files__read"),
         ("deny", "Read(./.env)"), ("deny", "WebFetch"), ("ask", "Bash(git push:*)"),
     }  # fmt: skip
     again = here("import", "--from", "claude-code", "--permissions")
-    assert again.code == 0 and "0 rules added" in again.err and "6 were there" in again.err
+    assert again.code == 0 and "Added 0 rules" in again.err and "6 already there" in again.err
 
 
 def test_what_cannot_be_taken_over_is_said(here: Here, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_what_cannot_be_taken_over_is_said(here: Here, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     (tmp_path / "none/settings.json").write_text("{")
     done = here("import", "--from", "claude-code", "--permissions")
-    assert done.code == 1 and "cannot be read" in done.err
+    assert done.code == 1 and "Cannot read" in done.err
     assert here("import", "--from", "codex", "--permissions").code == 2
 
 

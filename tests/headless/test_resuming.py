@@ -1,4 +1,4 @@
-"""Going on with a stored session from the command line: where it works now, and with whom."""
+"""Continuing a stored session from the command line: in which folder, and with which model."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ def test_a_session_of_another_folder_works_here_and_it_is_said(served_here: Here
         folder.mkdir()
     stored(served_here.home, cwd=str(folder))
     done = served_here("run", "--session", "s-1", "-p", "again")
-    why = ", which is gone" if gone else ""
-    assert done.code == 0 and f"worked in {folder}{why}; it goes on here, in " in done.err
+    why = " (deleted)" if gone else ""
+    assert done.code == 0 and f"worked in {folder}{why}; it now works in " in done.err
     assert [row.cwd for row in listed(served_here.home)] != [str(folder)]
 
 

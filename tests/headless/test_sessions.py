@@ -33,7 +33,7 @@ def test_a_session_goes_into_the_trash_and_comes_back(talks: Here) -> None:
     assert ids(talks) == ["new", "older"] and ids(talks, "--trash") == ["old"]
     assert ids(talks, "--search", "heron", "--trash") == ["old"] and "the old heron" in talks("sessions", "--trash").out
     assert "already" in talks("sessions", "--delete", "old").err
-    assert talks("sessions", "--restore", "old").err == "co-tui: the old heron stands: out of the trash.\n"
+    assert talks("sessions", "--restore", "old").err == "co-tui: the old heron stands: restored from the trash.\n"
     assert ids(talks) == ["old", "new", "older"] and "The trash is empty" in talks("sessions", "--trash").err
     assert "not in the trash" in talks("sessions", "--restore", "old").err
     assert talks("sessions", "--restore", "nobody").code == 1
@@ -45,10 +45,10 @@ def test_pruning_tells_first_and_leaves_what_is_pinned(talks: Here, monkeypatch:
     monkeypatch.setenv("CO_TUI_RETENTION_DAYS", "30")
     dry = talks("sessions", "--prune", "--dry-run", "--json")
     assert [(row["action"], row["id"]) for row in dry.objects] == [("trash", "older"), ("trash", "old")]
-    assert "2 sessions not used for 30 days would be put into the trash." in dry.err and len(ids(talks)) == 3
+    assert "2 sessions unused for 30 days would be moved to the trash." in dry.err and len(ids(talks)) == 3
     assert talks("sessions", "--pin", "older").code == 0
     done = talks("sessions", "--prune")
-    assert "trash   old" in done.out and "1 session not used for 30 days put into the trash." in done.err
+    assert "trash   old" in done.out and "1 session unused for 30 days moved to the trash." in done.err
     assert ids(talks) == ["new", "older"] and talks("sessions", "--prune").err == "co-tui: Nothing to clean up.\n"
     talks("sessions", "--unpin", "older")
     assert len(talks("sessions", "--prune", "--json").objects) == 1 and ids(talks, "--trash") == ["old", "older"]
@@ -79,8 +79,8 @@ def test_a_prompt_answered_cleans_up_what_the_user_or_the_sessions_policy_wants_
 ) -> None:
     assert served_here("run", "-p", "hi").err == ""
     done = served_here("run", "-p", "hi", "--policy", "cowagent")
-    assert "1 session not used for 30 days put into the trash" in done.err and ids(talks, "--trash") == ["older"]
+    assert "1 session unused for 30 days moved to the trash" in done.err and ids(talks, "--trash") == ["older"]
     monkeypatch.setenv("CO_TUI_RETENTION_DAYS", "35")
     done = served_here("run", "-p", "hi")
-    assert "1 session not used for 35 days put into the trash" in done.err and ids(talks, "--trash") == ["old", "older"]
+    assert "1 session unused for 35 days put to the trash" in done.err and ids(talks, "--trash") == ["old", "older"]
     assert served_here("run", "-p", "hi").err == ""

@@ -96,7 +96,7 @@ def test_while_it_answers(served: CliCommand, provider: Provider) -> None:
     words = ended(process)
     kinds = [kind for kind, _ in log_of(served)]
     assert "session.interrupted" in kinds and kinds[-1] == "session.end"
-    assert "what came is kept in session" in words
+    assert "the partial reply is saved in session" in words
 
 
 def test_while_it_compacts_beside_the_turn(served: CliCommand, provider: Provider) -> None:
@@ -134,7 +134,7 @@ def test_while_nobody_reads_what_it_prints(served: CliCommand, provider: Provide
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 130
     if not words_too:
-        assert process.stderr is not None and "Nobody read the output" in process.stderr.read()
+        assert process.stderr is not None and "Output was closed" in process.stderr.read()
     process.communicate()
     assert [kind for kind, _ in log_of(served)][-1] == "session.end"
 
@@ -172,4 +172,4 @@ def test_a_dumb_terminal_gets_a_sentence_instead_of_a_screen(co_tui: CliCommand)
     os.close(theirs)
     _, words = process.communicate(timeout=PATIENCE_S)
     os.close(ours)
-    assert process.returncode == 2 and "needs a terminal" in words and "co-tui run -p" in words
+    assert process.returncode == 2 and "needs a full terminal" in words and "co-tui run -p" in words

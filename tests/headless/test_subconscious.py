@@ -34,7 +34,7 @@ def test_a_stored_session_is_learnt_from(served_here: Here, provider: Provider) 
     assert "1 added" in done.err and "We test with uv." in json.dumps(provider.requests[-1]["messages"])
     provider.script = [LEARNS[0], Reply(status=500, body="{}")]
     failed = served_here("subconscious", row["id"])
-    assert failed.code == 1 and "The board stays as it is" in failed.err
+    assert failed.code == 1 and "The board is unchanged" in failed.err
     log = served_here("export", row["id"], "--format", "jsonl").objects
     *_, paid = (event for event in log if event["type"] == "board.changed")
     assert paid["payload"]["usage"]["requests"] == 1 and paid["payload"]["outcome"].startswith("nothing changed: ")

@@ -37,7 +37,7 @@ def test_a_new_prompt_ends_it_and_every_command_says_so(
     (decided,) = [each["payload"] for each in logged if each["type"] == "approval.decided"]
     assert (decided["approved"], decided["by"], decided["agent"]) == (False, "nobody", "self 1")
     (end,) = [each["payload"] for each in logged if each["type"] == "delegation.end"]
-    assert (end["outcome"], end["error"]) == ("interrupted", "a new prompt came instead of an answer")
+    assert (end["outcome"], end["error"]) == ("interrupted", "you sent another prompt instead of answering")
     sent = [each["content"] for each in provider.requests[-1]["messages"] if each["role"] == "tool"]
     assert sent == ["Interrupted by user."] and not (folder / "new.txt").exists()
 

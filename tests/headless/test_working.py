@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from co_tui.agent.delegates import SUBAGENT_VIEW
-from co_tui.session.approvals.questions import NOBODY
+from co_tui.session.approvals.questions import NOT_APPROVED
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 
@@ -56,13 +56,9 @@ def test_with_yes_it_does_the_work(here: Here, folder: Path) -> None:
 
 def test_without_leave_it_reads_and_says_what_it_may_not(here: Here, folder: Path, provider: Provider) -> None:
     done = here("run", "-p", "mend it")
-    assert (
-        done.code == 0
-        and done.err.count("it needs approval, and --yes gives it") == 2
-        and "read login.py · 1 line" in done.err
-    )
+    assert done.code == 0 and done.err.count("needs approval; use --yes") == 2 and "read login.py · 1 line" in done.err
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
-    assert told[1] == told[2] == NOBODY and "helo" in (folder / "login.py").read_text()
+    assert told[1] == told[2] == NOT_APPROVED and "helo" in (folder / "login.py").read_text()
 
 
 def test_read_only_offers_nothing_else(here: Here, folder: Path, provider: Provider) -> None:
@@ -75,7 +71,7 @@ def test_read_only_offers_nothing_else(here: Here, folder: Path, provider: Provi
 def test_a_turn_that_used_up_its_steps_says_so(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_TUI_AGENT_MAX_STEPS", "2")
     done = here("run", "-p", "mend it", "--yes")
-    assert done.code == 1 and "stopped after 2 steps" in done.err
+    assert done.code == 1 and "Stopped after 2 steps" in done.err
 
 
 def test_a_call_that_fails_again_and_again_stops_the_turn_and_says_how_to_continue(
@@ -85,10 +81,10 @@ def test_a_call_that_fails_again_and_again_stops_the_turn_and_says_how_to_contin
     done = here("run", "-p", "mend it")
     assert done.code == 1 and len(provider.requests) == 5
     assert (
-        "co-tui: Stopped because the same call failed 5 times in a row: read login.py. Last error: path: Field "
+        "co-tui: Stopped: the same call failed 5 times in a row: read login.py. Last error: path: Field "
         "required; file: Extra inputs are not permitted. `co-tui run --continue -p PROMPT` continues."
     ) in done.err
-    assert "cannot be read" not in done.err
+    assert "Cannot read" not in done.err
     provider.script = []
     assert here("run", "--continue", "-p", "try another way").code == 0
 

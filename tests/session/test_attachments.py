@@ -126,10 +126,10 @@ async def test_an_image_goes_as_an_image_or_not_at_all(home: Path) -> None:
 @pytest.mark.parametrize(
     ("prompt", "told"),
     [
-        ("see @gone.md.", "There is no file gone.md to attach."),
-        ("see @sub", "sub is a folder: name a file in it."),
-        ("see @blob.bin", "blob.bin is no text and no image a model could take"),
-        ("see @pipe", "pipe is no ordinary file"),
+        ("see @gone.md.", "No file gone.md to attach."),
+        ("see @sub", "sub is a folder. Name a file."),
+        ("see @blob.bin", "blob.bin is not text and not a supported image"),
+        ("see @pipe", "pipe is not a regular file"),
     ],
 )
 def test_what_cannot_go_along_is_said(home: Path, prompt: str, told: str) -> None:

@@ -96,7 +96,7 @@ async def test_a_run_adds_and_prunes_is_logged_and_can_be_taken_back(home: Path)
     assert updated is not None and updated.bill.requests == 2
     assert on(env.board) == ["The port is 8080.", "Tests run with # `uv run pytest -n 1`."]
     (change,) = facts(list(session.state.timeline), BoardChanged)
-    assert change.outcome == "1 added, 1 taken out" and change.pruned[0]["text"] == "Tests run with make."
+    assert change.outcome == "1 added, 1 removed" and change.pruned[0]["text"] == "Tests run with make."
     assert change.added[0]["session_id"] == session.id and change.model == "scripted"
     instructions, prompt, tools = model.asked[1]
     assert tools == ["context_board"] and "data, not addressed" in instructions
@@ -122,12 +122,12 @@ async def test_a_run_that_is_stopped_fails_or_finds_nothing_leaves_the_board(hom
         await asyncio.sleep(0)
     assert session.interrupt() and await run is None
     (stopped,) = facts(list(session.state.timeline), BoardChanged)
-    assert not on(env.board) and not stopped.added and not stopped.model and "did not come to an end" in stopped.outcome
+    assert not on(env.board) and not stopped.added and not stopped.model and "did not finish" in stopped.outcome
     assert stopped.usage["requests"] >= 1 and stopped.usage["output_tokens"] > 0, "what came was paid for"
     session.queue.release()
     assert await waiting is Outcome.DONE
     model.hangs, model.fails = False, True
-    with pytest.raises(BoardRefused, match="The board stays as it is"):
+    with pytest.raises(BoardRefused, match="The board is unchanged"):
         await session.update_board()
     model.fails, model.calls = False, [{"action": "add", "text": " "}, {"action": "prune", "id": "nobody"}]
     updated = await session.update_board()
@@ -208,7 +208,7 @@ async def test_who_cannot_keep_a_board_is_told_why(home: Path) -> None:
     model = Model()
     env = environment(home, model)
     session = await Session.start(env, "scripted")
-    with pytest.raises(BoardRefused, match="Nothing was said yet"):
+    with pytest.raises(BoardRefused, match="No messages to learn from"):
         await session.update_board()
     await session.submit("Hello")
     env.private = True
@@ -263,7 +263,7 @@ async def test_without_a_board_or_with_a_broken_one_sessions_begin_as_ever(home:
     env.board.file.mkdir()
     session = await talked(env)
     (error,) = facts(list(session.state.timeline), SessionError)
-    assert "cannot be read: it is a folder" in error.what
+    assert "Cannot read context board" in error.what
     assert not any(TAG in instructions for instructions, *_ in model.asked)
     await session.close()
     env.store.close()

@@ -117,7 +117,7 @@ async def test_its_time_is_limited(home: Path) -> None:
     session = await started(home)
     await session.switcher.apply_settings(session.settings.but(command_timeout_s=0.2))
     assert await session.run_command("echo begun; sleep 600") is Outcome.DONE
-    assert "It was stopped because its time was over" in told(session) and "begun" in told(session)
+    assert "It was stopped at its time limit" in told(session) and "begun" in told(session)
     await session.close()
 
 
@@ -192,7 +192,7 @@ async def test_while_a_question_waits_it_is_refused(home: Path) -> None:
     await session.close()
     await turn
     resumed = await Session.resume(environment, session.id)
-    with pytest.raises(CommandRefused, match="waits for its answer"):
+    with pytest.raises(CommandRefused, match="Answer the pending question"):
         await resumed.run_command("ls")
     assert len(resumed.state.pending) == 1 and not facts(list(resumed.state.timeline), SessionInterrupted)
     await resumed.close()

@@ -51,16 +51,19 @@ def test_front_matter_as_people_write_it(
 
 
 BAD = {
-    "plain.md": ("Just a text.", "does not begin with a line of `---`"),
-    "open.md": ("---\nname: x\nDo it.", "no second line of `---`"),
-    "line.md": ("---\nname x\n---\nDo it.", "line 2 is no `key: value`"),
+    "plain.md": ("Just a text.", "does not start with a line `---`"),
+    "open.md": ("---\nname: x\nDo it.", "no second line `---`"),
+    "line.md": ("---\nname x\n---\nDo it.", "line 2 is not `key: value`"),
     "name.md": ("---\nname: ../../etc\n---\nDo it.", "letters, digits, dots and dashes"),
-    "self.md": (GOOD.format("self"), "the name self is taken"),
+    "self.md": (GOOD.format("self"), "the name self is reserved"),
     "empty.md": ("---\nname: empty\n---\n", "no instructions"),
-    "list.md": ("---\nname: [a, b]\n---\nDo it.", "its name must be a text"),
-    "broken.toml": ("name = ", "cannot be read"),
-    "sandbox.toml": ('name = "s"\ndeveloper_instructions = "x"\nsandbox_mode = "read-only"', "sandbox_mode cannot be"),
-    "number.toml": ('name = "s"\ndeveloper_instructions = "x"\ntools = [1]', "must be names of tools"),
+    "list.md": ("---\nname: [a, b]\n---\nDo it.", "its name must be text"),
+    "broken.toml": ("name = ", "Cannot read"),
+    "sandbox.toml": (
+        'name = "s"\ndeveloper_instructions = "x"\nsandbox_mode = "read-only"',
+        "sandbox_mode is not supported",
+    ),
+    "number.toml": ('name = "s"\ndeveloper_instructions = "x"\ntools = [1]', "must be tool names"),
 }
 
 
@@ -88,7 +91,7 @@ def test_a_link_out_of_the_project_is_not_followed_but_inside_of_it(tmp_path: Pa
     found = read_project_agents(project)
     assert names(found) == ["good"]
     (problem,) = found.problems
-    assert "leak.md" in problem and "leads out of the project" in problem
+    assert "leak.md" in problem and "a link out of the project" in problem
     (project / ".codex").mkdir()
     (project / ".codex/agents").symlink_to(tmp_path)
     assert names(read_project_agents(project)) == ["good"]
@@ -122,7 +125,9 @@ def test_one_sentence_says_how_many_wait_and_trust_does_not_depend_on_instructio
     agent(project, ".claude/agents/b.md", GOOD.format("b"))
     loaded = load(paths=paths, cwd=project, environ={})
     (warning,) = loaded.warnings
-    assert "2 agents" in warning and "a on openai:evil, b" in warning and "wait until you trust" in warning
+    assert (
+        "2 agents" in warning and "a on openai:evil, b" in warning and "ignored until you run `co-tui trust`" in warning
+    )
     assert loaded.agents.agents == () and loaded.withheld is not None and loaded.problems == ()
     Trust(paths.trust_file).remember(loaded.withheld, trusted=True)
     trusted = load(paths=paths, cwd=project, environ={})

@@ -88,7 +88,7 @@ def test_a_file_that_is_no_toml_is_named(paths: Paths, project: Path, text: str)
 def test_unknown_keys_are_warned_about_with_the_nearest(paths: Paths, project: Path) -> None:
     loaded = load(paths=paths, cwd=project, environ={"CO_TUI_MODLE": "sk-secret"})
     (warning,) = loaded.warnings
-    assert loaded.problems == () and warning.endswith("There is no setting 'CO_TUI_MODLE'; did you mean CO_TUI_MODEL?")
+    assert loaded.problems == () and warning.endswith("Unknown setting 'CO_TUI_MODLE'. Did you mean CO_TUI_MODEL?")
 
 
 def test_every_setting_says_what_it_allows_and_accepts_its_default() -> None:

@@ -28,7 +28,7 @@ from tests.support.screen import ask, launch_for, running, transcript_text, type
     ],
 )
 def test_a_value_that_cannot_work_is_refused_at_once(key: str, value: str) -> None:
-    with pytest.raises(SettingsError, match=f"{key} = .* is not allowed: it must be"):
+    with pytest.raises(SettingsError, match=f"{key} = .* is not allowed. Use"):
         check(key, value)
 
 
@@ -66,7 +66,7 @@ def test_values_that_contradict_each_other_are_bad_and_both_are_named(tmp_path: 
     assert contradictions(Settings(keep_recent_share=0.9, summary_share=0.1))
     environ = {"CO_TUI_BUFFER_EXHAUSTION_THRESHOLD": "0.5", "CO_TUI_HOME": str(tmp_path)}
     loaded = load(paths=locate(environ), cwd=tmp_path, environ=environ)
-    assert any("contradict" in problem for problem in loaded.problems)
+    assert any("must not be above" in problem for problem in loaded.problems)
 
 
 def test_no_policy_of_ours_contradicts_itself_and_each_says_what_it_does_not_use(tmp_path: Path) -> None:
@@ -83,24 +83,24 @@ def test_no_policy_of_ours_contradicts_itself_and_each_says_what_it_does_not_use
 
 
 def test_config_says_what_is_unused_and_what_overrides(here: Here) -> None:
-    assert "not used by policy balanced" in here("config", "agent_max_context_tokens").out
+    assert "unused by policy balanced" in here("config", "agent_max_context_tokens").out
     set_unused = here("config", "agent_max_context_turns", "7")
-    assert set_unused.code == 0 and "not used by policy balanced" in set_unused.err
+    assert set_unused.code == 0 and "unused by policy balanced" in set_unused.err
     here.environ["CO_TUI_MAX_RETRIES"] = "2"
     overridden = here("config", "max_retries", "3")
-    assert "does not count as long as the environment says 2" in overridden.err
+    assert "has no effect while the environment says 2" in overridden.err
     refused = here("config", "background_compaction_threshold", "0.99")
-    assert refused.code == 2 and "contradict" in refused.err and "Nothing was written" in refused.err
+    assert refused.code == 2 and "must not be above" in refused.err and "Nothing was saved" in refused.err
 
 
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
         ({"CO_TUI_THEME": "zzz"}, "CO_TUI_THEME"),
-        ({"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.99"}, "contradict"),
+        ({"CO_TUI_BACKGROUND_COMPACTION_THRESHOLD": "0.99"}, "must not be above"),
         ({"CO_TUI_MODEL": "anthropic:claude-sonnet-5"}, "ANTHROPIC_API_KEY"),
-        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "is it running?"),
-        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "CO_TUI_MODEL": "openai-chat:x"}, "is it running?"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "Is it running?"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "CO_TUI_MODEL": "openai-chat:x"}, "Is it running?"),
     ],
 )
 def test_doctor_fails_for_what_keeps_a_model_from_answering(here: Here, environ: dict[str, str], sentence: str) -> None:
@@ -119,14 +119,14 @@ async def test_a_changed_setting_holds_from_the_next_request_on(home: Path, prov
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
         await type_text(pilot, "/config context_window 9000\n")
-        await until(pilot, lambda: "It holds from the next request on." in transcript_text(app))
+        await until(pilot, lambda: "It applies from the next request on." in transcript_text(app))
         await ask(app, pilot, "again")
         assert app.controller.state.usage and app.controller.state.usage.token_limit == 9000
         await type_text(pilot, "/config theme light\n")
         await until(pilot, lambda: app.theme == "co-tui-light")
         await type_text(pilot, "/config model embedded\n")
-        await until(pilot, lambda: "It does not count as long as the environment says" in transcript_text(app))
+        await until(pilot, lambda: "It has no effect while the environment says" in transcript_text(app))
         await type_text(pilot, "/config telemetry zz\n")
         await until(pilot, lambda: "telemetry = 'zz' is not allowed" in transcript_text(app))
         await type_text(pilot, "/config telemetry http://127.0.0.1:9/v1/traces\n")
-        await until(pilot, lambda: "It holds from the next start." in transcript_text(app))
+        await until(pilot, lambda: "It applies after a restart." in transcript_text(app))

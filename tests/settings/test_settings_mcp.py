@@ -42,15 +42,15 @@ def test_programs_and_addresses_stand_side_by_side(home: Path, folder: Path) -> 
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ({"time": {"command": "x", "args": "y"}}, "mcp_servers.time.args = [hidden] is not allowed: it must be a list"),
-        ({"time": {"command": 3}}, "mcp_servers.time.command = 3 is not allowed: it must be the name of a program"),
-        ({"time": {}}, "mcp_servers.time = an empty table is not allowed: it must be a table with either"),
+        ({"time": {"command": "x", "args": "y"}}, "mcp_servers.time.args = [hidden] is not allowed. Use a list"),
+        ({"time": {"command": 3}}, "mcp_servers.time.command = 3 is not allowed. Use a program name"),
+        ({"time": {}}, "mcp_servers.time = an empty table is not allowed. Use a table with either"),
         ({"time": {"command": "x", "url": "http://h"}}, "mcp_servers.time = command, url is not allowed"),
-        ({"time": {"url": "ftp://h"}}, "mcp_servers.time.url = [hidden] is not allowed: it must be an address"),
+        ({"time": {"url": "ftp://h"}}, "mcp_servers.time.url = [hidden] is not allowed. Use an address"),
         ({"time": {"command": "x", "enabled": "yes"}}, "mcp_servers.time.enabled = 'yes' is not allowed"),
-        ({"time": {"command": "x", "timeout_s": 0}}, "mcp_servers.time.timeout_s = 0 is not allowed: it must be a num"),
-        ({"time": {"cmd": "x"}}, "mcp_servers.time.cmd = [hidden] is not allowed: it must be one of command, args"),
-        ({"a__b": {"command": "x"}}, "mcp_servers.a__b = [hidden] is not allowed: it must be a table whose name"),
+        ({"time": {"command": "x", "timeout_s": 0}}, "mcp_servers.time.timeout_s = 0 is not allowed. Use a num"),
+        ({"time": {"cmd": "x"}}, "mcp_servers.time.cmd = [hidden] is not allowed. Use one of command, args"),
+        ({"a__b": {"command": "x"}}, "mcp_servers.a__b = [hidden] is not allowed. Use a name"),
         ({"a": {"url": "http://h", "headers": {"K": "sk-1\nX: y"}}}, "mcp_servers.a.headers.K = [hidden] is not"),
         ({"a": {"url": "http://h", "headers": {"K": "${sk-1"}}}, "mcp_servers.a.headers.K = [hidden] is not"),
         ({"a": {"url": "http://h", "headers": {"K:": "sk-1"}}}, "mcp_servers.a.headers.K: = [hidden] is not"),
@@ -58,10 +58,10 @@ def test_programs_and_addresses_stand_side_by_side(home: Path, folder: Path) -> 
         ({"a": {"command": "x", "env": ["sk-1"]}}, "mcp_servers.a.env = [hidden] is not"),
         (
             {"a": {"command": "x", "headers": {"K": "sk-1"}}},
-            "mcp_servers.a.headers = [hidden] is not allowed: it must be beside a url",
+            "mcp_servers.a.headers = [hidden] is not allowed. Use it with a url",
         ),
-        ({"a": {"url": "http://h", "args": ["sk-1"]}}, "mcp_servers.a.args = [hidden] is not allowed: it must be"),
-        ("sk-1", "mcp_servers = [hidden] is not allowed: it must be a table of at most 30 MCP servers"),
+        ({"a": {"url": "http://h", "args": ["sk-1"]}}, "mcp_servers.a.args = [hidden] is not allowed. Use"),
+        ("sk-1", "mcp_servers = [hidden] is not allowed. Use a table of at most 30 MCP servers"),
         ([1], "mcp_servers = [hidden] is not allowed"),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_projects_servers_wait_for_trust_and_are_then_added_to_the_users(home:
     before = loaded(home, folder)
     assert set(before.settings.mcp_servers) == {"time", "docs"}
     assert before.settings.mcp_servers["docs"].url == "https://docs.example/mcp"
-    assert any("mcp_servers" in warning and "until you trust" in warning for warning in before.warnings)
+    assert any("mcp_servers" in warning and "until you run" in warning for warning in before.warnings)
     assert before.withheld is not None
     Trust(locate({"CO_TUI_HOME": str(home)}).trust_file).remember(before.withheld, trusted=True)
     after = loaded(home, folder)
@@ -119,7 +119,7 @@ def test_a_server_can_be_written_by_its_json(home: Path, folder: Path) -> None:
 
 def test_variables_are_filled_in_or_named() -> None:
     assert with_variables("Bearer ${KEY}, ${REST:-none}", {"KEY": "k"}) == "Bearer k, none"
-    with pytest.raises(VariableMissing, match="environment variable KEY, which is not set"):
+    with pytest.raises(VariableMissing, match="environment variable KEY is not set"):
         with_variables("${KEY}", {})
 
 

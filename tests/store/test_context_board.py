@@ -116,7 +116,7 @@ def test_a_board_that_is_no_text_is_not_written_over(tmp_path: Path) -> None:
     board = board_in(tmp_path)
     learn(board, "one")
     board.file.write_bytes(before := board.file.read_bytes() + b"- caf\xe9\n")
-    with pytest.raises(BoardFailed, match="was not written: some of it is not UTF-8"):
+    with pytest.raises(BoardFailed, match="part of it is not UTF-8"):
         learn(board, "two")
     assert board.file.read_bytes() == before and len(texts(board)) == 2
 
@@ -230,7 +230,7 @@ def test_a_write_that_fails_at_any_step_leaves_the_board(
             raise OSError(28, "No space left on device")
 
         failing.setattr(paths.os, step, full)
-        with pytest.raises(BoardFailed, match="was not written: No space left"):
+        with pytest.raises(BoardFailed, match=": No space left"):
             learn(board, "two")
     assert texts(board) == ["one"]
     assert sorted(board.file.parent.iterdir()) == sorted([board.file, board.file.with_suffix(".lock")])

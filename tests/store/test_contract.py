@@ -132,7 +132,7 @@ def test_after_closing_nothing_can_be_written(store: Store) -> None:
     store.writing().append("s", [said("before")]).result()
     store.close()
     store.close()
-    with pytest.raises(StoreError, match="closed already"):
+    with pytest.raises(StoreError, match="already closed"):
         store.writing().append("s", [said("after")]).result()
     with store.reading() as reading:
         assert len(list(reading.events("s"))) == 1
@@ -207,7 +207,7 @@ def test_a_session_answers_to_part_of_its_id(store: Store, reading: Reading) -> 
     with pytest.raises(SessionNotFound, match="Several"):
         reading.session("2026")
     for wrong in ("zzz", "%", "", "_026"):
-        with pytest.raises(SessionNotFound, match="no session"):
+        with pytest.raises(SessionNotFound, match="No session"):
             reading.session(wrong)
 
 
@@ -373,7 +373,7 @@ def test_deleting_leaves_nothing(store: Store, reading: Reading) -> None:
 
 def test_a_session_is_claimed_once_at_a_time(store: Store) -> None:
     first = store.claim("s")
-    with pytest.raises(SessionBusy, match="Session s is open"):
+    with pytest.raises(SessionBusy, match=r"Session s is (already )?open"):
         store.claim("s")
     store.claim("another").release()
     first.release()

@@ -96,7 +96,7 @@ def test_of_copies_with_one_id_the_chosen_one_goes_and_what_was_changed_meanwhil
 def test_bytes_that_are_no_text_are_not_written_over(tmp_path: Path) -> None:
     before = b"## Caf\xe9\n\nwords\n"
     (tmp_path / "2026-03-04.md").write_bytes(before)
-    with pytest.raises(MemoryFailed, match=r"2026-03-04\.md was not written: some of it is not UTF-8"):
+    with pytest.raises(MemoryFailed, match=r"2026-03-04\.md: part of it is not UTF-8"):
         write(DailyMemory(tmp_path), "x")
     assert (tmp_path / "2026-03-04.md").read_bytes() == before
 
@@ -176,5 +176,5 @@ def test_a_write_that_ends_in_the_middle_leaves_what_was_there(
 
 def test_a_memory_that_cannot_be_written_says_why(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("in the way")
-    with pytest.raises(MemoryFailed, match=r"2026-03-04\.md was not written"):
+    with pytest.raises(MemoryFailed, match=r"Cannot write memory .*2026-03-04\.md"):
         write(DailyMemory(tmp_path / "memory"), "x")

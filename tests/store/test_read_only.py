@@ -44,7 +44,7 @@ def test_sessions_are_read_where_sqlite_cannot_make_its_files(database: Path) ->
 def test_changes_that_are_still_in_the_log_are_not_left_out_silently(database: Path) -> None:
     hide_shared_memory(database)
     database.with_name(f"{database.name}-wal").write_bytes(b"something")
-    with pytest.raises(StoreError, match="last changes are still in"):
+    with pytest.raises(StoreError, match="with unsaved changes in"):
         Reader(database)
 
 
@@ -71,14 +71,14 @@ def test_commands_that_read_work_on_a_read_only_mount(database: Path, home: Path
 
 def test_a_database_that_only_cannot_be_written_says_so(database: Path) -> None:
     hide_shared_memory(database)
-    with pytest.raises(StoreError, match=r"cannot be opened for writing.*can be shown"):
+    with pytest.raises(StoreError, match=r"Cannot write to database.*can be viewed"):
         Writer(database)
 
 
 def test_a_full_disk_is_called_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     for error in (full, sqlite3.OperationalError("database or disk is full")):
-        assert str(explained(error, home)).startswith(f"The disk that holds {home} is full")
+        assert str(explained(error, home)).startswith(f"The disk with {home} is full")
 
     def fsync(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -103,7 +103,7 @@ def test_a_reader_that_nobody_closes_is_found(writer: Writer, path: Path) -> Non
 def test_a_closed_reader_says_so(writer: Writer, path: Path) -> None:
     reader = Reader(path)
     reader.close()
-    with pytest.raises(StoreError, match="closed already"):
+    with pytest.raises(StoreError, match="already closed"):
         reader.sessions()
 
 

@@ -1,4 +1,4 @@
-"""Care for the database beside the work: it gets smaller, and nobody waits for it."""
+"""Upkeep of the database in the background: it shrinks without delaying anything."""
 
 import sqlite3
 from pathlib import Path

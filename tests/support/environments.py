@@ -60,7 +60,7 @@ def environment_for(
 
     async def open_model(name: str) -> ScriptedModel:
         if name not in by_name:
-            raise ModelUnusable(f"There is no model {name!r}.")
+            raise ModelUnusable(f"Unknown model {name!r}.")
         return by_name[name]
 
     paths = locate({"CO_TUI_HOME": str(home)})

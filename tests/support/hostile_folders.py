@@ -1,4 +1,4 @@
-"""Folders that try to run a program, show files from outside, or block, when somebody only looks at them.
+"""Folders that try to run a program, show files from outside, or block, when they are only read.
 
 Each builder makes `folder`. Its files name a program that writes `marker`, or lead to files below `outside`, all of
 which contain `SECRET`. `UNGUARDED` has a plain command for each repository that runs the program or shows the secret,

@@ -1,4 +1,4 @@
-"""An MCP server at an address, made with the protocol's own library, and one that sends whoever comes elsewhere."""
+"""An MCP server at an address, made with the protocol's own library, and one that redirects."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Real data beside the checkout; a clone elsewhere has none, and the tests that read it skip."""
+"""Real data next to the checkout; a clone elsewhere has none, and the tests that read it skip."""
 
 import json
 from pathlib import Path

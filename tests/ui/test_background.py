@@ -70,7 +70,7 @@ async def test_what_waits_for_failed_work_is_reset_even_if_that_fails_too() -> N
     async with app.run_test() as pilot:
         run_in_background(app, "Looking", fails_later, group="looks", failed=fails)
         await until(pilot, lambda: len(app.failures) == 2)
-        assert app.failures[1] == "Recovering after: Looking failed: ZeroDivisionError: by zero."
+        assert app.failures[1] == "Recovered from: Looking failed: ZeroDivisionError: by zero."
 
 
 async def test_a_task_raises_where_it_is_awaited_if_it_is() -> None:
@@ -164,10 +164,10 @@ async def test_a_screen_in_front_shows_what_fails_in_it(
         await until(pilot, lambda: app.failures)
         assert isinstance(app.screen, ModelScreen)
         (shown,) = [each.message for each in app._notifications]
-        assert shown == "Loading the list of models failed: ZeroDivisionError: by zero."
+        assert shown == "Loading models failed: ZeroDivisionError: by zero."
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
-        assert "Loading the list of models failed" in transcript_text(app)
+        assert "Loading models failed" in transcript_text(app)
 
 
 async def test_an_event_that_cannot_be_shown_does_not_hide_the_rest_and_is_said_once(

@@ -28,16 +28,16 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "one")
         await type_text(pilot, "/history \n")
-        await until(pilot, lambda: "1 turn. The model sees 2 messages; 2 were said in all." in transcript_text(app))
+        await until(pilot, lambda: "1 turn. The model sees 2 of 2 messages." in transcript_text(app))
         await type_text(pilot, "/context \n")
         await until(pilot, lambda: "110 of 4,096 tokens" in transcript_text(app))
         await type_text(pilot, "/config \n")
         await until(pilot, lambda: "tool_output_trim_chars" in transcript_text(app))
         await type_text(pilot, "/config theme light\n")
-        await until(pilot, lambda: "theme = light written" in transcript_text(app))
+        await until(pilot, lambda: "theme = light saved" in transcript_text(app))
         assert "light" in app.launch.paths.config_file.read_text()
         await type_text(pilot, "/config theem\n")
-        await until(pilot, lambda: "did you mean theme" in transcript_text(app))
+        await until(pilot, lambda: "Did you mean theme" in transcript_text(app))
         await type_text(pilot, "/context nonsense\n")
         await until(pilot, lambda: "/context takes nothing, `instructions` or `clear`" in transcript_text(app))
         await type_text(pilot, "/context clear\n")
@@ -50,7 +50,7 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
 async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/cleer \n")
-        await until(pilot, lambda: "There is no command /cleer; did you mean /clear?" in transcript_text(app))
+        await until(pilot, lambda: "Unknown command /cleer. Did you mean /clear?" in transcript_text(app))
         assert app.chat.prompt.text == "", "it does not join what is typed next"
         await pilot.press("up")
         assert app.chat.prompt.text == "/cleer ", "to be mended, not typed again"
@@ -130,7 +130,7 @@ def test_the_palette_puts_the_likeliest_command_first() -> None:
 async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/model openai-chat:other\n")
-        await until(pilot, lambda: "openai-chat:other answers from now on" in transcript_text(app))
+        await until(pilot, lambda: "Now using openai-chat:other" in transcript_text(app))
         assert "openai-chat:other" in screen_text(app).splitlines()[0]
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "other"
@@ -162,14 +162,14 @@ async def test_the_model_picker_shows_windows_and_keys(home: Path, provider: Pro
 async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/rename nothing yet\n")
-        await until(pilot, lambda: "There is no session yet" in transcript_text(app))
+        await until(pilot, lambda: "No session yet" in transcript_text(app))
         await ask(app, pilot, "hi")
         await type_text(pilot, "/rename A better name\n")
         await until(pilot, lambda: "co-tui · A better name" in screen_text(app))
         dark = app.current_theme.dark
         await type_text(pilot, "/theme \n")
-        await until(pilot, lambda: app.current_theme.dark != dark and "light is in force" in transcript_text(app))
-        assert "the setting is theme = auto" in transcript_text(app) and "tokyo-night" in transcript_text(app)
+        await until(pilot, lambda: app.current_theme.dark != dark and "Light for this run only" in transcript_text(app))
+        assert "(saved: auto)" in transcript_text(app) and "tokyo-night" in transcript_text(app)
         assert "─ Timeline" in screen_text(app)
         await pilot.press("f4")
         await until(pilot, lambda: "─ Timeline" not in screen_text(app))
@@ -188,13 +188,13 @@ async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/context \n")
-        await until(pilot, lambda: "Nothing has been sent yet" in transcript_text(app))
+        await until(pilot, lambda: "Nothing sent yet" in transcript_text(app))
         await ask(app, pilot, "hi")
         await type_text(pilot, "/policy co-cli\n")
         await until(pilot, lambda: app.controller.state.policy == "co-cli")
         assert "⇄ policy" in screen_text(app) and "co-cli" in screen_text(app).splitlines()[0]
         await type_text(pilot, "/policy nonsense\n")
-        await until(pilot, lambda: "There is no policy 'nonsense'; choose one of balanced" in transcript_text(app))
+        await until(pilot, lambda: "Unknown policy 'nonsense'. Use one of balanced" in transcript_text(app))
         assert app.controller.state.policy == "co-cli"
 
 
@@ -223,17 +223,17 @@ async def test_the_policy_picker_compares_policies_on_this_conversation(home: Pa
 async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy co-cli\n")
-        await until(pilot, lambda: "Policy co-cli from now on" in transcript_text(app))
+        await until(pilot, lambda: "Policy is now co-cli" in transcript_text(app))
         await type_text(pilot, "/config policy\n")
         await until(pilot, lambda: "policy = co-cli   from this session" in transcript_text(app))
         await type_text(pilot, "/config min_compaction_messages 6\n")
-        await until(pilot, lambda: "min_compaction_messages = 6 written" in transcript_text(app))
+        await until(pilot, lambda: "min_compaction_messages = 6 saved" in transcript_text(app))
         assert app.launch.settings.policy == "co-cli", "another setting leaves it as it is"
         await type_text(pilot, "/config policy inkeep\n")
-        await until(pilot, lambda: "policy = inkeep written" in transcript_text(app))
-        assert "does not count" not in transcript_text(app) and app.launch.settings.policy == "inkeep"
+        await until(pilot, lambda: "policy = inkeep saved" in transcript_text(app))
+        assert "no effect" not in transcript_text(app) and app.launch.settings.policy == "inkeep"
         await type_text(pilot, "/config tools files,plan\n")
-        await until(pilot, lambda: "tools = files, plan written" in transcript_text(app))
+        await until(pilot, lambda: "tools = files, plan saved" in transcript_text(app))
 
 
 async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home: Path, provider: Provider) -> None:
@@ -258,7 +258,7 @@ async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Pat
     loaded = load(paths=launch.paths, cwd=launch.cwd, environ=launch.environ, command_line=named)
     async with running(launch.but(loaded=loaded)) as (app, pilot):
         await type_text(pilot, "/policy co-cli\n")
-        await until(pilot, lambda: "Policy co-cli from now on" in transcript_text(app))
+        await until(pilot, lambda: "Policy is now co-cli" in transcript_text(app))
         title = screen_text(app).splitlines()[0]
         assert "openai-chat:named" in title and "co-cli" in title
         await ask(app, pilot, "hi")

@@ -34,7 +34,7 @@ async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them
         await until(pilot, lambda: "slow" in transcript_text(app))
         for prompt in ("second", "third", "fourth"):
             await type_text(pilot, f"{prompt}\n")
-        await until(pilot, lambda: "3 waiting" in screen_text(app))
+        await until(pilot, lambda: "3 queued" in screen_text(app))
         kinds = [block.text.strip()[:6] for block in app.chat.transcript.blocks]
         assert kinds.index("second") > next(n for n, text in enumerate(kinds) if text.startswith("slow"))
         await pilot.press("escape")
@@ -69,13 +69,13 @@ async def test_retries_are_one_line_that_changes(home: Path, provider: Provider)
     provider.script = [Reply(status=503, body='{"error": {"message": "had an error"}}')] * 2
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
-        told = [block.text for block in app.chat.transcript.blocks if "Trying again" in block.text]
-        assert len(told) == 1 and "had an error. Trying again" in told[0] and "(2 of 4)." in told[0]
+        told = [block.text for block in app.chat.transcript.blocks if "Retrying" in block.text]
+        assert len(told) == 1 and "had an error. Retrying" in told[0] and "(2 of 4)." in told[0]
 
 
 def test_a_retry_is_reported_in_whole_sentences() -> None:
     error = SessionError(what="It had an error", retry_in_s=0.2, attempt=2, attempts=4)
-    assert error.retry_sentence() == "It had an error. Trying again now (2 of 4)."
+    assert error.retry_sentence() == "It had an error. Retrying now (2 of 4)."
     shorter = SessionError(what="Too long.", kind="context_limit", outcome="compacted", retry_in_s=0.0)
     assert shorter.retry_sentence() == "Too long. Compacted."
 
@@ -95,7 +95,7 @@ async def test_a_new_session_keeps_the_model_that_was_chosen(home: Path, provide
 async def test_a_server_without_a_named_model_has_no_dangling_colon(home: Path, provider: Provider) -> None:
     environ = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
     async with running(launch_for(home, environ=environ)) as (app, pilot):
-        assert "first model of the server" in screen_text(app).splitlines()[0]
+        assert "the server's first model" in screen_text(app).splitlines()[0]
         await ask(app, pilot, "hello")
         assert "openai-chat:scripted" in screen_text(app).splitlines()[0]
 
@@ -133,7 +133,7 @@ async def test_the_last_line_holds_whole_items(home: Path, provider: Provider, c
 
 
 def test_a_long_entry_of_the_timeline_hangs_below_its_words() -> None:
-    fact = SessionInterrupted(what="interrupted by the user before anything came")
+    fact = SessionInterrupted(what="Stopped before anything came")
     row = timeline_row(Event(session_id="s", seq=1, timestamp="2026-01-01T12:00:00Z", fact=fact), 24)
     lines = str(row).split("\n")
     assert len(lines) > 1 and all(len(line) <= 24 for line in lines)
@@ -174,10 +174,10 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
 
         assert app.controller.session is not None and isinstance(event.fact, CompactionComplete)
         await app.controller.session.edits.edit_summary(event.seq or 0, "My own words.")
-        await until(pilot, lambda: "The summary was rewritten by you." in transcript_text(app))
-        await until(pilot, lambda: "summary rewritten" in screen_text(app))
+        await until(pilot, lambda: "Summary edited by you." in transcript_text(app))
+        await until(pilot, lambda: "summary edited" in screen_text(app))
         await type_text(pilot, "/undo\n")
-        await until(pilot, lambda: "The edit of the summary is undone" in transcript_text(app))
+        await until(pilot, lambda: "Undone: edit of the summary" in transcript_text(app))
 
 
 async def test_a_mistake_of_ours_ends_in_a_sentence_without_any_value_in_reach(
@@ -202,6 +202,6 @@ async def test_a_huge_reply_is_drawn_in_part_and_kept_whole(home: Path, provider
     provider.script = [Reply(text=("word" * 50 + " ") * 1_500)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "talk")
-        await until(pilot, lambda: "more characters: v in the chat" in screen_text(app))
+        await until(pilot, lambda: "more characters (v shows" in screen_text(app))
         block = next(block for block in app.chat.transcript.blocks if block.kind == "reply")
         assert len(block.text.strip()) >= 299_999 and isinstance(app.chat.transcript, Transcript)

@@ -26,6 +26,6 @@ async def test_old_sessions_go_into_the_trash_in_the_background(
             keep_since_then(store, log)
     launch = launch_for(home, provider, session_id="shown", environ={"CO_TUI_RETENTION_DAYS": "10"})
     async with running(launch) as (app, pilot):
-        told = "1 session not used for 10 days put into the trash."
+        told = "1 session unused for 10 days moved to the trash."
         await until(pilot, lambda: told in " ".join(transcript_text(app).split()))
         assert {row.id for row in listed(home)} == {"pinned", "shown"}

@@ -7,8 +7,8 @@ from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.waiting import HANGING_S
 
-SIDE = "F4 shows how full the context is"
-FOLDS = "Ctrl+O opens what the tools did"
+SIDE = "F4 shows context usage"
+FOLDS = "Ctrl+O expands tool output"
 
 
 async def test_a_hint_goes_with_the_next_prompt_and_for_good_once_it_was_heeded(home: Path, provider: Provider) -> None:
@@ -35,4 +35,4 @@ async def test_a_hint_goes_with_the_next_prompt_and_for_good_once_it_was_heeded(
         await type_text(pilot, "and now?\n")
         await until(pilot, lambda: app.controller.busy)
         await pilot.press("escape")
-        await until(pilot, lambda: "F9 goes on where the turn stopped" in transcript_text(app))
+        await until(pilot, lambda: "F9 continues" in transcript_text(app))

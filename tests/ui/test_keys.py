@@ -23,18 +23,18 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed: it must be a key of its own: F2 is that of sessions"),
-        ({"compact": "x"}, "keys.compact = 'x' is not allowed: it must be a key that is not needed for writing: x is"),
+        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed. Use a key of its own: F2 is that of sessions"),
+        ({"compact": "x"}, "keys.compact = 'x' is not allowed. Use a key that is not needed for writing: x is"),
         (
             {"compact": "hyper+7"},
-            "keys.compact = 'hyper+7' is not allowed: it must be a key such as F7, Ctrl+G or Alt+X",
+            "keys.compact = 'hyper+7' is not allowed. Use a key such as F7, Ctrl+G or Alt+X",
         ),
         ({"compact": "ctrl+m"}, "terminals send Ctrl+M as Enter"),
         ({"compact": "ctrl+p"}, "Ctrl+P is for the palette"),
         ({"compct": "f12"}, "an action that exists (did you mean compact?)"),
         ({"newline": "f5"}, "F5 is that of compact"),
         ({"copy": "]"}, "] is that of next_fold"),
-        ("f7", "it must be keys by action, such as compact=F12"),
+        ("f7", "keys by action, such as compact=F12"),
     ],
 )
 def test_an_unusable_key_is_reported_in_a_sentence(chosen: object, told: str) -> None:
@@ -54,7 +54,7 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
     (home / "config" / "config.toml").write_text('[keys]\nhistory = "f12"\nsessions = "none"\nnewline = "alt+n"\n')
     launch = launch_for(home, provider, environ={"CO_TUI_POLCY": "sk-secret"})
     async with running(launch, size=(120, 40)) as (app, pilot):
-        await until(pilot, lambda: "did you mean CO_TUI_POLICY?" in transcript_text(app))
+        await until(pilot, lambda: "Did you mean CO_TUI_POLICY?" in transcript_text(app))
         assert "sk-secret" not in transcript_text(app)
         await pilot.press("f12")
         await until(pilot, lambda: "0 turns" in transcript_text(app))
@@ -79,7 +79,7 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
         await pilot.press("escape")
         app.chat.prompt.text = ""
         await type_text(pilot, "/config keys.history f11\n")
-        await until(pilot, lambda: "It holds from now on" in transcript_text(app))
+        await until(pilot, lambda: "It applies now" in transcript_text(app))
         await pilot.press("f12")
         await pilot.press("f11")
         await until(pilot, lambda: transcript_text(app).count("0 turns") == 2)

@@ -29,7 +29,7 @@ async def test_a_sign_without_a_command_says_how_to_use_it(home: Path, provider:
     async with running(launch_for(home, provider)) as (app, pilot):
         app.chat.prompt.insert("! ")
         await pilot.press("enter")
-        await until(pilot, lambda: "as in `!git status`" in transcript_text(app))
+        await until(pilot, lambda: "for example `!git status`" in transcript_text(app))
         assert app.chat.prompt.text == "" and app.controller.session is None, "what is written next is not a command"
 
 

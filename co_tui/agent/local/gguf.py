@@ -19,8 +19,8 @@ def gguf_weights(name: str, fetched: Path, window_tokens: int) -> Weights:
     file = _checked(name.removeprefix(f"{GGUF}:").strip())
     if not find_runtime(fetched):
         raise ModelUnusable(
-            f"{one_line(name, SHOWN_CHARS)} needs the package that runs weights: `pip install {RUNTIME_PACKAGE}`, "
-            "or let `co-tui doctor` fetch it with the embedded model."
+            f"{one_line(name, SHOWN_CHARS)} needs a package to run weights. "
+            f"Run `pip install {RUNTIME_PACKAGE}`, or `co-tui doctor`."
         )
     alias = one_line(file.stem, ALIAS_CHARS)
     return Weights(file=file, alias=alias, called=f"{GGUF}:{file.name}", window_tokens=window_tokens, runtime=fetched)
@@ -29,18 +29,18 @@ def gguf_weights(name: str, fetched: Path, window_tokens: int) -> Weights:
 def _checked(path: str) -> Path:
     """The file's absolute path: a session may be resumed in another folder."""
     if not path:
-        raise ModelUnusable(f"{GGUF}: needs the path of a file, as in {GGUF}:~/models/NAME.gguf.")
+        raise ModelUnusable(f"{GGUF}: needs a file path, such as {GGUF}:~/models/NAME.gguf.")
     try:
         file = Path(path).expanduser().resolve()
         with file.open("rb") as opened:
             magic = opened.read(len(MAGIC))
     except FileNotFoundError:
-        raise ModelUnusable(f"There is no file {one_line(path, SHOWN_CHARS)}; {GGUF}: needs the path of one.") from None
+        raise ModelUnusable(f"No file {one_line(path, SHOWN_CHARS)}. {GGUF}: needs a file path.") from None
     except IsADirectoryError:
-        raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} is a folder; name a .gguf file in it.") from None
+        raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} is a folder. Name a .gguf file.") from None
     except (OSError, ValueError, RuntimeError) as error:  # a NUL in the path, or `~` of an unknown user
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} cannot be read: {reason}.") from None
+        raise ModelUnusable(f"Cannot read {one_line(path, SHOWN_CHARS)}: {reason}.") from None
     if magic != MAGIC:
-        raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} is no GGUF file: it does not begin as one.")
+        raise ModelUnusable(f"{one_line(path, SHOWN_CHARS)} is not a GGUF file.")
     return file

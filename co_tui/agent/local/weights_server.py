@@ -48,9 +48,7 @@ class WeightsServer:
         async with self._starting:
             if self._process is None or self._process.returncode is not None:
                 if self._starts > 1:
-                    raise ModelUnusable(
-                        f"{weights.called}: its process died twice; choose another model, or start co-tui again."
-                    )
+                    raise ModelUnusable(f"{weights.called} crashed twice. Choose another model, or restart co-tui.")
                 await self._start(weights)
             return self._address
 
@@ -88,8 +86,9 @@ class WeightsServer:
         except (TimeoutError, ValueError, KeyError):
             await self.close()
             raise ModelUnusable(
-                f"{weights.called} did not start from {weights.file}: the file may be damaged, too large for this "
-                "machine's memory, or of a kind that is not supported. Choose another model with --model."
+                f"{weights.called} did not start from {weights.file}: "
+                "the file may be damaged, too large for this machine's memory, or unsupported. "
+                "Choose another model with --model."
             ) from None
         except BaseException:
             await self.close()

@@ -115,7 +115,7 @@ class ChildServer(ClientTransport):
                     if self._exceeds_limits(stray):
                         break
         except ValueError:  # raised for a line beyond the limit
-            self.trouble = f"it sent a message of more than {MOST_MESSAGE_BYTES // 1024**2} MB"
+            self.trouble = f"it sent a message over {MOST_MESSAGE_BYTES // 1024**2} MB"
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
             pass  # the session is over
         finally:
@@ -123,9 +123,9 @@ class ChildServer(ClientTransport):
 
     def _exceeds_limits(self, stray: int) -> bool:
         if stray > MOST_STRAY_LINES:
-            self.trouble = "what it says are no MCP messages"
+            self.trouble = "its output is not MCP"
         elif self._unsolicited > MOST_UNSOLICITED:
-            self.trouble = f"it sent {MOST_UNSOLICITED:,} messages that nobody asked for"
+            self.trouble = f"it sent {MOST_UNSOLICITED:,} unsolicited messages"
         return bool(self.trouble)
 
     async def _send(self, streams: _Process, to_send: MemoryObjectReceiveStream[SessionMessage]) -> None:

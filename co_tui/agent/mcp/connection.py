@@ -64,7 +64,7 @@ class Connection:
         """Record why a response failed, which the library does not report."""
         self._refusal = "" if response.is_success else f"it answered with HTTP {response.status_code}"
         if response.has_redirect_location:
-            self._refusal += ", which leads elsewhere: give the address it leads to"
+            self._refusal += ", a redirect; use the address it redirects to"
 
     async def lost(self) -> None:
         """Returns when the server is gone."""
@@ -89,16 +89,16 @@ class Connection:
         if child is not None and child.trouble:
             return child.trouble
         if isinstance(error, TimeoutError):
-            return f"it did not answer within {self._server.start_timeout_s:g} s"
+            return f"no answer within {self._server.start_timeout_s:g} s"
         if isinstance(error, OSError) and child is not None:
-            return f"{one_line(str(error.filename), 80)} cannot be used: {(error.strerror or str(error)).lower()}"
+            return f"cannot use {one_line(str(error.filename), 80)}: {(error.strerror or str(error)).lower()}"
         if child is not None and child.exit_code is not None:
             words = f": {one_line(child.last_error_line, LONGEST_REASON)}" if child.last_error_line else ""
             how = f"with exit code {child.exit_code}" if child.exit_code >= 0 else f"by signal {-child.exit_code}"
-            return f"its process ended {how}{words}"
+            return f"its process exited {how}{words}"
         if self._refusal:
             return self._refusal
-        return one_line(leaf(error), LONGEST_REASON) if error is not None else "the connection was lost"
+        return one_line(leaf(error), LONGEST_REASON) if error is not None else "connection lost"
 
 
 def _filled(table: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

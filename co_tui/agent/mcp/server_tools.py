@@ -76,19 +76,19 @@ class ServerTools(WrapperToolset[Any]):
     ) -> Any:
         own = self._names.get(name)
         if own is None or not self.is_running():
-            raise ToolFailed(f"The MCP server {self.server} is not running.")
+            raise ToolFailed(f"MCP server {self.server} is not running.")
         tool = replace(tool, tool_def=replace(tool.tool_def, name=own))
         try:
             async with asyncio.timeout(self.timeout_s):
                 result = await super().call_tool(own, tool_args, replace(ctx, tool_name=own), tool)
         except TimeoutError:
             raise ToolFailed(
-                f"The MCP server {self.server} gave no result within {self.timeout_s:g} s; the call was given up."
+                f"MCP server {self.server} did not answer within {self.timeout_s:g} s; the call was cancelled."
             ) from None
         except (ModelRetry, ToolFailed) as refused:
             raise ToolFailed(result_text(refused.message, self.secrets)) from None
         except Exception as error:
-            text = result_text(f"The MCP server {self.server} failed: {leaf(error)}", self.secrets)
+            text = result_text(f"MCP server {self.server} failed: {leaf(error)}", self.secrets)
             raise ToolFailed(text) from None
         return result_content(result, self.secrets)
 

@@ -255,10 +255,10 @@ class _Server:
 def server_states(loaded: Loaded, reports: Iterable[ServerReport]) -> list[tuple[str, str]]:
     """Each configured server and its state, for the screen and the command line."""
     known = {report.name: report.text for report in reports}
-    otherwise = "not started yet" if "mcp" in loaded.settings.tools else "not used: `mcp` is not among the tools"
+    otherwise = "not started yet" if "mcp" in loaded.settings.tools else "off: `mcp` is not among the tools"
     configured = loaded.settings.mcp_servers
     states = [(name, f"{server.where}, {known.get(name, otherwise)}") for name, server in configured.items()]
-    return [*states, *((name, "not trusted: waits until you trust this folder") for name in _withheld(loaded))]
+    return [*states, *((name, "not trusted: trust this folder to start it") for name in _withheld(loaded))]
 
 
 def _withheld(loaded: Loaded) -> list[str]:

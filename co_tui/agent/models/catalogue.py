@@ -108,7 +108,7 @@ def choose(setting: str, origin: str, environ: Mapping[str, str], base_url: str 
         return Choice(setting, f"set by {origin}")
     if base_url or environ.get(BASE_URL_VARIABLE):
         source = "base_url" if base_url else BASE_URL_VARIABLE
-        return Choice("openai-chat:", f"{source} is set; its server's first model answers")
+        return Choice("openai-chat:", f"{source} is set; using its server's first model")
     for provider in PROVIDERS:
         if provider.needs_key and provider.default_model and provider.has_key(environ):
             variable = next(variable for variable in provider.key_variables if environ.get(variable))

@@ -63,5 +63,5 @@ def unknown_model(name: str) -> str:
     close = get_close_matches(name, known, n=3) or [each for each in known if each.endswith(f":{name}")][:3]
     prefixes = ", ".join(provider.prefix for provider in PROVIDERS)
     if close:
-        return f"There is no model {name!r}. Did you mean {' or '.join(close)}?"
-    return f"There is no model {name!r}. Write PROVIDER:NAME with one of {prefixes}; {GGUF}:PATH; or {EMBEDDED}."
+        return f"Unknown model {name!r}. Did you mean {' or '.join(close)}?"
+    return f"Unknown model {name!r}. Use PROVIDER:NAME with one of {prefixes}; {GGUF}:PATH; or {EMBEDDED}."

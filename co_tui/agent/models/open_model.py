@@ -65,7 +65,7 @@ async def _check_served(name: str, base_url: str, key: str) -> None:
         raise ModelUnusable(silent_server_text(base_url, key, why)) from None
     if name and names and name not in names:
         offered = ", ".join(one_line(each, 60) for each in names[:5])
-        raise ModelUnusable(f"The server at {redact(base_url, (key,))} does not serve {name}, but {offered}.")
+        raise ModelUnusable(f"The server at {redact(base_url, (key,))} does not serve {name}. It serves {offered}.")
 
 
 def preload(name: str) -> None:
@@ -113,17 +113,16 @@ def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     if provider is not None and not provider.has_key(config.environ):
         variables = " or ".join(provider.key_variables)
         raise ModelUnusable(
-            f"{name} needs a key: start co-tui with {variables} in its environment, or choose another model with "
-            "/model or --model."
+            f"{name} needs a key. Start co-tui with {variables} set, or choose another model with /model or --model."
         )
     client = new_client()
     try:
         model = infer_model(name, lambda prefix: _provider(prefix, client))
     except ImportError as error:
-        raise ModelUnusable(f"{name} needs a package that is not installed: {error}") from None
+        raise ModelUnusable(f"{name} needs a missing package: {error}") from None
     except (UserError, ValueError) as error:
         if provider is not None:
-            raise ModelUnusable(f"{name} cannot be used: {redact(str(error), _secrets(config))}") from None
+            raise ModelUnusable(f"Cannot use {name}: {redact(str(error), _secrets(config))}") from None
         raise ModelUnusable(unknown_model(name)) from None
     address = _address_of(model)
     return ProviderModel(
@@ -152,14 +151,14 @@ async def _open_served(target: Served, config: ModelConfig) -> ProviderModel:
     if not base_url:
         if not key:
             raise ModelUnusable(
-                f"{target.model} needs a server: set base_url or {BASE_URL_VARIABLE} to its address, "
-                "or OPENAI_API_KEY to ask OpenAI."
+                f"{target.model} needs a server. Set base_url or {BASE_URL_VARIABLE} to its address, or "
+                "OPENAI_API_KEY for OpenAI."
             )
         return _open_provider(target.model, config)
     if not base_url.startswith(("http://", "https://")):
         raise ModelUnusable(
-            f"{BASE_URL_VARIABLE} is {one_line(redact(base_url, (key,)), 80)!r}, which is no address of a server: "
-            "it has to begin with http:// or https://."
+            f"{BASE_URL_VARIABLE} is {one_line(redact(base_url, (key,)), 80)!r}, not a server address. "
+            "It must start with http:// or https://."
         )
     if not target.name:
         target = target._replace(name=await first_model(base_url, key))

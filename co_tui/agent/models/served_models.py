@@ -22,10 +22,10 @@ async def first_model(base_url: str, key: str) -> str:
     try:
         name = next((name for entry in await list_models(base_url, key) if (name := name_of(entry))), None)
         if name is None:
-            raise NoAnswer("it lists no model")
+            raise NoAnswer("it lists no models")
     except NoAnswer as why:
         raise ModelUnusable(
-            f"{silent_server_text(base_url, key, why)} Name one with --model openai-chat:NAME."
+            f"{silent_server_text(base_url, key, why)} Name a model with --model openai-chat:NAME."
         ) from None
     return name
 
@@ -52,8 +52,8 @@ def window_of(entry: Mapping[str, Any]) -> int | None:
 
 def silent_server_text(base_url: str, key: str, why: NoAnswer) -> str:
     """The sentence about a server that does not list its models."""
-    text = f"The server at {redact(base_url, (key,))} does not tell its models ({redact(str(why), (key,))});"
-    return f"{text} is it running?"
+    text = f"The server at {redact(base_url, (key,))} does not list its models ({redact(str(why), (key,))})."
+    return f"{text} Is it running?"
 
 
 def listed_window(entry: Mapping[str, Any]) -> int | None:

@@ -25,7 +25,7 @@ from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, l
 from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
 from co_tui.settings.rules import AUTO, PLAN
 
-NOT_READ: Final = "Parts of this line are only known when it runs, so it can be allowed only once."
+NOT_READ: Final = "Parts of this line are known only when it runs, so it can only be allowed once."
 
 
 def judge_line(line: str, rules: Rules, environ: Mapping[str, str], *, in_background: bool = False) -> Verdict:
@@ -93,16 +93,16 @@ class _Line:
         for at in new:
             part = self._parts[at]
             if (name := self._protected_in(part)) is not None:
-                return f"{name} can make programs run. Changes to it are always asked about."
+                return f"{name} can make programs run. Changes to it always need approval."
             reading = _reading(part.command, part.folders[0]) if part.command is not None else None
             if reading is None or self._only_reads[at]:
                 continue
             if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
-                return "It could show files that your rules keep from being read."
+                return "It could show files that your rules deny."
             if any(not stays_inside(path, part.folders[0], self._rules.folder) for path in reading.paths):
                 return "It reads outside this folder."
             if part.command is not None and unwrapped(_bare(part.command))[0] == "git":
-                return "This repository's settings could make git run a program."
+                return "This repository's configuration could make git run a program."
         return ""
 
     def _command_rule(self, effect: Effect) -> RuleInForce | None:

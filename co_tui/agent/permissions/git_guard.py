@@ -169,7 +169,7 @@ class _Repository:
         """The nested repositories git visits. Raises ValueError when there are too many to check."""
         listed = self._git("ls-files", "--stage", "--full-name", "-z", ":/")
         if listed is None:
-            raise ValueError("an index that cannot be read")
+            raise ValueError("an unreadable index")
         paths = [entry.partition("\t")[2] for entry in listed.split("\0") if entry.startswith("160000 ")]
         present = [work_tree / path for path in paths if os.path.lexists(work_tree / path / ".git")]
         if len(present) > MOST_SUBMODULES or (present and depth == 0):
@@ -226,7 +226,7 @@ def _text(output: bytes) -> str:
 
 def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
     if folder.is_symlink():
-        raise OSError("a link in place of a folder of git's")
+        raise OSError("a link instead of a git folder")
     if folder.is_dir():
         with os.scandir(folder) as entries:
             yield from entries

@@ -51,7 +51,7 @@ def _change(path: str, rules: Rules) -> Verdict:
     if rules.mode == PLAN:
         return REFUSED_IN_PLAN
     if (name := rules.protected(rules.folder / path)) is not None:
-        return Verdict("ask", f"{name} can make programs run. Changes to it are always asked about.", new=(path,))
+        return Verdict("ask", f"{name} can make programs run. Changes to it always need approval.", new=(path,))
     if (asked := rules.about("ask", EDIT, real)) is not None:
         return asked_by(asked, (path,))
     inside = real.is_relative_to(rules.folder)

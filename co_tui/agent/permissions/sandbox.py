@@ -27,7 +27,7 @@ _REFUSALS: Final = {
     r"name or service not known|failed to establish a new connection|dns error|getaddrinfo|EAI_AGAIN|ENOTFOUND|"
     r"could not resolve proxy|no address associated with hostname|failed to connect to|couldn't connect to server",
     "it writes outside this folder": r"read-only file system|EROFS",
-    "it needs more rights": r"operation not permitted",
+    "it needs more permissions": r"operation not permitted",
 }
 """Output of commands that the sandbox blocks, by reason."""
 _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--ro-bind", "/", "/")
@@ -144,7 +144,6 @@ async def _start(program: str, *arguments: str) -> str:
 def unusable_sandbox_text(kind: str, why: str) -> str:
     """The sentence about a configured sandbox that cannot be started."""
     return (
-        f"Commands are to run in a sandbox (command_sandbox = {kind}), and none can be started here: {why}. "
-        "No command runs until bubblewrap (bwrap) is installed and may create user namespaces, "
-        f"or the user sets command_sandbox = {SANDBOX_OFF}."
+        f"Commands must run in a sandbox (command_sandbox = {kind}), but it does not start: {why}. "
+        f"Install bubblewrap (bwrap) and allow user namespaces, or set command_sandbox = {SANDBOX_OFF}."
     )

@@ -95,8 +95,8 @@ REFUSED_IN_PLAN: Final = Verdict("refuse", PLAN_REFUSAL, by="plan mode")
 
 
 def refused_by(found: RuleInForce) -> Verdict:
-    return Verdict("refuse", f"Not allowed: the rule {found.rule} in {found.source} denies it.", by=str(found.rule))
+    return Verdict("refuse", f"Denied by rule {found.rule} in {found.source}.", by=str(found.rule))
 
 
 def asked_by(found: RuleInForce, new: tuple[str, ...]) -> Verdict:
-    return Verdict("ask", f"Asked because of the rule {found.rule} in {found.source}.", new=new)
+    return Verdict("ask", f"Asked because of rule {found.rule} in {found.source}.", new=new)

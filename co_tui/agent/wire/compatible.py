@@ -79,7 +79,7 @@ class _Stream(OpenAIStreamedResponse):
         """Some servers end a stream with an error that is not under `error`, where the library expects it."""
         if "error" in (chunk.object, getattr(chunk, "type", "")):
             message = getattr(chunk, "message", None)
-            raise ModelAPIError(self.model_name, message if isinstance(message, str) else "an error without a word")
+            raise ModelAPIError(self.model_name, message if isinstance(message, str) else "an error without a message")
 
 
 def _check_delta(delta: Any) -> None:

@@ -107,10 +107,10 @@ def _readable() -> Iterator[None]:
     except RecursionError:
         raise ReplyUnreadable("it is nested too deeply.") from None
     except AttributeError as odd:
-        raise ReplyUnreadable(f"{kind_of(odd.obj)} stands where {odd.name!r} is expected.") from odd
+        raise ReplyUnreadable(f"{kind_of(odd.obj)} instead of {odd.name!r}.") from odd
     except Exception as odd:
         first = (str(odd).splitlines() or [""])[0]
-        raise ReplyUnreadable(f"its form is not the expected one ({type(odd).__name__}: {first}).") from odd
+        raise ReplyUnreadable(f"unexpected format ({type(odd).__name__}: {first}).") from odd
 
 
 @dataclass
@@ -137,7 +137,7 @@ class _GuardedStream(StreamedResponse):
             yield event
         if not self.inner.cancelled:
             if not _is_complete(self.inner, self.seen):
-                raise ReplyCutOff("the stream ended without its end.")
+                raise ReplyCutOff("the stream stopped early.")
             self._finished = True
 
     async def _next(self, events: AsyncIterator[ModelResponseStreamEvent]) -> ModelResponseStreamEvent | None:

@@ -126,11 +126,11 @@ async def ask(
     except TimeoutError:
         raise NoAnswer(f"it took longer than {timeout_s:g} s") from None
     except RecursionError:
-        raise NoAnswer("its answer is nested too deeply") from None
+        raise NoAnswer("its reply is nested too deeply") from None
     except UnicodeEncodeError:
-        raise NoAnswer("the key or the address holds characters that cannot be sent") from None
+        raise NoAnswer("the key or address contains characters that cannot be sent") from None
     except ValueError:  # including invalid UTF-8
-        raise NoAnswer("its answer is no JSON") from None
+        raise NoAnswer("its reply is not JSON") from None
     except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise NoAnswer(str(error) or type(error).__name__) from None
 
@@ -158,9 +158,9 @@ async def _read(client: httpx2.AsyncClient, url: httpx2.URL, body: Mapping[str, 
             async for chunk in response.aiter_bytes():
                 read += chunk
                 if len(read) > most:
-                    raise NoAnswer(f"its answer is larger than {most // 1024**2} MB")
+                    raise NoAnswer(f"its reply is over {most // 1024**2} MB")
             return bytes(read)
-    raise NoAnswer("it redirects in a circle")
+    raise NoAnswer("it redirects in a loop")
 
 
 def _followed(url: httpx2.URL, response: httpx2.Response) -> httpx2.URL:

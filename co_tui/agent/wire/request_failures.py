@@ -21,11 +21,11 @@ DEEPEST_BODY = 8
 
 _ANOTHER = "choose another model with /model or --model"
 _ADVICE = {
-    "authentication": f"Set the right key and start co-tui again, or {_ANOTHER}.",
-    "not_found": "/model lists the models there are.",
-    "quota": f"Add credit there, or {_ANOTHER}.",
-    "context_limit": "/compact makes it smaller, /new begins a new one.",
-    "rejected": f"If it stays so, {_ANOTHER}.",
+    "authentication": f"Set the right key and restart co-tui, or {_ANOTHER}.",
+    "not_found": "/model lists available models.",
+    "quota": f"Add credit, or {_ANOTHER}.",
+    "context_limit": "/compact shortens it, /new starts a new session.",
+    "rejected": f"If this persists, {_ANOTHER}.",
 }
 """Advice for failures that a retry does not solve."""
 
@@ -62,48 +62,48 @@ class _Rule(NamedTuple):
     """Of the error and the provider's own message."""
 
 
-_UNREADABLE = "{name} sent a reply that cannot be read: {detail}"
-_BROKEN = "The connection to {name}{at} broke: {detail}"
+_UNREADABLE = "{name} sent an unreadable reply: {detail}"
+_BROKEN = "Lost the connection to {name}{at}: {detail}"
 _OWN_FAILURES = (errors.ModelOverloadedError, errors.ModelUnavailableError, errors.ModelServerError)
 _RULES: Final = (
-    _Rule(ReplyCutOff, "cut_off", "{name}{at} broke off in the middle of its reply: {detail}", True),
-    _Rule(ReplyTooLong, "too_long", "The reply of {name} was stopped: {detail} What came is kept."),
+    _Rule(ReplyCutOff, "cut_off", "{name}{at} stopped mid-reply: {detail}", True),
+    _Rule(ReplyTooLong, "too_long", "The reply of {name} was stopped: {detail} Partial reply kept."),
     _Rule(ReplyUnreadable, "malformed", _UNREADABLE, True),
     _Rule(
         errors.ModelContextWindowExceededError,
         "context_limit",
-        "The conversation no longer fits the window of {name}: {detail}",
+        "The conversation does not fit the window of {name}: {detail}",
     ),
-    _Rule(errors.ModelAuthenticationError, "authentication", "{name} refused the key{key}: {detail}"),
-    _Rule(errors.ModelNotFoundError, "not_found", "The provider does not know the model {name}{at}: {detail}"),
-    _Rule(errors.ModelQuotaExceededError, "quota", "The account behind {name} is out of credit: {detail}"),
-    _Rule(errors.ModelRateLimitError, "rate_limit", "{name} asks to slow down: {detail}", True),
+    _Rule(errors.ModelAuthenticationError, "authentication", "{name} rejected the key{key}: {detail}"),
+    _Rule(errors.ModelNotFoundError, "not_found", "Unknown model {name}{at}: {detail}"),
+    _Rule(errors.ModelQuotaExceededError, "quota", "The account for {name} is out of credit: {detail}"),
+    _Rule(errors.ModelRateLimitError, "rate_limit", "{name} is rate limiting: {detail}", True),
     _Rule(
         (errors.ModelTimeoutError, errors.ModelRequestTimeout, TimeoutError),
         "timeout",
-        "{name}{at} did not answer in time.",
+        "{name}{at} timed out.",
         True,
     ),
     _Rule(
         errors.ModelConnectionError,
         "unreachable",
-        "{name} cannot be reached{at}: {detail} {hint}",
+        "Cannot reach {name}{at}: {detail} {hint}",
         True,
         when=lambda error, _: error.phase == "connect",
     ),
     _Rule(errors.ModelConnectionError, "connection", _BROKEN, True),
-    _Rule(_OWN_FAILURES, "server", "{name} failed on its side: {detail}", True),
+    _Rule(_OWN_FAILURES, "server", "{name} had a server error: {detail}", True),
     _Rule(errors.ModelRequestRejectedError, "rejected", "{name} rejected the request: {detail}"),
     _Rule(
         errors.UnexpectedModelBehavior,
         "length",
-        "{name} reached its output limit before it wrote an answer.",
+        "{name} reached its output limit before answering.",
         when=lambda _, detail: "token limit" in detail,
     ),
     _Rule(
         errors.UnexpectedModelBehavior,
         "malformed",
-        "{name} sent an empty reply, or one that is no stream of events.",
+        "{name} sent an empty reply, or not an event stream.",
         True,
         when=lambda _, detail: "without content" in detail or "output retries" in detail,
     ),
@@ -111,22 +111,22 @@ _RULES: Final = (
     _Rule(
         errors.ModelHTTPError,
         "http",
-        "{name} answered with {status}{detail}",
+        "{name} answered {status}{detail}",
         True,
         when=lambda error, _: error.status_code >= 500,
     ),
-    _Rule(errors.ModelHTTPError, "http", "{name} answered with {status}{detail}"),
+    _Rule(errors.ModelHTTPError, "http", "{name} answered {status}{detail}"),
     _Rule(
         errors.ModelAPIError,
         "redirect",
-        "{name}{at} redirects to another place, where nothing is sent: {hint}",
+        "{name}{at} redirects to another server; nothing was sent there. {hint}",
         when=lambda error, _: 300 <= getattr(error.__cause__, "status_code", 0) < 400,
     ),
     _Rule(errors.ModelAPIError, "malformed", _UNREADABLE, True, when=lambda _, detail: "as JSON" in detail),
     _Rule(errors.ModelAPIError, "provider", "{name} failed: {detail}", True),
     _Rule((OSError, httpx2.HTTPError, httpx2.StreamError), "connection", _BROKEN, True),
-    _Rule(UnicodeEncodeError, "unsendable", "What goes to {name} holds characters that cannot be sent{key}."),
-    _Rule(Exception, "unexpected", "The turn failed unexpectedly: {error}: {detail}"),
+    _Rule(UnicodeEncodeError, "unsendable", "The request to {name} contains characters that cannot be sent{key}."),
+    _Rule(Exception, "unexpected", "Unexpected error in this turn: {error}: {detail}"),
 )
 
 
@@ -164,7 +164,7 @@ def _detail(error: Exception, secrets: Iterable[str]) -> str:
     """The provider's own message, unwrapped; never empty."""
     body = getattr(error, "body", None)
     if isinstance(error, errors.ModelHTTPError) and not error.hint and not _is_readable(body):
-        return f"HTTP {error.status_code}, and the body of its reply is empty or could not be read."
+        return f"HTTP {error.status_code} with an empty or unreadable body."
     text = _printable(_message_in(body)) or _printable(str(error)) or type(error).__name__
     text = redact(text, secrets)  # before it is cut: half a key is not recognised
     return text if len(text) <= MAX_DETAIL_CHARS else text[: MAX_DETAIL_CHARS - 1] + "…"
@@ -210,8 +210,8 @@ def _hint(model: str) -> str:
     if model == EMBEDDED or provider is None:
         return ""
     if (at := served(model)) is not None and at.address:
-        return "Is the server running there?"
+        return "Is the server running?"
     if not provider.address_variable:
-        return "Is there a network?"
+        return "Check your network."
     setting = "base_url or " if provider.address_variable == BASE_URL_VARIABLE else ""
     return f"Is the server running, and is {setting}{provider.address_variable} right?"

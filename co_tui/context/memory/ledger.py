@@ -1,4 +1,4 @@
-"""The names used in a conversation: by whom, how often, and where last. Updated message by message."""
+"""The names used in a conversation: who used each, how often, and where last. Updated message by message."""
 
 import heapq
 import re

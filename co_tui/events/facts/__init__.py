@@ -17,7 +17,7 @@ class Unknown(Logged):
     ENTRY = EntryStyle("?", EntryKind.SESSION, is_quiet=True)
 
     def timeline_text(self) -> str:
-        return f"something newer\n{short(self.type)}"
+        return f"newer event\n{short(self.type)}"
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry(long(self.type))

@@ -9,6 +9,9 @@ from co_tui.events.tool_wording import plan_lines
 from co_tui.events.wording import ExportEntry, counted, long, short
 from co_tui.inert import one_line
 
+UNATTENDED: Final = "nobody"
+"""Stored as who decided when there was no one to ask."""
+
 
 class ApprovalRequested(Logged):
     """A tool call waits for approval; it is pending until `ApprovalDecided`."""
@@ -55,12 +58,12 @@ class ApprovalDecided(Logged):
         return EntryStyle("✓" if self.approved else "✗", EntryKind.APPROVAL, is_quiet=True)
 
     def timeline_text(self) -> str:
-        by = one_line(self.by, 20)
+        by = f"by {one_line(self.by, 20)}" if self.by not in ("", UNATTENDED) else ""
         if not self.approved:
-            return f"denied\n{short(self.reason) or 'by ' + (by or 'nobody')}"
+            return f"denied\n{short(self.reason) or by or 'no one to ask'}"
         if self.mode:
             return "plan accepted"
-        return f"allowed\n{self._span()}{f', by {by}' if self.by else ''}"
+        return f"allowed\n{', '.join(filter(None, (self._span(), by)))}"
 
     def _span(self) -> str:
         allowed = one_line(", ".join(self.rules) or self.pattern, 40)
@@ -69,8 +72,8 @@ class ApprovalDecided(Logged):
         return f"always: {allowed}" if self.scope in ("project", "pattern") else "once"
 
     def export_entry(self) -> ExportEntry:
-        by = f" by {long(self.by)}" if self.by else ""
-        return ExportEntry(f"Allowed{by}") if self.approved else ExportEntry(f"Refused{by}", self.reason)
+        by = f" by {long(self.by)}" if self.by not in ("", UNATTENDED) else ""
+        return ExportEntry(f"Allowed{by}") if self.approved else ExportEntry(f"Denied{by}", self.reason)
 
 
 DELEGATION_SEPARATOR: Final = "/"
@@ -91,7 +94,7 @@ class ApprovalRevoked(Logged):
         return f"revoked\n{short(self.rule or f'{self.tool} {self.pattern}')}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry("What was always allowed is asked about again")
+        return ExportEntry("An always-allow rule was revoked")
 
 
 class DelegationStart(Logged):
@@ -108,7 +111,7 @@ class DelegationStart(Logged):
         return f"delegated to {one_line(self.name or self.agent, 40)}\n{short(self.task)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"{long(self.name or self.agent)} was asked", self.task)
+        return ExportEntry(f"Delegated to {long(self.name or self.agent)}", self.task)
 
 
 class DelegationEnd(Logged):

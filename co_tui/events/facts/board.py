@@ -18,7 +18,7 @@ class BoardShown(Occurrence):
     tokens: int = 0
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The session begins with {counted(self.entries, 'note')} of earlier ones", self.note)
+        return ExportEntry(f"Started with {counted(self.entries, 'note')} from earlier sessions", self.note)
 
 
 class BoardChanged(Occurrence):
@@ -40,8 +40,8 @@ class BoardChanged(Occurrence):
             *(f"- {each.get('text')}" for each in self.pruned),
         ]
         if changes or self.model:
-            return ExportEntry("The context board was brought up to date", "\n".join(changes))
-        return ExportEntry("The context board stays as it is", self.outcome)
+            return ExportEntry("Context board updated", "\n".join(changes))
+        return ExportEntry("Context board unchanged", self.outcome)
 
 
 class BoardProgress(Announced):

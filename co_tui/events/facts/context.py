@@ -82,8 +82,8 @@ class Truncation(Logged):
         return f"truncated −{tokens(self.tokens_removed)} · {left_out}"
 
     def export_entry(self) -> ExportEntry:
-        left_out = f"{self.messages_removed:,} messages, {self.tokens_removed:,} tokens less"
-        return ExportEntry(f"A request was truncated: {left_out}")
+        left_out = f"{self.messages_removed:,} messages, −{self.tokens_removed:,} tokens"
+        return ExportEntry(f"Request truncated: {left_out}")
 
 
 class Recollection(Logged):
@@ -109,10 +109,10 @@ class Recollection(Logged):
         return self.ENTRY if self.note else None
 
     def timeline_text(self) -> str:
-        return f"recollected\n{counted(self.lines, 'line')} came back" if self.note else ""
+        return f"recollected\n{counted(self.lines, 'line')} restored" if self.note else ""
 
     def export_entry(self) -> ExportEntry | None:
-        return ExportEntry(f"{self.lines} lines came back into the context") if self.note else None
+        return ExportEntry(f"{self.lines} lines restored to the context") if self.note else None
 
 
 class ArtifactStored(Occurrence):
@@ -127,7 +127,7 @@ class MemoryWritten(Occurrence):
 
     def export_entry(self) -> ExportEntry:
         """Without the path, which is private."""
-        return ExportEntry("A summary was written to the daily memory")
+        return ExportEntry("Summary saved to the daily memory")
 
 
 class CompactionStart(Logged):
@@ -145,7 +145,7 @@ class CompactionStart(Logged):
     agent: str = ""
 
     def timeline_text(self) -> str:
-        why = trigger_label(self.trigger) or ("beside the turn" if self.trigger == "background" else "")
+        why = trigger_label(self.trigger) or ("in the background" if self.trigger == "background" else "")
         return f"compacting\n{f'{why} · ' if why else ''}{counted(self.messages, 'message')}"
 
     def export_entry(self) -> None:
@@ -227,7 +227,7 @@ class CompactionComplete(Logged):
         if not self.success:
             return f"compaction failed\n{short(self.error)}"
         if self.is_rewritten_by_user:
-            return "summary rewritten by you"
+            return "summary edited by you"
         if not self.replaced:
             return f"{COMPACTED}\nby {one_line(self.summarised_by, 20)}"
         return "\n".join(filter(None, (COMPACTED, *self._timeline_figures())))
@@ -246,9 +246,9 @@ class CompactionComplete(Logged):
 
     def export_entry(self) -> ExportEntry:
         if self.cancelled:
-            return ExportEntry("A compaction was cancelled")
+            return ExportEntry("Compaction cancelled")
         if not self.success:
-            return ExportEntry("A compaction failed", self.error)
+            return ExportEntry("Compaction failed", self.error)
         figures = (
             f"{self.pre_tokens:,} → {self.post_tokens:,} tokens" if self.replaced else "",
             f"{len(self.replaced):,} messages" if self.replaced else "",
@@ -261,13 +261,13 @@ class CompactionComplete(Logged):
     def outcome_sentence(self) -> str:
         """What the chat and the command line say when it ends."""
         if self.cancelled:
-            return "Compaction cancelled; the conversation is as it was."
+            return "Compaction cancelled. Nothing changed."
         if not self.success:
-            return f"Compaction failed, the conversation is as it was: {self.error}."
+            return f"Compaction failed, nothing changed: {self.error}."
         if not self.replaced:
-            return f"{COMPACTED} by {self.summarised_by}, on its side."
+            return f"{COMPACTED} by {self.summarised_by} itself."
         if self.is_rewritten_by_user:
-            return "The summary was rewritten by you."
+            return "Summary edited by you."
         note = f" ({self.note})" if self.note else ""
         return f"{COMPACTED}: {self.pre_tokens:,} → {self.post_tokens:,} tokens, {self._what_was_done()}{note}."
 
@@ -294,7 +294,7 @@ class CompactionUndone(Logged):
         return f"{short(self.what)} undone"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The {long(self.what)} was undone")
+        return ExportEntry(f"Undone: {long(self.what)}")
 
 
 class Pin(Logged):
@@ -329,7 +329,7 @@ class Clear(Logged):
         return f"cleared · {counted(self.messages_removed, 'message')}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The context was cleared: {self.messages_removed:,} messages left it")
+        return ExportEntry(f"Context cleared: {self.messages_removed:,} messages removed")
 
 
 class Rewind(Logged):
@@ -342,4 +342,4 @@ class Rewind(Logged):
         return f"rewound · {counted(len(self.history), 'message')} left"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry("The conversation was rewound")
+        return ExportEntry("Conversation rewound")

@@ -107,7 +107,7 @@ class SessionError(Occurrence):
     @property
     def trouble(self) -> str:
         """What went wrong, for people; an unknown kind without its underscores."""
-        return TROUBLES.get(self.kind) or one_line(self.kind.replace("_", " "), 40) or "something failed"
+        return TROUBLES.get(self.kind) or one_line(self.kind.replace("_", " "), 40) or "error"
 
     def timeline_text(self) -> str:
         return f"{self.trouble}\n{short(self.outcome)}"
@@ -121,7 +121,7 @@ class SessionError(Occurrence):
             return f"{sentence(self.what)} {sentence(self.outcome.capitalize())}"
         again = f"{self.attempt} of {self.attempts}" if self.attempts else f"attempt {self.attempt}"
         wait = f"in {self.retry_in_s:.0f} s" if self.retry_in_s and self.retry_in_s >= 1 else "now"
-        return f"{sentence(self.what)} Trying again {wait} ({again})."
+        return f"{sentence(self.what)} Retrying {wait} ({again})."
 
 
 BY_USER: Final = "interrupted by the user"

@@ -21,10 +21,10 @@ class SessionStart(SessionOrigin):
     ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
 
     def timeline_text(self) -> str:
-        return f"session began\n{model_name(self.model)}"
+        return f"session started\n{model_name(self.model)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The session began{f' with {long(self.model)}' if self.model else ''}")
+        return ExportEntry(f"Session started{f' with {long(self.model)}' if self.model else ''}")
 
 
 class SessionResume(SessionOrigin):
@@ -36,7 +36,7 @@ class SessionResume(SessionOrigin):
         return "session resumed"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry("The session was resumed")
+        return ExportEntry("Session resumed")
 
 
 class SessionFork(SessionOrigin):
@@ -80,7 +80,7 @@ class SessionPinned(Logged):
         return "session pinned" if self.pinned else "session unpinned"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The session was {'pinned' if self.pinned else 'unpinned'}")
+        return ExportEntry(f"Session {'pinned' if self.pinned else 'unpinned'}")
 
 
 class SessionTrashed(Logged):
@@ -94,10 +94,10 @@ class SessionTrashed(Logged):
     """Why, if it was not the user."""
 
     def timeline_text(self) -> str:
-        return "put into the trash" if self.trashed else "taken out of the trash"
+        return "moved to the trash" if self.trashed else "restored from the trash"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The session was {'put into' if self.trashed else 'taken out of'} the trash")
+        return ExportEntry(f"Session {'moved to' if self.trashed else 'restored from'} the trash")
 
 
 class SessionEnd(SessionOrigin):
@@ -109,7 +109,7 @@ class SessionEnd(SessionOrigin):
         return "session left"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The session was left{f' ({long(self.reason)})' if self.reason else ''}")
+        return ExportEntry(f"Session left{f' ({long(self.reason)})' if self.reason else ''}")
 
 
 class ModelChange(Logged):
@@ -124,7 +124,7 @@ class ModelChange(Logged):
         return f"model → {model_name(self.to)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The model changed to {long(self.to)}")
+        return ExportEntry(f"Model changed to {long(self.to)}")
 
 
 class PolicyChange(Logged):
@@ -139,7 +139,7 @@ class PolicyChange(Logged):
         return f"policy → {short(self.to)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The policy changed to {long(self.to)}")
+        return ExportEntry(f"Policy changed to {long(self.to)}")
 
 
 class ModeChange(Logged):
@@ -154,7 +154,7 @@ class ModeChange(Logged):
         return f"mode → {short(mode_name(self.to))}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"The mode changed to {long(self.to)}")
+        return ExportEntry(f"Mode changed to {long(self.to)}")
 
 
 class QueueChanged(Announced):

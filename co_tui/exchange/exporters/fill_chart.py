@@ -41,13 +41,13 @@ def picture(measured: Sequence[UsageInfo], compacted_after: Sequence[int]) -> st
     floor = scale.at(0, 0).y
     area = f"{points[0].x:.1f},{floor:.1f} {line} {points[-1].x:.1f},{floor:.1f}"
     assumed = "" if measured[-1].limit_known else ASSUMED
-    told = (
-        f"The context over {len(tokens):,} measurements: at most {max(tokens):,} tokens, {tokens[-1]:,} at the end; "
+    caption = (
+        f"Context over {len(tokens):,} measurements: at most {max(tokens):,} tokens, {tokens[-1]:,} at the end; "
         f"the limit is {limit:,}{assumed}."
     )
     return (
-        f'<svg class="filling" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(told)}">'
-        f"<title>{escape(told)}</title>"
+        f'<svg class="filling" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(caption)}">'
+        f"<title>{escape(caption)}</title>"
         f"{_levels(scale, top, limit, assumed)}"
         f'<polygon class="area" points="{area}"/><polyline class="line" points="{line}"/>'
         f"{_marks(scale, tokens, compacted_after)}"

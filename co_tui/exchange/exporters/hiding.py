@@ -18,9 +18,9 @@ def without_keys(events: Iterable[Event], keys: Iterable[str], *, and_lookalikes
     """The same events; in those that hold one of the keys, or what looks like a key, it is hidden."""
     hide, hide_keys = _hiding(tuple(keys), and_lookalikes), _hiding(tuple(keys), False)
     for event in events:
-        told = encode(event)
-        hidden = _hidden(told["payload"], hide, hide_keys)
-        yield decode({**told, "payload": hidden}) if hidden != told["payload"] else event
+        encoded = encode(event)
+        hidden = _hidden(encoded["payload"], hide, hide_keys)
+        yield decode({**encoded, "payload": hidden}) if hidden != encoded["payload"] else event
 
 
 def _hiding(keys: tuple[str, ...], and_lookalikes: bool) -> Hide:

@@ -45,7 +45,7 @@ def as_page(events: Iterable[Event]) -> Iterator[str]:
 
 
 def _about(story: Story) -> str:
-    told = [
+    facts = [
         ("session", story.session_id),
         ("from", day_and_time(story.began)),
         ("to", day_and_time(story.ended)),
@@ -55,7 +55,7 @@ def _about(story: Story) -> str:
         ("context", filled(story.measured)),
         ("compactions", f"{story.compactions:,}" if story.compactions else ""),
     ]
-    rows = (f"<div><dt>{name}</dt><dd>{_text(one_line(value, 300))}</dd></div>" for name, value in told if value)
+    rows = (f"<div><dt>{name}</dt><dd>{_text(one_line(value, 300))}</dd></div>" for name, value in facts if value)
     return f'<dl class="about">{"".join(rows)}</dl>\n'
 
 

@@ -37,7 +37,7 @@ def load(path: Path | str) -> list[ImportedSession]:
             return _folder(path)
         return _from_database(path) if is_database(path) else _from_document(read_document(path))
     except OSError as error:
-        raise ImportRefused(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise ImportRefused(f"Cannot read {path}: {error.strerror or error}.") from None
     except RecursionError:
         raise _unknown(path, "it is nested too deeply") from None
 
@@ -46,9 +46,9 @@ def _folder(path: Path) -> list[ImportedSession]:
     from co_tui.exchange.importers.programs import opencode
 
     if not opencode.is_storage(path):
-        raise ImportRefused(f"{path} is a folder: name the files in it, or let `co-tui import` look through it.")
+        raise ImportRefused(f"{path} is a folder. Name its files, or import the folder with `co-tui import`.")
     if not (sessions := opencode.load_storage(path)):
-        raise _unknown(path, "it is a folder of opencode without a session")
+        raise _unknown(path, "it is an opencode folder without sessions")
     return sessions
 
 
@@ -58,24 +58,24 @@ def _from_database(path: Path) -> list[ImportedSession]:
         for importer in known:
             if importer.recognises(database):
                 return _not_empty(importer.load(database), path, importer)
-    raise _unknown(path, f"it is a database, but neither of {' nor of '.join(each.label for each in known)}")
+    raise _unknown(path, f"it is a database, but not from {' or '.join(each.label for each in known)}")
 
 
 def _from_document(document: Document) -> list[ImportedSession]:
     if not document.records:
-        why = f"none of its {document.skipped:,} lines holds a JSON object" if document.skipped else "it is empty"
+        why = f"none of its {document.skipped:,} lines is a JSON object" if document.skipped else "it is empty"
         raise _unknown(document.path, why)
     if other := _other_program(document.records):
         raise _unknown(document.path, f"it looks like a session of {other}")
     for importer in importers():
         if isinstance(importer, DocumentImporter) and importer.recognises(document):
             return _not_empty(importer.load(document), document.path, importer)
-    raise _unknown(document.path, "it is JSON, but not of a form that is known")
+    raise _unknown(document.path, "it is JSON in an unknown format")
 
 
 def _not_empty(sessions: Iterable[ImportedSession], path: Path, importer: Importer) -> list[ImportedSession]:
     if not (found := list(sessions)):
-        raise ImportRefused(f"{path} is a session of {importer.label} in which nothing was said.")
+        raise ImportRefused(f"{path} is an empty {importer.label} session.")
     return found
 
 
@@ -83,7 +83,7 @@ def _unknown(path: Path, why: str) -> ImportRefused:
     """The refusal of what is in none of the known formats."""
     labels = {each.label for each in importers() if each.looseness in (MARKED, LOOSE)}
     known = ", ".join((*sorted(labels, key=str.casefold), _FORMATS))
-    return ImportRefused(f"{path} is no session that co-tui can import: {why}. It reads {known}.")
+    return ImportRefused(f"Cannot import {path}: {why}. Supported: {known}.")
 
 
 def _other_program(records: list[Record]) -> str:

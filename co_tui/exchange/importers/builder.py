@@ -1,4 +1,4 @@
-"""Puts a session together from what another program wrote, so that every result stands with its call."""
+"""Puts a session together from what another program wrote, keeping every result with its call."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBa
 
 NO_USAGE = RequestUsage()
 MAX_SESSION_IMAGE_BYTES = 200_000_000
-"""Of a session; what is beyond is told of."""
+"""Per session; more are dropped and reported."""
 
 
 class Result(NamedTuple):
@@ -192,7 +192,7 @@ class SessionBuilder:
     ) -> None:
         """All that was said became a summary, but for what began at the place `kept_from`.
 
-        Without a summary or a `replacement` it is only told that it happened.
+        Without a summary or a `replacement` only the fact is recorded.
         """
         first = self._starts.get(kept_from) if kept_from else None
         self._add(Compacted(summary, self._at(time), trigger, pre_tokens, first, tuple(replacement)))
@@ -290,7 +290,7 @@ class SessionBuilder:
         return next((call for call in possible if call.tool == result.tool), possible[0] if possible else None)
 
     def _at(self, time: datetime | None) -> datetime:
-        """The time told, else that of what came before."""
+        """The recorded time, else that of the previous message."""
         if time is not None:
             self._time = time
         return self._time

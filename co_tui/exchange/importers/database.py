@@ -56,7 +56,7 @@ class Database:
             raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> ImportRefused:
-        return ImportRefused(f"The database {self._path} cannot be read: {error}.")
+        return ImportRefused(f"Cannot read database {self._path}: {error}.")
 
     def close(self) -> None:
         self._connection.close()

@@ -50,14 +50,14 @@ def opened(path: Path) -> IO[bytes]:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
-        raise ImportRefused(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise ImportRefused(f"Cannot read {path}: {error.strerror or error}.") from None
     stream = os.fdopen(handle, "rb") if stat.S_ISREG((status := os.fstat(handle)).st_mode) else None
     if stream is None:
         os.close(handle)
-        raise ImportRefused(f"{path} is no ordinary file.")
+        raise ImportRefused(f"{path} is not a regular file.")
     if status.st_size > MAX_FILE_BYTES:
         stream.close()
-        raise ImportRefused(f"{path} is larger than {MAX_FILE_BYTES:,} bytes.")
+        raise ImportRefused(f"{path} is over {MAX_FILE_BYTES:,} bytes.")
     return stream
 
 

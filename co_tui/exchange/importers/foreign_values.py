@@ -55,7 +55,7 @@ def result_content(value: Any) -> Content:
 
 
 def text_of_blocks(content: Any) -> str:
-    """All text of a content; what is no text stands there by its kind."""
+    """All text of a content; other parts are named by their kind."""
     return "\n".join(filter(None, (_block_text(block) for block in blocks_of(content))))
 
 

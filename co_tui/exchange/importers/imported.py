@@ -38,5 +38,5 @@ def stable_id(source: str, *identity: str) -> str:
 
 
 def written(moment: datetime) -> str:
-    """A time as it stands in the log."""
+    """A time as written in the log."""
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -51,7 +51,7 @@ class Compacted(NamedTuple):
 
     @property
     def said(self) -> tuple[ModelMessage, ...]:
-        """The summary as the message it was; what else stands there was said before."""
+        """The summary as a message; the rest was said before."""
         if self.replacement or not self.summary.strip():
             return ()
         part = UserPromptPart(self.summary, timestamp=self.time)

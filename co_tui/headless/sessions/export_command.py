@@ -25,8 +25,8 @@ def export(
         put(text.removesuffix("\n"))
         return DONE
     if file.is_dir():
-        say(f"{path_text(file)} is a folder: name a file in it.")
+        say(f"{path_text(file)} is a folder. Name a file.")
         return FAILED
     write_atomically(file, text)
-    say(f"{session_id} was written to {path_text(file)}, as {NAMES[form]}.")
+    say(f"Exported {session_id} to {path_text(file)} as {NAMES[form]}.")
     return DONE

@@ -19,7 +19,7 @@ from co_tui.store.stored_values import ImportOutcome
 
 PROGRESS_EVERY_S = 1.0
 MAX_REFUSALS_SHOWN = 20
-"""Of files that nobody named; the rest are counted."""
+"""For files that were not named; the rest are counted."""
 TITLE_CHARS = 72
 
 
@@ -50,7 +50,7 @@ def import_sessions(
     """Store the sessions of the files, of the folders among them, and of a program's own places."""
     found = [*_named(files), *((file, False) for file in (files_of(program, environ, home) if program else ()))]
     if not found:
-        say(f"There are no sessions of {program} here." if program else "There is no file to import in there.")
+        say(f"No sessions of {program} found." if program else "No file to import there.")
         return FAILED
     tally, reported = _Tally(), time.monotonic()
     for number, (file, is_named) in enumerate(found, 1):
@@ -64,7 +64,7 @@ def import_sessions(
 
 
 def _named(files: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file with whether it was named itself, and not the folder it lies in."""
+    """Each file, and whether it was named itself rather than its folder."""
     for file in files:
         if file.is_dir() and not is_storage(file):
             yield from ((each, False) for each in files_in(file))
@@ -88,7 +88,7 @@ def _import(context: CommandContext, file: Path, is_named: bool, tally: _Tally, 
         if as_json:
             put_json({"file": path_text(file), **_as_json(session), "imported": is_new, **restored})
         else:
-            notes = () if is_new else (_already_here(context, session), *(["out of the trash now"] * is_restored))
+            notes = () if is_new else (_already_here(context, session), *(["restored from the trash"] * is_restored))
             put(_line(session, ", ".join(notes)))
 
 
@@ -116,7 +116,7 @@ def _already_here(context: CommandContext, session: ImportedSession) -> str:
     said = sum(isinstance(event.fact, Message) for event in session.log)
     with context.store.reading() as reading:
         more = said - reading.session(session.session_id).messages
-    return f"already here, the file has {counted(more, 'message')} more" if more > 0 else "already here"
+    return f"already imported; the file has {counted(more, 'message')} more" if more > 0 else "already imported"
 
 
 def _line(session: ImportedSession, already_here: str) -> str:
@@ -126,6 +126,6 @@ def _line(session: ImportedSession, already_here: str) -> str:
 
 
 def _summary(tally: _Tally) -> str:
-    known = f", {tally.known:,} already here" if tally.known else ""
+    known = f", {tally.known:,} already imported" if tally.known else ""
     refused = f", {counted(tally.refused, 'file')} not imported" if tally.refused else ""
     return f"{counted(tally.imported, 'session')} imported{known}{refused}."

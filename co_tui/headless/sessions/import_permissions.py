@@ -25,10 +25,10 @@ def import_permissions(paths: Paths, environ: Mapping[str, str], home: Path, *, 
         rules, unknown = _rules_in(settings)
         added = add_permissions(rules, paths)
     except FileNotFoundError:
-        say(f"There are no permissions to import: {path_text(file)} does not exist.")
+        say(f"No permissions to import: {path_text(file)} does not exist.")
         return FAILED
     except (OSError, ValueError, RecursionError) as error:
-        say(f"{path_text(file)} cannot be read: {one_line(str(error), SHOWN_CHARS)}.")
+        say(f"Cannot read {path_text(file)}: {one_line(str(error), SHOWN_CHARS)}.")
         return FAILED
     except SettingsError as error:
         say(str(error))
@@ -36,11 +36,11 @@ def import_permissions(paths: Paths, environ: Mapping[str, str], home: Path, *, 
     for each in added:
         put_json({"effect": each.effect, "rule": str(each.rule)}) if as_json else put(f"{each.effect} {each.rule}")
     for text in unknown:
-        say(f"Not supported, skipped: {one_line(text, SHOWN_CHARS)}")
+        say(f"Skipped (not supported): {one_line(text, SHOWN_CHARS)}")
     known = len(rules) - len(added)
-    say(f"{len(added)} rules added to {path_text(paths.config_file)}; {known} were there, {len(unknown)} skipped.")
+    say(f"Added {len(added)} rules to {path_text(paths.config_file)}; {known} already there, {len(unknown)} skipped.")
     if settings.get("defaultMode") not in (None, "default"):
-        say("The default mode is not taken over: set `mode` with `co-tui config mode edits`, for example.")
+        say("The default mode is not imported. Set it with, for example, `co-tui config mode edits`.")
     return DONE
 
 

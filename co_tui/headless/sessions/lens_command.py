@@ -1,4 +1,4 @@
-"""`co-tui lens`: the next request of a stored session as it would be sent. Reads only, and asks nobody."""
+"""`co-tui lens`: the next request of a stored session as it would be sent. Reads only; sends nothing."""
 
 import shutil
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
     state = load_state(context, name)
     lens = stored_lens(context, state)
     if not state.history:
-        say(f"The context of {state.session_id} is empty: nothing was said yet, or it was cleared.")
+        say(f"The context of {state.session_id} is empty.")
     if as_json:
         for message in lens.messages:
             put(json_line(message.as_json()))
@@ -34,7 +34,7 @@ def show_lens(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 
 def stored_lens(context: CommandContext, state: SessionState) -> Lens:
-    """The next request under the settings, as the log tells it, and all that ever left: the same whoever looked."""
+    """The next request under the settings, from the log alone, and everything that ever left the context."""
     return read_lens(stored_source_of(context, state))
 
 

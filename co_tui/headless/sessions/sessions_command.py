@@ -45,7 +45,7 @@ def _list_sessions(context: CommandContext, *, search: str, limit: int, as_json:
     if rows:
         put(table(("ID", "UPDATED", "MESSAGES", "CONTEXT", "COST", "TITLE"), map(_cells, rows)))
     elif search:
-        say(f"No session{' in the trash' if in_trash else ''} holds {search!r}.")
+        say(f"No session{' in the trash' if in_trash else ''} contains {search!r}.")
     else:
         say("The trash is empty." if in_trash else "No sessions yet. `co-tui run -p …` starts one.")
     return DONE
@@ -77,8 +77,7 @@ def _prune(context: CommandContext, *, dry_run: bool, as_json: bool) -> int:
     done = what if dry_run else clean_up(context.store, what)
     _list_cleaned_up(done, as_json=as_json)
     if not days:
-        say("retention_days is 0: no session is too old. `co-tui config retention_days 30` puts those into the trash "
-            "that were not used for 30 days.")  # fmt: skip
+        say("retention_days is 0: sessions never expire. Try `co-tui config retention_days 30`.")  # fmt: skip
     say(clean_up_text(done, days, dry_run=dry_run) or "Nothing to clean up.")
     return DONE
 
@@ -89,23 +88,23 @@ def _restore(context: CommandContext, name: str) -> int:
         say(f"Session {row.id} is not in the trash.")
         return DONE
     restore_from_trash(context.store, row.id)
-    return _done(row, "out of the trash")
+    return _done(row, "restored from the trash")
 
 
 def _delete(context: CommandContext, name: str) -> int:
     row = _named(context, name)
     if row.trashed:
-        say(f"Session {row.id} is in the trash already.")
+        say(f"Session {row.id} is already in the trash.")
         return DONE
     move_to_trash(context.store, row.id)
-    return _done(row, f"in the trash; `co-tui sessions --restore {row.id}` brings it back")
+    return _done(row, f"in the trash; `co-tui sessions --restore {row.id}` restores it")
 
 
 def _set_pinned(context: CommandContext, name: str, *, pinned: bool) -> int:
     row = _named(context, name)
     if row.pinned != pinned:
         pin(context.store, row.id, pinned=pinned)
-    return _done(row, "pinned" if pinned else "no longer pinned")
+    return _done(row, "pinned" if pinned else "unpinned")
 
 
 def _named(context: CommandContext, name: str) -> SessionRow:

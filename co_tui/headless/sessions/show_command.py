@@ -58,4 +58,4 @@ def _recover(context: CommandContext, session_id: str) -> None:
     except SessionBusy:
         return  # not cut short: its owner is alive and still writing
     except StoreError as error:
-        say(f"The unfinished reply could not be saved: {error}")
+        say(f"Cannot save the partial reply: {error}")

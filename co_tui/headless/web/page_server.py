@@ -70,23 +70,23 @@ class PageServer(Server):
         return response
 
     def _trouble(self, request: web.Request) -> str | None:
-        """Why this request is refused: a name that somebody pointed at this machine, a page of somebody else's, or
+        """Why this request is refused: another name for this machine, a page from another site, or
         an address without its secret."""
         if self._hosts and _name(request.host) not in self._hosts:
-            return "This address is not the one that co-tui serves."
+            return "This is not the address that co-tui serves."
         origin = request.headers.get("Origin", "")
         if "upgrade" in request.headers.get("Connection", "").lower() and urlsplit(origin).netloc != request.host:
-            return "Only the page that co-tui serves may talk to it."
+            return "Only the page served by co-tui may connect."
         given = request.path.split("/")[1]
         if not secrets.compare_digest(given.encode(), self.secret.encode()):
-            return "Open the whole address that `co-tui serve` printed: the letters at its end are the key to it."
+            return "Open the full address printed by `co-tui serve`. Its last part is the key."
         return None
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_MESSAGE_BYTES)
         await socket.prepare(request)
         if len(self._open) >= MAX_PAGES:
-            await socket.send_bytes(f"{MAX_PAGES} pages are open already; close one of them first.".encode())
+            await socket.send_bytes(f"{MAX_PAGES} pages are already open. Close one first.".encode())
             await socket.close()
             return socket
         light = request.match_info.get("background") == "light"

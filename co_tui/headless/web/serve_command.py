@@ -34,11 +34,7 @@ class Address(NamedTuple):
 def serve(address: Address, app_arguments: Sequence[str], environ: Mapping[str, str], *, allow_remote: bool) -> int:
     """Serve until asked to stop; every app ends with it. `environ` is what the apps get."""
     if not address.is_loopback and not allow_remote:
-        say(
-            f"Serving on {address.host} lets other machines in: whoever has the address can read your files, run "
-            "commands and use your keys as you do here, and anybody on the way can read along, for nothing is "
-            "encrypted. If that is what you want, add --allow-remote; else leave --host out, and use an ssh tunnel."
-        )
+        say(f"Serving on {address.host} exposes your files and keys. Add --allow-remote, or use an ssh tunnel.")
         return WRONG_USAGE
     return asyncio.run(_serve(address, app_arguments, environ))
 
@@ -77,22 +73,22 @@ async def _until_asked_to_stop() -> None:
 
     with on_stop(ask):
         await stop.wait()
-    say("Stopping; every session is kept.")
+    say("Stopping. All sessions are saved.")
 
 
 def _tell(address: Address, secret: str) -> None:
     put(f"{address.url}/{secret}/")
     finish()
-    say("Open this address in a browser: each tab is an app of its own in this folder, and closing one ends its app.")
+    say("Open this address in a browser. Each tab runs its own app in this folder.")
     if address.is_loopback:
-        say("Only this machine reaches it, and only with the letters at its end. Ctrl+C stops.")
+        say("Only this machine can open it, with the key in the address. Ctrl+C stops.")
     else:
-        say("OTHER MACHINES REACH IT: whoever has this address can do here what you can. Ctrl+C stops.")
+        say("WARNING: anyone on the network with this address has full access. Ctrl+C stops.")
 
 
 def _why_not(address: Address, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {address.port} is taken by another program. Choose another with --port; 0 takes a free one."
+        return f"Port {address.port} is in use. Choose another with --port (0 picks a free one)."
     if error.errno == errno.EACCES:
-        return f"Port {address.port} may not be used by you; choose one above 1023 with --port."
-    return f"{address.host} is no address of this machine that can be served on: {error.strerror or error}."
+        return f"Not allowed to use port {address.port}. Choose one above 1023 with --port."
+    return f"Cannot serve on {address.host}: {error.strerror or error}."

@@ -80,7 +80,7 @@ class ServedApp(AppService):
             await self.remote_close()
 
     async def stop(self) -> None:
-        """End the app as a hang-up does; whoever does not leave in order is killed."""
+        """End the app as a hang-up does, and kill it if it does not end in time."""
         if self._process is None or self._task is None:
             return
         self.stdin.close()
@@ -95,7 +95,7 @@ class ServedApp(AppService):
 
     async def _leave(self, process: asyncio.subprocess.Process, shown: "asyncio.Task[None]") -> None:
         await asyncio.shield(shown)
-        # A page that is gone is shown nothing; a process whose output nobody takes would wait for ever to write it.
+        # A closed page shows nothing, but its process would wait forever if its output were not read.
         while process.stdout is not None and await process.stdout.read(65_536):
             pass
         await process.wait()

@@ -14,6 +14,7 @@ from co_tui.agent.tool_names import CHANGING_TOOLS
 from co_tui.agent.toolkit import WHAT, DescribeCall, no_description
 from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
+from co_tui.events.facts.agents import UNATTENDED
 from co_tui.events.storable import storable, storable_text
 from co_tui.events.stored_messages import text_of
 from co_tui.session.approvals.permissions import Permissions
@@ -23,11 +24,11 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import Rule
 from co_tui.settings.rules import PRESENT_PLAN
 
-CHANGED_SINCE = "The file changed since this was asked first: this is the change as it would be now."
+CHANGED_SINCE = "The file changed meanwhile. This is the change as it would be now."
 MOST_ASKED_AGAIN = 20
-KEEPS_CHANGING = "Not allowed: the file changes each time the user has seen what would become of it."
-PLAN_LEFT = "The user did not accept the plan. Stop here and wait for what they say next."
-NOT_ANSWERED = "Not allowed: the user did not answer, and said something else instead."
+KEEPS_CHANGING = "Not allowed: the file keeps changing while the user decides."
+PLAN_LEFT = "The user did not accept the plan. Stop here and wait for their next message."
+NOT_ANSWERED = "Not allowed: the user sent another message instead of answering."
 
 
 class _Change(NamedTuple):
@@ -126,7 +127,7 @@ class Approvals:
         try:
             return _Change(storable_text(await self._what(asked.tool, asked.arguments) or asked.what))
         except (ModelRetry, ToolFailed) as error:
-            return _Change(asked.what, f"It can no longer be made: {error}")
+            return _Change(asked.what, f"This change is no longer possible: {error}")
         except Exception:  # arguments that the tool rejects, which it reports itself
             return _Change(asked.what)
 
@@ -251,13 +252,13 @@ def _decided(asked: ApprovalRequested, answer: Approval) -> ApprovalDecided:
 
 
 def _unanswered(reason: str) -> Approval:
-    return Approval(approved=False, by="nobody", reason=reason)
+    return Approval(approved=False, by=UNATTENDED, reason=reason)
 
 
 def _refusal(tool: str, decided: ApprovalDecided) -> str:
     """The refusal for the model; a reason that is not the user's own is already a full sentence."""
     if decided.by != USER:
-        return decided.reason or "It was not allowed."
+        return decided.reason or "Not allowed."
     if tool == PRESENT_PLAN:
         return f"The user sent the plan back: {decided.reason}" if decided.reason else PLAN_LEFT
-    return f"The user did not allow it: {decided.reason}" if decided.reason else "The user did not allow it."
+    return f"The user denied it: {decided.reason}" if decided.reason else "The user denied it."

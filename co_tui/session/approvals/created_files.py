@@ -9,7 +9,7 @@ from co_tui.session.approvals.questions import ApprovalQuestion, Questions
 from co_tui.session.tools.folder.file_changes import new_file_diff
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, SetAside
 
-REASON: Final = "A command in the sandbox created it. It can make programs run."
+REASON: Final = "A sandboxed command created it. It can make programs run."
 MOST_SHOWN_BYTES: Final = 100_000
 MOST_FILES: Final = 20
 

@@ -7,7 +7,7 @@ from co_tui.events import ModeChange
 from co_tui.session.recorder import Recorder
 from co_tui.settings.rules import ASK, AUTO, SANDBOX
 
-NO_SANDBOX: Final = "Mode auto runs commands in a sandbox, and none can be started here: {}."
+NO_SANDBOX: Final = "Mode auto needs a sandbox, which does not start here: {}."
 
 
 class ModeRefused(Exception):

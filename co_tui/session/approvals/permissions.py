@@ -70,7 +70,7 @@ class Permissions:
         refused = self._refused_by_sandbox.get(line) if tool in COMMAND_TOOLS and self.mode == AUTO else None
         if refused is None or verdict.action == "refuse" or verdict.only_reads:
             return verdict
-        reason = f"By its output, the sandbox was in the way: {refused}. Allowing it runs it outside the sandbox."
+        reason = f"The sandbox seems to have blocked it: {refused}. If allowed, it runs outside the sandbox."
         return Verdict("ask", reason, new=(line,), danger=verdict.danger, outside_sandbox=True)
 
     async def about_question(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:

@@ -6,6 +6,7 @@ In the app dialogs answer, in headless runs the command line options.
 from typing import Literal, Protocol, TypeAlias
 
 from co_tui.events import Json
+from co_tui.events.facts.agents import UNATTENDED
 from co_tui.record import Record
 from co_tui.settings.rules import ASK, PRESENT_PLAN
 
@@ -109,14 +110,12 @@ class Questions(Protocol):
     async def ask(self, question: ModelQuestion) -> ModelAnswer: ...
 
 
-NOBODY_THERE = "nobody"
-"""Who decided if there was no one to ask."""
 USER = "user"
 """Who decided if it was the user."""
-READ_ONLY = "Nothing may be changed in this run: it was started with --read-only."
-NOBODY = "Nobody can be asked in this run, so it was not allowed. The user can allow it with --yes."
-NOBODY_ACCEPTS = "Nobody can accept the plan in this run. Stop here; the plan itself is your answer."
-NO_ANSWER = "Nobody can be asked in this run. Make a reasonable choice, and say which one you made."
+READ_ONLY = "This run is read-only (--read-only)."
+NOT_APPROVED = "No one can approve this in this run. The user can allow it with --yes."
+PLAN_NOT_ACCEPTED = "No one can accept the plan in this run. Stop here; the plan itself is your answer."
+NO_ANSWER = "No one can be asked in this run. Make a reasonable choice, and say which one you made."
 
 
 class Unattended:
@@ -137,10 +136,10 @@ class Unattended:
             # An accepted plan is carried out; its calls are answered here.
             return Approval(approved=True, by="--yes", mode=ASK if question.is_plan else "")
         if question.is_plan:
-            return Approval(approved=False, by=NOBODY_THERE, reason=NOBODY_ACCEPTS)
+            return Approval(approved=False, by=UNATTENDED, reason=PLAN_NOT_ACCEPTED)
         if self._read_only:
             return Approval(approved=False, by="--read-only", reason=READ_ONLY)
-        return Approval(approved=False, by=NOBODY_THERE, reason=NOBODY)
+        return Approval(approved=False, by=UNATTENDED, reason=NOT_APPROVED)
 
     async def ask(self, question: ModelQuestion) -> ModelAnswer:
         return ModelAnswer(declined=True, reason=NO_ANSWER)

@@ -92,7 +92,7 @@ class BoardUpdate:
         if not self._bill.requests:
             return None
         # With the model's name it would count as having learned from these messages, and they would not be tried again.
-        outcome = f"nothing changed: {self._bill.model} did not come to an end"
+        outcome = f"nothing changed: {self._bill.model} did not finish"
         return changed_fact(self._board, BoardChange(), self._bill).but(model="", outcome=outcome)
 
     async def _draft(self) -> BoardDraft:
@@ -106,23 +106,23 @@ class BoardUpdate:
         except BoardFailed as failed:
             raise BoardRefused(str(failed)) from failed
         except TimeoutError:
-            raise BoardRefused(f"{self._model_handle.name} took too long; the board stays as it is.") from None
+            raise BoardRefused(f"{self._model_handle.name} took too long. The board is unchanged.") from None
         except BoardRefused:
             raise
         except Exception as error:
             sentence = classify(error, self._model_handle.asked)[0].sentence
-            raise BoardRefused(f"{sentence} The board stays as it is.") from error
+            raise BoardRefused(f"{sentence} The board is unchanged.") from error
         return draft
 
     async def _parts(self, board: str) -> list[str]:
         window = await self._model_handle.window_tokens() or FALLBACK_WINDOW_TOKENS
         if not self._model_handle.takes_tools:
-            raise BoardRefused(f"{self._model_handle.name} cannot call tools, which keeping a board takes.")
+            raise BoardRefused(f"{self._model_handle.name} cannot call tools, which updating the board needs.")
         earlier = earlier_summary(self._messages, user_words=True)
         fixed = sum(map(estimate_text, (INSTRUCTIONS, board, earlier)))
         room = min(window * LARGEST_SHARE, MOST_ROOM_TOKENS) - fixed
         if room < LEAST_ROOM_TOKENS:
-            raise BoardRefused(f"The window of {self._model_handle.name} is too small to read the conversation in.")
+            raise BoardRefused(f"The window of {self._model_handle.name} is too small for this conversation.")
         parts = await asyncio.to_thread(in_parts, self._messages, room)
         return ["\n\n".join(filter(None, (earlier if n == 0 else "", part))) for n, part in enumerate(parts)]
 
@@ -140,7 +140,7 @@ def change_text(change: BoardChange) -> str:
     """A change in one line."""
     if not change:
         return "nothing changed"
-    counts = ((len(change.added), "added"), (len(change.pruned), "taken out"))
+    counts = ((len(change.added), "added"), (len(change.pruned), "removed"))
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 
 

@@ -15,7 +15,7 @@ from co_tui.session.runtime.runtime import Runtime
 from co_tui.store.notes.board_text import BoardChange
 from co_tui.store.notes.context_board import BoardFailed, ContextBoard
 
-PRIVATE = "This session is private: nothing of it goes to the context board."
+PRIVATE = "This session is private, so it cannot update the context board."
 
 
 async def board_facts(environment: Environment, model: str, window: Window) -> tuple[Fact, ...]:
@@ -27,14 +27,14 @@ async def board_facts(environment: Environment, model: str, window: Window) -> t
     try:
         entries = (await asyncio.to_thread(board.read)).entries
     except BoardFailed as failed:
-        return (SessionError(what=str(failed), kind="board", outcome="the session begins without it"),)
+        return (SessionError(what=str(failed), kind="board", outcome="started without it"),)
     note = board_note([entry.text for entry in entries], environment.settings.board_tokens, window.tokens)
     if not note.shown:
         return ()
-    left_out = f"; {note.left_out} older found no room" if note.left_out else ""
+    left_out = f"; {note.left_out} older did not fit" if note.left_out else ""
     return (
         BoardShown(
-            what="begins with the context board",
+            what="started with the context board",
             where=str(board.file),
             outcome=f"{note.shown} {'note' if note.shown == 1 else 'notes'}{left_out}",
             note=note.text,
@@ -62,7 +62,7 @@ class SessionBoard:
             raise BoardRefused(PRIVATE)
         messages = runtime.history.messages
         if not messages:
-            raise BoardRefused("Nothing was said yet that could be learnt from.")
+            raise BoardRefused("No messages to learn from yet.")
         return BoardUpdate(
             self.file,
             runtime.model_handle,

@@ -26,7 +26,7 @@ from co_tui.session.state.session_state import Entry
 from co_tui.session.turns.classify_failure import classify
 from co_tui.store.store_errors import StoreError
 
-NOT_SMALLER: Final = "it would not have made the context smaller"
+NOT_SMALLER: Final = "it would not free any room"
 
 
 class _NotWorthIt(Exception):
@@ -116,7 +116,7 @@ def _replacement(
     """What is removed and what replaces it. Raises `_NotWorthIt`."""
     plan = job.plan._replace(cut=Cut(indexes, job.trigger))
     if not plan.cut.replaced:
-        raise _NotWorthIt("what it would have replaced is gone")
+        raise _NotWorthIt("the messages it would replace are gone")
     if not summary.text and not plan.texts_only:
         plan = _without_summary(plan, summary, governor, measured)
     digest = summary.digest if summary.text else None
@@ -127,18 +127,18 @@ def _replacement(
     if not done.replaced or governor.freed(measured, done) <= 0:
         raise _NotWorthIt(NOT_SMALLER)
     if job.trigger.must_free and not governor.frees_enough(measured, done):
-        raise _NotWorthIt("it would have freed less than a tenth of the conversation")
+        raise _NotWorthIt("it would free less than a tenth of the conversation")
     return done
 
 
 def _without_summary(plan: Plan, summary: Summary, governor: Governor, measured: Measured) -> Plan:
     """The policy's fallback if there is no summary. Raises `_NotWorthIt`."""
-    why = ": ".join(filter(None, ("no summary could be made", summary.note.rstrip("."))))
+    why = ": ".join(filter(None, ("no summary could be written", summary.note.rstrip("."))))
     if governor.policy.fallback is SummaryFallback.MARKER and not plan.cut.trigger.is_automatic:
         raise _NotWorthIt(why)
     short = governor.fallback_plan(measured, plan)
     if short is None:
-        raise _NotWorthIt(f"{why}; all of it is within the fixed limits")
+        raise _NotWorthIt(f"{why}; everything is within the fixed limits")
     return short
 
 

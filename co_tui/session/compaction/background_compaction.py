@@ -55,7 +55,7 @@ class Background(Generic[R]):
     def begin(self, version: object) -> int:
         """Returns the ticket that the result must carry."""
         if self.stage is not Stage.IDLE:
-            raise RuntimeError("a compaction is under way already")
+            raise RuntimeError("a compaction is already running")
         self.stage, self._version = Stage.RUNNING, version
         self._ticket += 1
         return self._ticket

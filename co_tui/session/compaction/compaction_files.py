@@ -83,7 +83,7 @@ class CompactionFiles:
         try:
             await asyncio.to_thread(self._checkpoints.align, _standing_files(state), workspace)
         except CheckpointFailed as failed:
-            await self._report(failed, "checkpoint", "the session goes on")
+            await self._report(failed, "checkpoint", "the session continues")
 
     async def carry(self, folder: Path, fork: SessionState) -> None:
         """Copy the checkpoints a fork builds on into its folder."""
@@ -100,15 +100,15 @@ class CompactionFiles:
         if self._memory is None or not self.remembered.includes(trimmed=trimmed) or not summary.strip():
             return
         session_id, now = self._recorder.session_id, datetime.now().astimezone()
-        heading = f"{self._recorder.state.title or 'A session'} ({trigger.label or 'the context was nearly full'})"
+        heading = f"{self._recorder.state.title or 'A session'} ({trigger.label or 'the context was almost full'})"
         text, heading = redact(summary, self._keys), redact(heading, self._keys)
         try:
             path = await asyncio.to_thread(self._memory.append, text, session_id=session_id, heading=heading, when=now)
         except MemoryFailed as failed:
-            await self._report(failed, "memory", "the session goes on")
+            await self._report(failed, "memory", "the session continues")
         else:
             outcome = f"{len(text):,} characters"
-            await self._recorder.record(MemoryWritten(what="written to memory", where=str(path), outcome=outcome))
+            await self._recorder.record(MemoryWritten(what="saved to memory", where=str(path), outcome=outcome))
 
     async def _report(self, failed: Exception, kind: str, outcome: str) -> None:
         await self._recorder.record(SessionError(what=str(failed), kind=kind, outcome=outcome))

@@ -33,15 +33,15 @@ class Notices:
 
 _WORDING: Final = {
     FIXED_PART: (
-        "Instructions, tools and pinned messages nearly fill the context; compacting the conversation does not help.",
+        "Instructions, tools and pinned messages almost fill the context. Compacting does not help.",
         "nothing was compacted",
     ),
     NO_ROOM: (
-        "The window is too small for a summary: after a compaction the next one would be due at once.",
+        "The window is too small for a summary: it would fill up again at once.",
         "older messages are left out of requests instead",
     ),
     STOPPED: (
-        "Automatic compaction stopped: the last two freed too little to be worth their price.",
+        "Automatic compaction stopped: the last two freed too little.",
         "older messages are left out of requests instead",
     ),
 }
@@ -62,7 +62,7 @@ def _what_helps(measured: Measured) -> str:
         advice.insert(0, "offer fewer tools (/config tools)")
     if measured.pinned:
         advice.insert(0, "unpin messages")
-    return f"{of_window}To change that, {', '.join(advice[:-1])}, or {advice[-1]}."
+    return f"{of_window}Try this: {', '.join(advice[:-1])}, or {advice[-1]}."
 
 
 def _capitalised(text: str) -> str:

@@ -72,9 +72,9 @@ class Compactor:
     ) -> CompactionComplete:
         """Compact now. Raises `CompactionRefused`; the returned fact reports a failure."""
         if self.running:
-            raise CompactionRefused("A compaction is already under way; Esc stops it.")
+            raise CompactionRefused("A compaction is already running. Esc stops it.")
         if len(on.history.entries) < LEAST_MESSAGES:
-            raise CompactionRefused("There is nothing to compact: fewer than two messages are in the context.")
+            raise CompactionRefused("Nothing to compact: fewer than two messages in context.")
         return await self._run_blocking(lambda: _requested(on, trigger, focus, upto))
 
     async def before_request(self, on: Compactable) -> Measured:
@@ -184,7 +184,7 @@ class Compactor:
             await asyncio.wait([self._task], timeout=timeout_s)
         await self._discard_stale(history)
         if self._background.stage is Stage.RUNNING:
-            await self.discard(f"it took longer than {timeout_s:.0f} s")
+            await self.discard(f"timed out after {timeout_s:.0f} s")
         elif self._background.stage is Stage.READY:
             await self._apply_ready(history)
         await self._wait_until_applied()
@@ -282,7 +282,7 @@ class Compactor:
 
     async def _discard_stale(self, history: GovernedHistory) -> None:
         if self._background.is_stale(history.version):
-            await self.discard("the history changed meanwhile")
+            await self.discard("the history changed")
 
     async def _wait_until_applied(self) -> None:
         """Wait for a compaction that is being applied: it is neither running nor ready any more."""
@@ -305,7 +305,7 @@ async def _requested(on: Compactable, trigger: Trigger, focus: str, upto: Ref | 
     else:
         cut = requested_cut(history.governor, measured, trigger)
     if cut is None:
-        raise CompactionRefused("There is nothing to compact: what is left is pinned, or was not answered yet.")
+        raise CompactionRefused("Nothing to compact: the rest is pinned or not answered yet.")
     return planned(on, measured, Plan(cut, waits=True, focus=focus))
 
 

@@ -98,10 +98,10 @@ async def _verdict(command: str, payload: Mapping[str, object], hooks: Hooks) ->
     try:
         ended = await _run(command, json.dumps(payload, default=str), hooks)
     except TimeoutError:
-        return _Verdict(f"It took longer than {hooks.timeout_s:g} s and was stopped.")
+        return _Verdict(f"Timed out after {hooks.timeout_s:g} s.")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        return _Verdict(f"It could not be started: {_line(reason, secrets, REASON_CHARS)}.")
+        return _Verdict(f"Cannot start it: {_line(reason, secrets, REASON_CHARS)}.")
     return _judge(ended, secrets)
 
 
@@ -111,21 +111,21 @@ def _judge(ended: _Ended, secrets: Sequence[str]) -> _Verdict:
         return _vetoed(complaint)
     if ended.code:
         how = f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}"
-        return _Verdict(f"It failed with {how}" + (f": {complaint}" if complaint else "."))
+        return _Verdict(f"Failed with {how}" + (f": {complaint}" if complaint else "."))
     if len(ended.stdout) > OUTPUT_BYTES:
-        return _Verdict(f"It said more than {OUTPUT_BYTES // 1024} kB; its answer was ignored.")
+        return _Verdict(f"Its output is over {OUTPUT_BYTES // 1024} kB and was ignored.")
     answer = _answer(ended.stdout)
     if answer is None:
-        return _Verdict("Its answer is no JSON object and was ignored.")
+        return _Verdict("Its output is not a JSON object and was ignored.")
     if answer.get("decision") == "veto":
         return _vetoed(_line(_text(answer, "reason"), secrets, REASON_CHARS))
     focus = inert(redact(_text(answer, "focus"), secrets)).strip()[:FOCUS_CHARS]
-    return _Verdict("It added to the focus." if focus else "It had no objection.", focus=focus)
+    return _Verdict("Added to the focus." if focus else "No objection.", focus=focus)
 
 
 def _vetoed(reason: str) -> _Verdict:
-    reason = reason or "The hook gave no reason."
-    return _Verdict(f"It vetoed: {reason}", veto=True, reason=reason)
+    reason = reason or "No reason given."
+    return _Verdict(f"Vetoed: {reason}", veto=True, reason=reason)
 
 
 def _answer(stdout: bytes) -> Json | None:

@@ -152,7 +152,7 @@ class _Attempts:
             objection, text, request.held_tokens, source, request.ratio, request.most_tokens
         )
         if wrong:
-            return await self._fall_back(f"the summary by {self.model.name} was not used: {wrong}")
+            return await self._fall_back(f"the summary by {self.model.name} was rejected: {wrong}")
         lines = await asyncio.to_thread(original_lines, request, text)
         return Summary(text, self.model.name, title, excerpts=lines)
 

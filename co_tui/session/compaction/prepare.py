@@ -68,7 +68,7 @@ def _with_less_room(plan: Plan, carried: Mapping[str, str], governor: Governor) 
     text = user_messages.as_sections(user_messages.UserMessages(), carried)
     room = plan.room_tokens - governor.meter.ratio * estimate_text(text)
     if not is_enough(room, governor.meter.ratio, governor.window.tokens):
-        raise Stopped("too little would be freed")
+        raise Stopped("it would free too little")
     return plan._replace(room_tokens=room)
 
 
@@ -78,7 +78,7 @@ async def _ask(job: Job, questions: Questions) -> None:
         return
     question = CompactionQuestion(trigger=job.trigger, messages=len(job.refs), share=job.reading.share)
     if not await questions.may_compact(question):
-        raise Declined("you said no")
+        raise Declined("declined by you")
 
 
 async def _log_start(job: Job, history: GovernedHistory) -> None:
@@ -103,7 +103,7 @@ async def _run_hooks(job: Job, hooks: Hooks, history: GovernedHistory) -> None:
     outcome = await hooks.run(job.hook_payload(history.session_id))
     await history.recorder.record(*outcome.runs)
     if outcome.veto:
-        raise Stopped(f"a {hooks.name} hook said no: {outcome.reason}" if outcome.reason else "a hook said no")
+        raise Stopped(f"vetoed by the {hooks.name} hook: {outcome.reason}" if outcome.reason else "vetoed by a hook")
     job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
 
 
@@ -131,6 +131,6 @@ def _other_summaries(replaced: Sequence[ModelMessage], messages: Sequence[ModelM
 async def _review(summary: Summary, questions: Questions) -> None:
     text = await questions.review(SummaryQuestion(summary=summary.text))
     if text is None or not text.strip():
-        raise Declined("the summary was not accepted")
+        raise Declined("the summary was rejected")
     summary.edited = text.strip() != summary.text.strip()
     summary.text = text.strip()

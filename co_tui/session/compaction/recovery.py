@@ -142,7 +142,7 @@ class Recovery:
         if tokens < SMALLEST_WINDOW:
             return ""
         governor.use_window(Window(tokens=tokens, known=False))
-        return f"trying with at most {tokens:,} tokens"
+        return f"retrying with at most {tokens:,} tokens"
 
     async def _emergency(self) -> str:
         """Keep only the last turns, with texts and results clipped; the rest goes into a summary and the memory."""
@@ -171,11 +171,11 @@ class Recovery:
     async def _clear(self) -> str:
         """Keep only system messages, summaries, pinned messages and the latest prompt."""
         summaries = [index for index, message in enumerate(self._history.messages) if is_replacement(message)]
-        return await self._clear_except(summaries, "cleared the context, but for the summary and the prompt")
+        return await self._clear_except(summaries, "cleared the context except the summary and the prompt")
 
     async def _clear_all(self) -> str:
         """Keep only system messages, pinned messages and the latest prompt."""
-        return await self._clear_except([], "cleared the context, but for the prompt")
+        return await self._clear_except([], "cleared the context except the prompt")
 
     async def _clear_except(self, keep: Sequence[int], outcome: str) -> str:
         messages, state = self._history.messages, self._history.state
@@ -231,8 +231,7 @@ def _emergency_end(
     return CompactionComplete(
         success=True,
         trigger=Trigger.CONTEXT_LIMIT,
-        note=f"Emergency: results and texts, the latest prompt included, were clipped to "
-        f"{EMERGENCY_CHARS:,} characters, and {EMERGENCY_TURNS} turns kept.",
+        note=f"Emergency: texts were clipped to {EMERGENCY_CHARS:,} characters, and only {EMERGENCY_TURNS} turns kept.",
         pre_tokens=pre,
         post_tokens=post,
         pre_messages=len(entries),

@@ -86,12 +86,9 @@ def configure(setting: str) -> str:
     try:
         use(_exporting(_endpoint(setting)))
     except ValueError:
-        return "Telemetry is off: the setting is neither off nor a collector's http address."
+        return "Telemetry is off: the setting is not a collector's http address."
     except ImportError:
-        return (
-            "Telemetry is off: it needs the packages opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http. "
-            "Install them along with co-tui, or set telemetry to off."
-        )
+        return "Telemetry is off: it needs the packages opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http."
     return ""
 
 

@@ -74,7 +74,7 @@ class HistoryEditor:
         """Pin messages, so that every stage keeps them, or unpin them. One that a compaction replaced is brought back;
         one still in the history is pinned without stopping any work."""
         restores = bool(history_edits.pinned(self._state, refs, pinned).history)
-        async with self._settled("a message was brought back" if restores else ""):
+        async with self._settled("a message was restored" if restores else ""):
             await self._record(history_edits.pinned(self._state, refs, pinned))
 
     async def edit_summary(self, seq: int, text: str) -> None:

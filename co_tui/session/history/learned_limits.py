@@ -163,7 +163,7 @@ def forget_limits(state: Path) -> str:
     try:
         limits.forget()
     except OSError as error:
-        return f" Learned limits cannot be removed from {error.filename} ({error.strerror})."
+        return f" Cannot remove learned limits from {error.filename} ({error.strerror})."
     return " Learned limits were removed."
 
 

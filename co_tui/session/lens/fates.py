@@ -18,12 +18,12 @@ from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.request_rows import Fate, Judgement
 
 _STAYS: Final = {
-    CompactionRule.NONE: "This policy summarises nothing by itself.",
-    CompactionRule.WINDOW: "It is among the first or the newest messages, which stay.",
-    CompactionRule.TURNS: "It belongs to the newer half of the turns, which stays.",
-    CompactionRule.COMPRESS: "It belongs to the newest turn, which stays.",
-    CompactionRule.RUN: "It belongs to the newest step, which stays.",
-    CompactionRule.BACKGROUND: "It is among the newest messages, which stay word for word.",
+    CompactionRule.NONE: "This policy does not summarise.",
+    CompactionRule.WINDOW: "Among the first or newest messages.",
+    CompactionRule.TURNS: "In the newer half of the turns.",
+    CompactionRule.COMPRESS: "In the newest turn.",
+    CompactionRule.RUN: "In the newest step.",
+    CompactionRule.BACKGROUND: "Among the newest messages, kept verbatim.",
 }
 
 
@@ -41,7 +41,7 @@ class Fates:
         live = self._measured.live[index]
         goes = index in self._going
         if index in self._measured.pinned:
-            return Judgement(Fate.PINNED, "Every stage keeps it, for as long as it is pinned.")
+            return Judgement(Fate.PINNED, "Never removed while pinned.")
         if (shortened := self._shortened(index, live, sent)) is not None:
             also = f" {self._when_summarised}" if goes else ""
             return shortened._replace(why=shortened.why + also, goes_next=goes)
@@ -66,37 +66,35 @@ class Fates:
     def _when_summarised(self) -> str:
         plan = self._plan
         if plan is None:
-            return "The next compaction summarises it."
+            return "At the next compaction."
         if plan.texts_only:
-            return "Before the request is sent, only the first and last text of each turn is kept."
-        return (
-            "It is summarised before the request is sent." if plan.waits else "It is summarised beside the next turn."
-        )
+            return "Before sending, only the first and last text of each turn are kept."
+        return "Before the request is sent." if plan.waits else "In the background, with the next turn."
 
     def _shortened(self, index: int, live: ModelMessage, sent: ModelMessage) -> Judgement | None:
         if sent is live:
             return None
         before, after = self._measured.request[index], _result_chars(sent)
         if sent is not before and (was := _result_chars(live)) > after:
-            return Judgement(Fate.TRIMMED, f"It is clipped so that the request fits: {after:,} of {was:,} characters.")
+            return Judgement(Fate.TRIMMED, f"Clipped to fit the request: {after:,} of {was:,} characters.")
         if before is live:
             return None
         stages, chars = self._governor.shortened_by(live), f"{after:,} of {_result_chars(live):,} characters"
         if "archive" in stages:
-            return Judgement(Fate.ARCHIVED, f"A reference stands for it, with which the model can open it: {chars}.")
+            return Judgement(Fate.ARCHIVED, f"The model sees a reference it can open: {chars}.")
         if "ends" in stages:
-            return Judgement(Fate.TRIMMED, f"Its beginning and end stay: {chars}.")
-        return Judgement(Fate.TRIMMED, f"Its beginning stays: {chars}.") if "trim" in stages else None
+            return Judgement(Fate.TRIMMED, f"Only its beginning and end are kept: {chars}.")
+        return Judgement(Fate.TRIMMED, f"Only its beginning is kept: {chars}.") if "trim" in stages else None
 
     def _why_kept(self, index: int, live: ModelMessage) -> str:
         if holds_system(live):
-            return "System messages always stay."
+            return "System messages are always kept."
         if index == self._latest_prompt:
-            return "The prompt that is being answered always stays."
+            return "The current prompt is always kept."
         if index in self._near_pins:
-            return "It belongs to a pinned message, and stays with it."
+            return "Belongs to a pinned message."
         if is_replacement(live) and (count := _metadata(live)[REPLACES]):
-            return f"It stands for {count:,} earlier message{'' if count == 1 else 's'}."
+            return f"Replaces {count:,} earlier message{'' if count == 1 else 's'}."
         return _STAYS[self._governor.policy.rule]
 
     @cached_property

@@ -29,7 +29,7 @@ class Kind(StrEnum):
     TOOL_RESULT = "tool result"
     DELEGATION = "delegation"
     SUMMARY = "summary"
-    UNDER_WAY = "under way"
+    UNDER_WAY = "in progress"
     COMMAND = "command"
     RECOLLECTED = "recollected"
 

@@ -156,9 +156,7 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
         origin = origins[index] if index is not None else None
         if index is None or origin is None:
             if source.awaits_prompt:  # while a turn runs, the answer is still coming
-                yield LensMessage(
-                    kind_of(message), 0, Judgement(Fate.KEPT, "It answers a call that was left open."), message
-                )
+                yield LensMessage(kind_of(message), 0, Judgement(Fate.KEPT, "Answers an interrupted call."), message)
             continue
         entry, fate = entries[origin], fates.of(index, message)
         if isinstance(message, ModelRequest) and RECOLLECTED in (message.metadata or {}):
@@ -178,8 +176,8 @@ def _recollected(state: SessionState) -> str:
     lines = f"{fact.lines:,} lines" if fact.lines != 1 else "A line"
     said = [entry for ref in fact.sources if (entry := state.entry(ref)) is not None]
     turns = ", ".join(dict.fromkeys(str(entry.turn) for entry in said if entry.turn)) or "–"
-    where = f" Said in turn {turns}: event {', '.join(str(entry.seq) for entry in said)}." if said else ""
-    return f"{lines} that had left the context came back, part of the message above and bearing on it.{where}"
+    where = f" From turn {turns}: event {', '.join(str(entry.seq) for entry in said)}." if said else ""
+    return f"{lines} restored as relevant to the message above.{where}"
 
 
 def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:
@@ -201,8 +199,8 @@ def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessag
     ]
 
 
-_ALWAYS = Judgement(Fate.KEPT, "It goes with every request.")
-_BOARD = Judgement(Fate.KEPT, "Notes of earlier sessions, with which this one began; they go with every request.")
+_ALWAYS = Judgement(Fate.KEPT, "Sent with every request.")
+_BOARD = Judgement(Fate.KEPT, "Notes from earlier sessions, sent with every request.")
 
 
 def _given(source: LensSource, reading: Reading) -> list[LensMessage]:
@@ -232,9 +230,9 @@ def _plan_sentence(following: NextRequest, fates: Fates) -> str:
     plan, reading = following.plan, following.reading
     if plan is None:
         over = following.prepared.overshoot_tokens
-        return f"It is too long by {over:,} tokens." if over else ""
+        return f"{over:,} tokens too long." if over else ""
     count = "1 message is" if fates.going_count == 1 else f"{fates.going_count:,} messages are"
     if plan.texts_only:
-        return f"Before it is sent, {count} reduced to the first and last text of each turn."
-    when = "Before it is sent" if plan.waits else "Beside the next turn"
+        return f"Before sending, {count} reduced to the first and last text of each turn."
+    when = "Before sending" if plan.waits else "In the background, with the next turn"
     return f"{when}, {count} summarised: the window is {reading.share:.0%} full."

@@ -64,7 +64,7 @@ class UserCommand:
     async def _run(self) -> str:
         """How it ended, as part of a sentence."""
         if self._stopped.is_set():
-            return "was stopped by the user before it began"
+            return "was stopped by the user before it started"
         loop = asyncio.get_running_loop()
         try:
             transport, process = await loop.subprocess_shell(
@@ -102,7 +102,7 @@ class UserCommand:
         await asyncio.wait({process.closed}, timeout=LINGER_S)
         took = f"after {time.monotonic() - self._began:.1f} s"
         if not ended:
-            return f"was stopped {'by the user' if self._stopped.is_set() else 'because its time was over'} {took}"
+            return f"was stopped {'by the user' if self._stopped.is_set() else 'at its time limit'} {took}"
         code = transport.get_returncode() or 0
         return f"ended with exit code {code} {took}" if code >= 0 else f"was ended by signal {-code} {took}"
 

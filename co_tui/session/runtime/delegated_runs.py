@@ -69,6 +69,6 @@ class DelegatedRuns:
                 trouble = str(unusable)
             except Exception as error:
                 trouble = classify(error, RequestTarget(name))[0].sentence
-            instead = f"{asked.name} works on {runtime.model_handle.name} instead"
+            instead = f"{asked.name} uses {runtime.model_handle.name} instead"
             await self._recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=asked.agent))
         return None, runtime.history.governor.window

@@ -28,8 +28,7 @@ class WindowTooSmall(Exception):
 
     def __init__(self, model: str, tokens: int, window_tokens: int) -> None:
         super().__init__(
-            f"The conversation takes {tokens:,} tokens, the window of {model} has {window_tokens:,}: "
-            "it has to be compacted first."
+            f"The conversation has {tokens:,} tokens, the window of {model} only {window_tokens:,}. Compact first."
         )
 
 
@@ -81,7 +80,7 @@ class RuntimeSwitcher:
         except BaseException:
             await model_handle.close()
             raise
-        await self._compactor.discard("another model answers from now on")
+        await self._compactor.discard("the model changed")
         before = self.runtime
         self.learn()
         self.runtime = self._made_for(model_handle, window)
@@ -113,7 +112,7 @@ class RuntimeSwitcher:
     async def _make_fit(self, window: Window) -> None:
         done: CompactionComplete = await self._in_order(lambda: self._compact_for(window))
         if not done.success:
-            raise CompactionRefused(f"The model was not changed: {done.error or 'the compaction was cancelled'}.")
+            raise CompactionRefused(f"Model not changed: {done.error or 'the compaction was cancelled'}.")
 
     async def _compact_for(self, window: Window) -> CompactionComplete:
         """Compact with the current model, but so that the result fits another model's window."""
@@ -133,7 +132,7 @@ class RuntimeSwitcher:
 
     async def _switch_policy(self, settings: Settings) -> None:
         before = self.runtime
-        await self._compactor.discard("another policy governs from now on")
+        await self._compactor.discard("the policy changed")
         governor = before.history.governor
         self.runtime = self._factory.make(before.model_handle, settings, governor.window, governor.meter)
         self.runtime.history.scaffold = before.history.scaffold
@@ -170,10 +169,10 @@ class RuntimeSwitcher:
         self.runtime = self._factory.make(before.model_handle, before.settings, governor.window, governor.meter)
         await self._recorder.record(
             SessionError(
-                what=f"The window of {governor.window.tokens:,} tokens has no room for all tools{_counted(history)}. "
-                f"Left out: {', '.join(surplus)}. A model with a larger window gets them.",
+                what=f"The window of {governor.window.tokens:,} tokens is too small for all tools{_counted(history)}. "
+                f"Left out: {', '.join(surplus)}.",
                 kind="tools_left_out",
-                outcome="requests go out without them",
+                outcome="requests are sent without them",
             )
         )
         return True
@@ -223,4 +222,4 @@ class RuntimeSwitcher:
 def _counted(history: GovernedHistory) -> str:
     """The model's token ratio, if that is why there is no room."""
     ratio = history.governor.meter.ratio
-    return f": {history.model} counts {ratio:.1f} times as many tokens as we estimate" if ratio >= MUCH_MORE else ""
+    return f": {history.model} counts {ratio:.1f} times as many tokens as estimated" if ratio >= MUCH_MORE else ""

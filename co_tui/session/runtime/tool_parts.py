@@ -151,7 +151,7 @@ class ToolParts:
         return [name for name in runtime.works if name not in tools_for_window(room, runtime.settings.tools)]
 
     async def _report_set_aside(self, created: CreatedProtected) -> None:
-        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved away"))
+        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved"))
 
 
 def _for_git(environ: Mapping[str, str]) -> dict[str, str]:

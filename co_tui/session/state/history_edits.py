@@ -15,12 +15,12 @@ class NothingToUndo(Exception):
 def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
     """The latest rewrite, which must be the one at `seq` if given. Raises `NothingToUndo`."""
     if not state.rewrites:
-        raise NothingToUndo("There is nothing to undo: the context was not compacted, cleared or rewound.")
+        raise NothingToUndo("Nothing to undo: the context was not compacted, cleared or rewound.")
     last = state.rewrites[-1]
     if seq is not None and seq != last.seq:
         known = any(each.seq == seq for each in state.rewrites)
-        why = "a later change has to be undone first" if known else "it is undone already, or changed nothing"
-        raise NothingToUndo(f"That cannot be undone: {why}.")
+        why = "undo the later change first" if known else "it is already undone, or changed nothing"
+        raise NothingToUndo(f"Cannot undo that: {why}.")
     return last
 
 
@@ -92,7 +92,7 @@ def beginning_of(state: SessionState, turn: int) -> Entry:
     """The prompt of a turn. Raises `NothingToUndo` if there is no such turn."""
     found = next((entry for entry in state.transcript if entry.turn == turn), None)
     if found is None or turn < 1:
-        raise NothingToUndo(f"There is no turn {turn}; this session has {state.turn}.")
+        raise NothingToUndo(f"No turn {turn}. This session has {state.turn}.")
     return found
 
 
@@ -109,7 +109,7 @@ def edited(state: SessionState, seq: int, text: str) -> CompactionComplete:
     standing = [entry for entry in state.history if entry.seq == seq]
     event = next((each for each in state.compactions if each.seq == seq), None)
     if not text.strip() or not standing or event is None or not isinstance(event.fact, CompactionComplete):
-        raise NothingToUndo("That summary no longer stands in the context, or the new one is empty.")
+        raise NothingToUndo("That summary is no longer in context, or the new one is empty.")
     before = event.fact.summary
     return CompactionComplete(
         success=True,

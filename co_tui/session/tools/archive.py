@@ -45,7 +45,7 @@ class Archive:
         """Open an archived tool result again.
 
         Args:
-            reference: The name the archived result stands under.
+            reference: The name of the archived result.
             page: Which page of it, from 1 up.
             pattern: Only lines that hold this text (or match it as a regular expression).
         """
@@ -54,7 +54,7 @@ class Archive:
             return _matching(text, pattern)
         pages = max(1, -(-len(text) // PAGE_CHARS))
         if not 1 <= page <= pages:
-            raise ModelRetry(f"{reference} has the pages 1 to {pages}.")
+            raise ModelRetry(f"{reference} has pages 1 to {pages}.")
         return f"[page {page} of {pages}]\n{text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]}"
 
     def _text(self, reference: str) -> str:
@@ -63,7 +63,7 @@ class Archive:
         own = entry is not None and entry.agent == CURRENT_AGENT.get()  # agents cannot open each other's results
         parts = entry.message.get("parts", []) if entry is not None and own else []
         if not found or int(found[3]) >= len(parts):
-            raise ModelRetry(f"There is no artifact {reference!r}.")
+            raise ModelRetry(f"No artifact {reference!r}.")
         return content_text(parts[int(found[3])].get("content", ""))
 
 
@@ -72,10 +72,8 @@ def archived(history: ParsedMessages, part: ToolReturnPart, text: str) -> str:
     reference = reference_of(history, part)
     if not reference:
         return text
-    return (
-        f"[{part.tool_name}: {len(text)} characters archived; read_artifact({reference!r}) opens them again]\n"
-        f"{text[:SHOWN_CHARS]}"
-    )
+    head = f"[{part.tool_name}: {len(text)} characters archived; read_artifact({reference!r}) reopens them]"
+    return f"{head}\n{text[:SHOWN_CHARS]}"
 
 
 def reference_of(history: ParsedMessages, part: ToolReturnPart) -> str:

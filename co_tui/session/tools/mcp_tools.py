@@ -49,7 +49,7 @@ class McpTools:
         """As many as providers take. Reports missing tools, once all servers have listed theirs."""
         missing = [_missing(report) for report in self._servers.reports]
         if (more := len(tools) - MOST_TOOLS) > 0:
-            missing.append(f"{_counted(more)} of MCP servers are missing from requests: at most {MOST_TOOLS} are sent.")
+            missing.append(f"{_counted(more)} of MCP servers are left out: at most {MOST_TOOLS} tools are sent.")
         for what in filter(None, missing):
             if what not in self._reported_missing:
                 self._reported_missing.add(what)
@@ -63,8 +63,8 @@ class McpTools:
             before = self._reported.get(report.name)
             self._reported[report.name] = report
             if report.times and (before is None or before.times < report.times):
-                what = f"The MCP server {report.name} failed: {report.why}."
-                then = "is started again" if report.stage != "failed" else "gives no tools"
+                what = f"MCP server {report.name} failed: {report.why}."
+                then = "restarting" if report.stage != "failed" else "no tools"
                 outcome, where = f"{report.name} {then}", f"MCP server {report.name}"
                 await self._recorder.record(SessionError(what=what, where=where, outcome=outcome, kind="mcp"))
 
@@ -72,12 +72,12 @@ class McpTools:
 def _missing(report: ServerReport) -> str:
     """Which of a server's tools a request lacks, and why; a failed server is reported separately."""
     if report.stage in ("starting", "ending"):
-        return f"The MCP server {report.name} is still {report.stage}: its tools are missing from this request."
+        return f"MCP server {report.name} is still {report.stage}; its tools are not in this request."
     if report.unlisted:
-        return f"The MCP server {report.name} did not list its tools: they are missing from this request."
+        return f"MCP server {report.name} did not list its tools; they are not in this request."
     if report.left_out:
         left_out = _counted(report.left_out)
-        return f"{left_out} of the MCP server {report.name} are missing from requests: they are too many or too large."
+        return f"{left_out} of MCP server {report.name} are left out: too many or too large."
     return ""
 
 
@@ -89,4 +89,4 @@ def mcp_call_text(tool: str, arguments: Mapping[str, Any]) -> str:
     """The server, tool and arguments of a call."""
     server, name = mcp_server_and_tool(tool)
     lines = [f"{key}: {text_of(value)}" for key, value in arguments.items()]
-    return "\n".join([f"{name} of the MCP server {server}{'' if lines else ', without arguments'}", *lines])
+    return "\n".join([f"{name} of MCP server {server}{'' if lines else ', without arguments'}", *lines])

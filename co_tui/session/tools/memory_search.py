@@ -38,9 +38,9 @@ class MemorySearch:
         """
         words = words_of(query)
         if not words:
-            raise ModelRetry("The query has no words to look for.")
+            raise ModelRetry("The query has no words to search for.")
         if page < 1:
-            raise ModelRetry("Pages are counted from 1 up.")
+            raise ModelRetry("Pages start at 1.")
         # In a thread: there may be years of it.
         found = await asyncio.to_thread(self._memory.search, words)
         return _answer(found, words, page)
@@ -49,13 +49,13 @@ class MemorySearch:
 def _answer(found: FoundEntries, words: Sequence[str], page: int) -> str:
     count = len(found.entries)
     if not count:
-        return "Nothing in the memory matches. Try fewer or other words."
+        return "No matches in memory. Try fewer or other words."
     pages = -(-count // HITS)
     if page > pages:
-        return f"There is no page {page}: {count} entries match, on {pages} page{'s' if pages > 1 else ''}."
+        return f"No page {page}: {count} entries match, on {pages} page{'s' if pages > 1 else ''}."
     head = f"[{DATA}; {count} {'entry matches' if count == 1 else 'entries match'}; page {page} of {pages}]"
     if found.words < len(words):
-        head += f"\n[no entry holds all of the query; these hold {found.words} of {len(words)}]"
+        head += f"\n[no entry contains the whole query; these contain {found.words} of {len(words)} words]"
     hits = [_hit(entry, words) for entry in found.entries[(page - 1) * HITS : page * HITS]]
     return "\n\n".join([head, *hits])[:ANSWER_CHARS]
 

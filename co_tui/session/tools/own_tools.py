@@ -171,6 +171,6 @@ class OwnTools:
             focus: What the summary should pay special attention to.
         """
         if CURRENT_AGENT.get():
-            return "Your own steps are made smaller by themselves when they fill the window."
+            return "Your own steps are compacted automatically when they fill the window."
         self._compactor.request(focus)
-        return "The conversation will be summarised beside your next step."
+        return "The conversation will be summarised in the background."

@@ -70,9 +70,9 @@ class Recall:
         """
         words = words_of(query)
         if not words:
-            raise ModelRetry("The query has no words to look for.")
+            raise ModelRetry("The query has no words to search for.")
         if page < 1:
-            raise ModelRetry("Pages are counted from 1 up.")
+            raise ModelRetry("Pages start at 1.")
         # In a thread, so that the screen does not wait.
         agent = CURRENT_AGENT.get()
         search = partial(self._search_as, agent) if agent else self._search
@@ -126,14 +126,14 @@ def _pieces(message: Json) -> list[_Piece]:
 
 def _answer(found: _Page, words: list[str], page: int, state: SessionState) -> str:
     if not found.messages:
-        return "Nothing in this session matches. Try fewer or other words."
+        return "No matches in this session. Try fewer or other words."
     pages = -(-found.messages // HITS)
     if page > pages:
-        return f"There is no page {page}: {_messages(found.messages)}, on {pages} page{'s' if pages > 1 else ''}."
+        return f"No page {page}: {_messages(found.messages)}, on {pages} page{'s' if pages > 1 else ''}."
     known = {entry.ref for entry in state.history}
     head = f"[{_messages(found.messages)}, newest first; page {page} of {pages}]"
     if found.words < len(words):
-        head += f"\n[no message holds all of the query; these hold {found.words} of {len(words)}]"
+        head += f"\n[no message contains the whole query; these contain {found.words} of {len(words)} words]"
     hits = [
         _hit(event.fact, words, (event.seq, 0) in known) for event in found.events if isinstance(event.fact, Message)
     ]

@@ -117,7 +117,7 @@ class _SessionShell(ShellToolset[Any]):
         if not (why := refusal_in(str(result))):
             return result
         self._permissions.note_refused_by_sandbox(str(tool_args.get("command")), why)
-        return f"{result}\n[The sandbox refused this: {why}. Run the same command again to ask the user.]"
+        return f"{result}\n[The sandbox blocked this: {why}. Run the same command again to ask the user.]"
 
     async def _jobs_base(self, ctx: RunContext[Any]) -> str:
         return str(ensure_dir(self._commands.folder))

@@ -191,10 +191,10 @@ class _ReadableFiles(FolderFiles):
             return result
         header, file = result
         if not file.is_image:
-            return f"{header}It is no text, and cannot be read here."
+            return f"{header}Not a text file; it cannot be read here."
         if isinstance(ctx.model, Model) and not ctx.model.profile.get("supports_image_input", True):
-            return f"{header}It is an image, and this model takes none."
-        return result if sendable_type(file.data) else f"{header}It is an image that is damaged."
+            return f"{header}An image, which this model does not take."
+        return result if sendable_type(file.data) else f"{header}A damaged image."
 
 
 class ModelQuestions:

@@ -37,8 +37,8 @@ class PromptTooLong(Exception):
 
     def __init__(self, overshoot_tokens: int, window_tokens: int, what: str = "The prompt") -> None:
         super().__init__(
-            f"{what} does not fit: even alone it is about {overshoot_tokens:,} tokens over the window of "
-            f"{window_tokens:,}. Shorten it, or choose a model with a larger window."
+            f"{what} is about {overshoot_tokens:,} tokens too long for the window of {window_tokens:,}. "
+            "Shorten it, or choose a larger model."
         )
 
 
@@ -146,11 +146,11 @@ class Attempts:
         if self.stopped.is_set():
             return False
         recorder, agent = self.history.recorder, self.history.agent
-        await recorder.record(self.error(failure, 1, "making the conversation smaller", 0.0), ends_draft=not agent)
+        await recorder.record(self.error(failure, 1, "compacting the conversation", 0.0), ends_draft=not agent)
         self.live.restart()
         done = await recovery.next(overflow, failure.detail)
         if done:
-            what = "The request was too long for the model."
+            what = "The request is too long for the model."
             await recorder.record(
                 SessionError(what=what, kind="context_limit", outcome=done, retry_in_s=0.0, agent=agent)
             )
@@ -161,8 +161,8 @@ class Attempts:
         usage = self.history.usage
         limit = self.history.governor.window.tokens
         if usage is None or usage.current_tokens <= limit:
-            return "Nothing that could be left out is left."
-        return f"Even alone the prompt is about {usage.current_tokens - limit:,} tokens too long; shorten it."
+            return "Nothing more can be left out."
+        return f"Shorten the prompt: it is about {usage.current_tokens - limit:,} tokens too long."
 
     async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
         backoff = self.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)

@@ -33,8 +33,8 @@ from co_tui.session.turns.unfinished import left_delegation, spent, waiting_call
 T = TypeVar("T")
 STOPPED = "the turn was stopped"
 MOST_IN_A_TURN = 100
-TOO_MANY = f"Work was given to {MOST_IN_A_TURN} agents in this turn, as many as may be: do the rest yourself."
-STEPS_USED_UP = "It stopped after {} steps, as many as `agent_max_steps` allows."
+TOO_MANY = f"{MOST_IN_A_TURN} agents worked in this turn, the most allowed. Do the rest yourself."
+STEPS_USED_UP = "Stopped after {} steps (agent_max_steps)."
 NAME_CHARS = 60
 
 

@@ -23,7 +23,7 @@ class RepeatedCall(Exception):
 
     def __init__(self, call: str, times: int, error: str) -> None:
         why = error if error.endswith((".", "!", "?", "…")) else f"{error}."
-        super().__init__(f"Stopped because the same call failed {times} times in a row: {call}. Last error: {why}")
+        super().__init__(f"Stopped: the same call failed {times} times in a row: {call}. Last error: {why}")
 
 
 class _Call(NamedTuple):
@@ -79,4 +79,4 @@ def _error_text(content: Any) -> str:
         content = "; ".join(
             f"{'.'.join(map(str, each.get('loc') or ()))}: {each['msg']}".removeprefix(": ") for each in content
         )
-    return one_line(text_of(content) or "no reason was given", ERROR_CHARS)
+    return one_line(text_of(content) or "no reason given", ERROR_CHARS)

@@ -62,11 +62,11 @@ class CutReplies(AbstractCapability[Any]):
             written = response.usage.output_tokens
             at = f" after {written:,} tokens" if written else ""
             model = one_line(request_context.model.model_name, NAME_CHARS)
-            what = f"{model} reached its output limit{at}: the reply is cut."
-            outcome = "what came is kept"
+            what = f"{model} reached its output limit{at}; the reply is cut off."
+            outcome = "partial reply kept"
             if (call := incomplete_call(response)) is not None:
-                what = f"{what} The call of {one_line(call.tool_name, NAME_CHARS)} in it was not run."
-                outcome = "the model was asked for shorter calls"
+                what = f"{what} Its call of {one_line(call.tool_name, NAME_CHARS)} was not run."
+                outcome = "asked the model for shorter calls"
             error = SessionError(what=what, outcome=outcome, kind="length", agent=CURRENT_AGENT.get())
             await self._recorder.record(error)
         return response

@@ -34,11 +34,8 @@ from co_tui.session.turns.unfinished import abandoned, abandoned_delegations, wa
 # The library prints a banner to standard error, over the screen or into a script's output.
 pydantic_ai.BANNER_ENABLED = False
 NO_LONGER_OPEN = "The call is no longer part of the conversation."
-STEPS_USED_UP = (
-    "The turn stopped after {} steps, as many as `agent_max_steps` allows. "
-    "All that was done is kept, and the work can go on from there."
-)
-OTHER_PROMPT = "a new prompt came instead of an answer"
+STEPS_USED_UP = "Stopped after {} steps (agent_max_steps). Everything is kept."
+OTHER_PROMPT = "you sent another prompt instead of answering"
 
 
 class Outcome(Enum):
@@ -187,13 +184,13 @@ class Turn(GovernedRun):
             await self._log.close(run_messages, staying=waiting)
             return Outcome.INTERRUPTED
         asked = self._open_questions
-        what = OTHER_PROMPT if self._skipped else "interrupted by the user"
+        what = OTHER_PROMPT if self._skipped else "Stopped"
         answers = [ModelRequest(parts=not_answered(asked))] if self._skipped and asked else []
         await self._end_delegations()
         await self._approvals.withdraw(NOT_ANSWERED if self._skipped else what)
         await self._log.close([*run_messages, *answers])
         await self._recorder.record(
-            SessionInterrupted(what=what, where=f"turn {self._number}", outcome="kept what came"),
+            SessionInterrupted(what=what, where=f"turn {self._number}", outcome="partial reply kept"),
             ends_draft=True,
         )
         return Outcome.INTERRUPTED
@@ -203,7 +200,7 @@ class Turn(GovernedRun):
             message = Message(turn=self._number, message=partial, interrupted=True)
             await self._recorder.record_said(message, ends_draft=True)
         await self._close(())
-        error = self._attempts.error(given_up.failure, given_up.attempt, "gave up; the conversation can go on")
+        error = self._attempts.error(given_up.failure, given_up.attempt, "gave up; you can continue")
         await self._recorder.record(error)
         return Outcome.FAILED
 

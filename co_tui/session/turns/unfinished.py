@@ -29,7 +29,7 @@ from co_tui.session.state.released import opened
 from co_tui.session.state.session_state import Delegation, Entry, SessionState, seq_of
 from co_tui.session.turns.run_log import closing
 
-CUT_OFF: Final = "the turn was cut off before it finished"
+CUT_OFF: Final = "the turn was cut off"
 MARKED: Final = "unfinished calls are marked as interrupted"
 
 

@@ -3,7 +3,7 @@
     - Tests run with `uv run pytest -n 1`. <!-- 3f9a2c1b 2026-03-04T15:16:00+00:00 20260304-151600-a1b2c3 -->
 
 Only lines that begin with `- ` or `* ` are learnings; all others are a person's own and stay where they are.
-What the latest change took out stands below its own heading, and what it added is marked: so that the file alone, which
+What the latest change removed is below its own heading, and what it added is marked: so that the file alone, which
 is replaced in one step, says how to take that change back.
 """
 
@@ -117,7 +117,7 @@ def _head(repository: str, branch: str) -> str:
 
 
 def _split(text: str) -> tuple[list[_FileLine], list[_FileLine]]:
-    """The lines that stand, and those that the latest change took out; what a person wrote among the latter stands."""
+    """The current lines, and those that the latest change removed; a person's lines among the latter are current."""
     lines = _file_lines(text)
     at = next((n for n, line in enumerate(lines) if line.written.strip() == TAKEN_OUT), len(lines))
     below = lines[at + 1 :]

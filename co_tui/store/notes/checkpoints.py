@@ -65,7 +65,7 @@ class Checkpoints:
             write_atomically(self._index, _index_text(self.list()))
         except OSError as error:
             self._remove(path)
-            raise CheckpointFailed(f"The checkpoint {path} was not kept: {_reason(error)}.") from error
+            raise CheckpointFailed(f"Cannot save checkpoint {path}: {_reason(error)}.") from error
         return Checkpoint(number, title, path)
 
     def list(self) -> Sequence[Checkpoint]:
@@ -102,7 +102,7 @@ class Checkpoints:
             self._write_workspace(workspace)
             write_atomically(self._index, _index_text(self.list()))
         except OSError as error:
-            raise CheckpointFailed(f"The checkpoints in {self._folder} were not updated: {_reason(error)}.") from error
+            raise CheckpointFailed(f"Cannot update the checkpoints in {self._folder}: {_reason(error)}.") from error
 
     def copy_to(self, folder: Path, names: Collection[str]) -> "Checkpoints":
         """Those of the files that are here, in another session's folder, put aside; raises `CheckpointFailed`."""
@@ -113,7 +113,7 @@ class Checkpoints:
                 if found is not None:
                     write_atomically(copy._undone / name, found.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            raise CheckpointFailed(f"The checkpoints were not copied to {folder}: {error}.") from error
+            raise CheckpointFailed(f"Cannot copy the checkpoints to {folder}: {error}.") from error
         return copy
 
     def _remove_leftovers(self, number: int, path: Path) -> None:

@@ -52,10 +52,10 @@ class ContextBoard:
         except FileNotFoundError:
             return ""
         except UnicodeDecodeError as error:
-            why = "some of it is not UTF-8 and would be lost; save it as UTF-8, or move it away."
-            raise BoardFailed(f"The context board {self.file} was not written: {why}") from error
+            why = "part of it is not UTF-8 and would be lost. Save it as UTF-8, or move it."
+            raise BoardFailed(f"Cannot write context board {self.file}: {why}") from error
         except OSError as error:
-            raise BoardFailed(f"The context board {self.file} cannot be read: {error.strerror or error}.") from error
+            raise BoardFailed(f"Cannot read context board {self.file}: {error.strerror or error}.") from error
 
     def change(self, added: Iterable[BoardEntry] = (), pruned: Collection[str] = ()) -> BoardChange:
         """Add and remove entries in one step; returns what changed. Raises `BoardFailed`."""
@@ -76,7 +76,7 @@ class ContextBoard:
                 write_atomically(self.file, board_text(after, self.repository, self.branch, text))
                 return after.latest
         except OSError as error:
-            raise BoardFailed(f"The context board {self.file} was not written: {error.strerror or error}.") from error
+            raise BoardFailed(f"Cannot write context board {self.file}: {error.strerror or error}.") from error
 
 
 def _safe(exact: str, name: str) -> str:

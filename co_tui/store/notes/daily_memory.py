@@ -18,7 +18,7 @@ FILE_BYTES: Final = 8_000_000
 """Of a file that is read: people may have written into it, too."""
 MAX_DAYS: Final = 1_000
 """Only the newest days are read."""
-NOT_UTF8: Final = "some of it is not UTF-8 and would be lost; save it as UTF-8, or move it away."
+NOT_UTF8: Final = "part of it is not UTF-8 and would be lost. Save it as UTF-8, or move it."
 _DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].md"
 
 
@@ -112,7 +112,7 @@ class DailyMemory:
             except FileNotFoundError:
                 before = ""
             except UnicodeDecodeError as error:
-                raise MemoryFailed(f"The memory {file} was not written: {NOT_UTF8}") from error
+                raise MemoryFailed(f"Cannot write memory {file}: {NOT_UTF8}") from error
             after = change(before)
             if not after.strip():
                 file.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ class DailyMemory:
             with file_lock(self._folder / ".lock"):
                 yield
         except OSError as error:
-            raise MemoryFailed(f"The memory {file} was not written: {error.strerror or error}.") from error
+            raise MemoryFailed(f"Cannot write memory {file}: {error.strerror or error}.") from error
 
 
 def count_words(entry: MemoryEntry, words: Sequence[str]) -> int:

@@ -31,7 +31,7 @@ class MemoryEntry(NamedTuple):
     """Empty for what a person wrote into the file."""
     id: str = ""
     written: str = ""
-    """Exactly as it stands in its file; empty before it is there."""
+    """Its exact text in the file; empty before it exists."""
 
     def is_same(self, other: "MemoryEntry") -> bool:
         """Whether both say the same to the letter; what is blank between entries does not count."""
@@ -39,7 +39,7 @@ class MemoryEntry(NamedTuple):
 
 
 class Section(NamedTuple):
-    """An entry as it stands in its file."""
+    """An entry as written in its file."""
 
     start: int
     end: int

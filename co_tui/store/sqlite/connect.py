@@ -100,8 +100,8 @@ def _migrate(path: Path, version: int, locks: Path | None) -> None:
         connect_for_writing(path, locks).close()
     except StoreError as error:
         raise StoreError(
-            f"The database {path} is of an older co-tui (schema {version}, this one reads {SCHEMA_VERSION}) and could "
-            f"not be brought up to date: {error}"
+            f"Database {path} is from an older co-tui (schema {version}, now {SCHEMA_VERSION}) and cannot be "
+            f"upgraded: {error}"
         ) from error
 
 
@@ -131,8 +131,8 @@ def _is_read_only_disk(error: StoreError, path: Path) -> bool:
     left = path.with_name(f"{path.name}-wal")
     if left.exists() and left.stat().st_size:
         raise StoreError(
-            f"The database {path} is on a read-only disk, and its last changes are still in {left.name}. Copy its "
-            "folder to where it can be written, and set CO_TUI_HOME to that."
+            f"Database {path} is on a read-only disk, with unsaved changes in {left.name}. "
+            "Copy its folder to a writable place and set CO_TUI_HOME to it."
         ) from error
     return True
 
@@ -146,8 +146,8 @@ def checked_version(connection: sqlite3.Connection, path: Path) -> int:
         raise explained(error, path) from error
     if version > SCHEMA_VERSION:
         raise StoreError(
-            f"The database {path} was written by a newer co-tui (schema {version}, this one knows "
-            f"{SCHEMA_VERSION}). Upgrade co-tui, or set CO_TUI_HOME to another folder."
+            f"Database {path} is from a newer co-tui (schema {version}, this one knows {SCHEMA_VERSION}). "
+            "Upgrade co-tui, or set CO_TUI_HOME to another folder."
         )
     return version
 

@@ -43,7 +43,7 @@ class InMemoryStore:
     def claim(self, session_id: str) -> "InMemoryLock":
         with self._lock:
             if session_id in self._claimed:
-                raise SessionBusy(f"Session {session_id} is open already. Close it there first.")
+                raise SessionBusy(f"Session {session_id} is already open. Close it there first.")
             self._claimed.add(session_id)
         return InMemoryLock(self._claimed, session_id)
 

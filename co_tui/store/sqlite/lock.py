@@ -48,7 +48,7 @@ class SessionLockFile:
         if not is_probed or time.monotonic() > until:
             raise SessionBusy(
                 f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
-                "Close it there first, or start a new session.",
+                "Close it there, or start a new session.",
                 owner,
             )
         time.sleep(0.001)

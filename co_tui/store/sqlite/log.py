@@ -111,7 +111,7 @@ def fork(
         (source, upto if upto is not None else ALL_SEQS),
     ).fetchall()
     if not rows:
-        raise SessionNotFound(f"There is no session {source}.")
+        raise SessionNotFound(f"No session {source}.")
     counters = _created(connection, target, now())
     for row in rows:
         connection.execute(
@@ -158,4 +158,4 @@ def delete(connection: sqlite3.Connection, session_id: str) -> None:
     for table in ("drafts", "message_texts", "events"):
         connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
     if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:
-        raise SessionNotFound(f"There is no session {session_id}.")
+        raise SessionNotFound(f"No session {session_id}.")

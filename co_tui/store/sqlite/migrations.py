@@ -22,7 +22,7 @@ steps = Migrations("co-tui")
 INCREMENTAL = 2
 """As `PRAGMA auto_vacuum` tells it."""
 FILLED_BY_FUNCTIONS = 3
-"""From this schema on, whoever adds a text needs functions that an older co-tui does not have."""
+"""From this schema on, adding text needs functions that an older co-tui does not have."""
 
 
 @steps(name="001_sessions_and_events")
@@ -199,7 +199,7 @@ def _with_new_ids(ordered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int
 
 @steps(name="004_cost_of_summaries")
 def _cost_of_summaries(db: Database) -> None:
-    """What a session paid beside its turns, so that its figures are whole before its log is read."""
+    """What a session spent outside of its turns, so that its figures are complete before its log is read."""
     db.execute("ALTER TABLE sessions ADD COLUMN summary_cost REAL NOT NULL DEFAULT 0")
     paid = ", ".join(f"'{fact.TYPE}'" for fact in (CompactionComplete, BoardChanged, SessionRename))
     db.execute(
@@ -241,8 +241,8 @@ def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:
     process = another_process(locks) if 0 < version < FILLED_BY_FUNCTIONS else ""
     if process:
         raise StoreError(
-            f"An older co-tui has a session open and could not save it any more: close the co-tui that is open "
-            f"(process {process}), then start again."
+            f"An older co-tui (process {process}) has a session open and could no longer save it. "
+            "Close it, then start again."
         )
 
 

@@ -236,7 +236,7 @@ class Reader:
     def _connected(self) -> sqlite3.Connection | None:
         """The connection; None while there is no database yet."""
         if self._closed:
-            raise StoreError(f"The database {self._path} is closed already.")
+            raise StoreError(f"Database {self._path} is already closed.")
         if self._shared is not None:
             return self._shared.current()
         if self._connection is None:

@@ -1,4 +1,4 @@
-"""The SQL of lists of sessions: each is told by an index, so that no more rows are read than are told."""
+"""The SQL of lists of sessions: each uses an index, so that only the listed rows are read."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ _NOT_IN_TRASH, _IN_TRASH = "s.trashed = ''", "s.trashed <> ''"
 
 
 _GROUPS = (("s.pinned = 1", 0), ("s.pinned = 0 AND s.cwd = ?", 1), ("s.pinned = 0 AND s.cwd IS NOT ?", 1))
-"""In the order in which they are told, each with how often it names the folder."""
+"""In listing order, each with how often it names the folder."""
 
 
 def row_of(values: Sequence[object]) -> SessionRow:

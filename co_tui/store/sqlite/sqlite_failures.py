@@ -11,24 +11,24 @@ def explained(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     """The sentence for what SQLite or the file system reported."""
     text = str(error).lower()
     if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"The disk that holds {path} is full: nothing more can be saved until there is room.")
+        return StoreError(f"The disk with {path} is full. Nothing is saved until there is space.")
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
-        return StoreError(f"The database folder {path.parent} cannot be used: {reason}. Set CO_TUI_HOME to another.")
+        return StoreError(f"Cannot use database folder {path.parent}: {reason}. Set CO_TUI_HOME to another.")
     if "not a database" in text or "malformed" in text:
         return StoreError(
-            f"The database {path} is damaged ({error}). It was left as it is; restore a copy, "
-            "or move it away and co-tui starts a new one."
+            f"Database {path} is damaged ({error}) and was not touched. "
+            "Restore a copy, or move it away to start a new one."
         )
     if "readonly" in text or "read-only" in text:
-        return StoreError(f"The database {path} is read-only: co-tui can show sessions but not continue them.")
+        return StoreError(f"Database {path} is read-only: sessions can be viewed, not continued.")
     if "unable to open" in text and path.exists():
         return StoreError(
-            f"The database {path} cannot be opened for writing: its folder is read-only, or not yours. "
-            "Sessions can be shown, but not continued."
+            f"Cannot write to database {path}: its folder is read-only or not yours. "
+            "Sessions can be viewed, not continued."
         )
     if "unable to open" in text:
-        return StoreError(f"The database {path} cannot be opened: check that its folder exists and is yours.")
+        return StoreError(f"Cannot open database {path}. Check that its folder exists and is yours.")
     if "locked" in text or "busy" in text:
-        return StoreError(f"The database {path} stayed locked by another program; try again when that one is done.")
-    return StoreError(f"The database {path} failed: {error}.")
+        return StoreError(f"Database {path} is locked by another program. Try again later.")
+    return StoreError(f"Database {path} failed: {error}.")

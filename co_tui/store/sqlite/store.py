@@ -42,8 +42,10 @@ class SqliteStore:
         """
         size = bytes_to_rewrite(self._database)
         if size >= SLOW_MIGRATION_BYTES:
-            report(f"Your sessions are brought into the form of this version, once. With {size // 1_000_000:,} MB this "
-                 "takes some minutes; nothing is lost when it is interrupted.")  # fmt: skip
+            report(
+                f"Upgrading your sessions to this version ({size // 1_000_000:,} MB, some minutes). "
+                "Interrupting is safe."
+            )
             self.reading().close()
 
     def reading(self) -> "Reader":

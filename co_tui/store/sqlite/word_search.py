@@ -1,6 +1,6 @@
 """Finding words anywhere in the messages of one session.
 
-The index knows which rows hold each group of three characters, so that also what stands inside a word, or in a
+The index knows which rows hold each group of three characters, so that text inside a word, or in a
 script without spaces, is found without reading the session. Rows that have all groups of a word are looked at then.
 """
 

@@ -110,7 +110,7 @@ class Writer:
         job = _Job(work, alone=alone)
         with self._gate:
             if self._closed:
-                job.done.set_exception(StoreError(f"The database {self._path} is closed already."))
+                job.done.set_exception(StoreError(f"Database {self._path} is already closed."))
             else:
                 self._jobs.put(job)
         return job.done

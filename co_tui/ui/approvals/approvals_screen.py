@@ -36,7 +36,7 @@ AROUND_CELLS: Final = 16
 LEAST_SOURCE: Final = 14
 LIST_KEYS: Final = (("a", "add"), ("d", "revoke"), ("escape", "back"))
 NOTHING: Final = (
-    "No rules yet. Reading in this folder is free; changes and other commands are asked about. "
+    "No rules yet. Reading in this folder is allowed; changes and other commands ask first. "
     "Answer a question with s or p to keep a rule, or press a to add one."
 )
 _STYLES: Final = {"allow": "bold $success", "ask": "bold $warning", "deny": "bold $error"}
@@ -111,7 +111,7 @@ class PermissionsScreen(Dialog[None]):
             return
         each = self._shown[at]
         if not each.revocable:
-            self._say(f"This rule is written in {_source(each)}; edit it there.", bad=True)
+            self._say(f"This rule is in {_source(each)}. Edit it there.", bad=True)
             return
         try:
             self._say(await self._editor.revoke(each.rule))
@@ -144,7 +144,7 @@ class AddRuleScreen(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Add a rule"
-            yield Static(f"For example: {FORMS}.", markup=False)
+            yield Static(f"Examples: {FORMS}.", markup=False)
             yield Field()
             choices = ChoiceBox(Choices(Choice(key, label) for key, (_, label) in EFFECT_CHOICES.items()), self._chosen)
             choices.display = False
@@ -159,7 +159,7 @@ class AddRuleScreen(Dialog[str]):
         try:
             parse_rule(event.value)
         except ValueError:
-            self._refuse(f"{quoted(event.value)} is no rule. For example: {FORMS}.")
+            self._refuse(f"{quoted(event.value)} is not a rule. Examples: {FORMS}.")
         else:
             self._show_effects(True)
 

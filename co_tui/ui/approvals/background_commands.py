@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LINE_CHARS = 200
 REFRESH_S = 0.5
 KEYS = (("up down", "choose"), ("x", "end it"), ("escape", "back"))
-NOTHING = "No command runs in the background. The model starts one when it need not wait for what it says."
+NOTHING = "No background commands. The model starts one when it does not need to wait."
 MOST_LISTED = 6
 """Rows of the list; the output gets the rest."""
 
@@ -30,7 +30,7 @@ MOST_LISTED = 6
 class BackgroundCommandsScreen(Dialog[None]):
     """Lists the commands, refreshed while open."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Back"), Binding("x", "end", "End it")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Back"), Binding("x", "end", "Stop")]
 
     def __init__(self, commands: "RunningCommands") -> None:
         super().__init__(wide=True)
@@ -42,7 +42,7 @@ class BackgroundCommandsScreen(Dialog[None]):
             box.border_title = "Background commands"
             yield SteadyList(classes="-filling")
             with VerticalScroll(can_focus=False, id="output") as output:
-                output.border_title = " what it says "
+                output.border_title = " output "
                 yield Static(markup=False)
             yield KeyHints(*KEYS)
 
@@ -72,7 +72,7 @@ class BackgroundCommandsScreen(Dialog[None]):
         at = self.query_one(OptionList).highlighted
         if at is not None and at < len(self._shown):
             self.query_one("VerticalScroll > Static", Static).update(
-                Text(inert(self._shown[at].output) or "It has said nothing yet.")
+                Text(inert(self._shown[at].output) or "No output yet.")
             )
             self.query_one(VerticalScroll).scroll_end(animate=False)
 
@@ -85,12 +85,12 @@ class BackgroundCommandsScreen(Dialog[None]):
 
 def _line(command: "BackgroundCommand") -> Text:
     line = Text(no_wrap=True, overflow="ellipsis")
-    line.append(f"{_state_text(command):<14}", "bold" if command.running else "dim")
+    line.append(f"{_state_text(command):<16}", "bold" if command.running else "dim")
     line.append(one_line(command.command, LINE_CHARS))
     return line
 
 
 def _state_text(command: "BackgroundCommand") -> str:
     if command.running:
-        return f"runs {command.seconds:,.0f} s"
+        return f"running {command.seconds:,.0f} s"
     return "ended" if command.exit_code is None else f"exit code {command.exit_code}"

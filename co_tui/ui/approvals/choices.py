@@ -144,9 +144,9 @@ class ChoiceBox(Widget, can_focus=True):
     hears_letters: ClassVar[bool] = True
     """Whether a letter answers at once."""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,left", "move(-1)", "Mark the choice before", show=False),
-        Binding("down,right", "move(1)", "Mark the next choice", show=False),
-        Binding("enter", "choose", "Choose what is marked", show=False),
+        Binding("up,left", "move(-1)", "Previous choice", show=False),
+        Binding("down,right", "move(1)", "Next choice", show=False),
+        Binding("enter", "choose", "Choose", show=False),
     ]
 
     def __init__(self, choices: Choices, answered: Callable[[str], None]) -> None:
@@ -154,7 +154,7 @@ class ChoiceBox(Widget, can_focus=True):
         super().__init__()
         self.choices, self._answered = choices, answered
         if choices.several:
-            bindings_of(self).bind("space", "check", "Check what is marked", show=False)
+            bindings_of(self).bind("space", "check", "Check", show=False)
 
     def on_mount(self) -> None:
         self.auto_links = False  # choices are no links

@@ -11,10 +11,10 @@ from co_tui.settings.rules import ASK, AUTO, EDITS, MODES, PLAN, SANDBOX
 from co_tui.ui.background import start_awaited
 
 SENTENCES: Final[Mapping[str, str]] = {
-    ASK: "changes and commands are asked about",
-    EDITS: "files here change without asking; commands ask",
-    PLAN: "nothing is changed; the model makes a plan",
-    AUTO: "files change, commands run in the sandbox",
+    ASK: "asks before changes and commands",
+    EDITS: "edits files here without asking; commands ask",
+    PLAN: "changes nothing; the model writes a plan",
+    AUTO: "edits files and runs commands in the sandbox",
 }
 """Short enough for one line of the smallest screen."""
 _COLOURS: Final[Mapping[str, str]] = {ASK: "$muted", EDITS: "$secondary", PLAN: "$accent", AUTO: "$warning"}

@@ -94,7 +94,7 @@ class QuestionPanel(ChoiceBox):
         self.question = question
         self.set_class(bool(question.warning), "-warning")
         if question.opens:
-            bindings_of(self).bind(question.opening_key, f"answer('{question.opening_key}')", "All of it", show=False)
+            bindings_of(self).bind(question.opening_key, f"answer('{question.opening_key}')", "Show all", show=False)
         self._text = question.text
         self.was_left = False
         """Whether Tab moved the focus away: then it does not return by itself."""

@@ -108,7 +108,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
         if len(event.text) > MAX_EDITED_CHARS:
             from co_tui.ui.dialogs.text_screen import PagerScreen
 
-            title = f"Pasted: {event.marker} · {self.shortcut_for('editor')} in the prompt changes it in your editor"
+            title = f"Pasted: {event.marker} · edit it with {self.shortcut_for('editor')} in the prompt"
             self.app.push_screen(PagerScreen(title, inert(event.text)))
             return
         from co_tui.ui.dialogs.simple_dialogs import EditScreen

@@ -73,7 +73,7 @@ class ImageScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = Text(self._title)  # a file's name is not ours
             yield ImageView()
-            others = [("← →", "the others")] if len(self._images) > 1 else []
+            others = [("← →", "next image")] if len(self._images) > 1 else []
             yield KeyHints(*others, ("esc", "back"))
 
     def on_mount(self) -> None:
@@ -85,7 +85,7 @@ class ImageScreen(Dialog[None]):
         self.query_one(Vertical).border_subtitle = Text(f"{count}{self._shown.label}")
         self.query_one(ImageView).show(self._shown.picture)
         if self._shown.is_unseen and not self._is_unpacking:
-            run_in_background(self, "Unpacking the image", self._unpack, group="image")
+            run_in_background(self, "Decoding the image", self._unpack, group="image")
 
     async def _unpack(self) -> None:
         """Decode one image at a time, however fast the user steps through them."""

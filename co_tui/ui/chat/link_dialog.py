@@ -15,7 +15,7 @@ from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
 
-NO_BROWSER = "There is no browser here that would not take over this terminal; c copies the address."
+NO_BROWSER = "No browser available here. c copies the address."
 
 
 class LinksScreen(Dialog[None]):

@@ -15,8 +15,8 @@ EMBEDDED_NOTICES = (
 )
 """Longest first; `{}` is the key or command that chooses another model."""
 MISSING_NOTICES = (
-    f"No model here yet: /fetch brings {EMBEDDED_LABEL}, which works offline. {{}} chooses another.",
-    "No model here yet: /fetch brings one. {} chooses another.",
+    f"No model yet: /fetch downloads {EMBEDDED_LABEL} (works offline). {{}} chooses another.",
+    "No model yet: /fetch downloads one. {} chooses another.",
 )
 """The same while the embedded model is chosen but not installed."""
 SEPARATOR = Content.styled(" · ", "$muted")
@@ -78,7 +78,7 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     """The right side, longest form first; what affects permissions is always kept."""
     model = short_name(facts.model)
     if model.endswith(":"):  # the server's first model, unknown until the first request
-        model = f"{model[:-1]} (first model of the server)"
+        model = f"{model[:-1]} (the server's first model)"
     pending = f"{facts.questions} approval{'s' if facts.questions > 1 else ''} pending" if facts.questions else ""
     waits = Content.styled(pending, "bold $warning")
     private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""

@@ -25,10 +25,10 @@ from co_tui.ui.transcript.block import Block, Kind, clock
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
 
-QUEUED = "waits its turn"
-STEERING = "joins the turn at its next step"
+QUEUED = "queued"
+STEERING = "added to this turn at its next step"
 HELD = "on hold, Enter sends"
-SAVED = "What was not saved is saved now."
+SAVED = "Everything is saved now."
 STARTING = "starting…"
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}
 

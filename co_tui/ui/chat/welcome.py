@@ -7,7 +7,7 @@ from typing import Final
 
 from co_tui.ui.keys.command_table import DEFAULT_KEYS, shortcut_for
 
-SLOGAN: Final = "Talk with a model, and see exactly what it sees."
+SLOGAN: Final = "Work with a model, and see exactly what it sees."
 USUAL_FILE: Final = "README.md"
 EXAMPLE_ENDINGS: Final = (".md", ".rst", ".txt", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
 """Files used as an example: none that usually hold secrets."""
@@ -25,7 +25,7 @@ def welcome(folder: Path, chosen: Mapping[str, str] = DEFAULT_KEYS, *, in_reposi
     examples += [f"{'!git status' if in_repository else '!ls':<30}! runs your command"]
     lines = [
         SLOGAN,
-        "Ask anything; Enter sends. For example:",
+        "Ask anything and press Enter. For example:",
         *(f"  {example}" for example in examples),
         "",
         first_keys(chosen),

@@ -24,28 +24,28 @@ async def agents(host: CommandHost, _: str) -> None:
 
 def _agent_lines(launch: Launch) -> Iterator[str]:
     if "agents" not in launch.settings.tools:
-        yield "Agents are switched off: the setting `tools` does not name them."
+        yield "Agents are off: the setting `tools` does not include them."
         return
     found = agents_in_force(launch.paths, launch.cwd)
-    yield "self  a fresh run of the agent that answers, with all its tools"
+    yield "self  a new run of the current agent, with all its tools"
     for agent in found.agents:
         yield from _one(agent, launch.cwd)
     yield from (f"! {inert(problem)}" for problem in found.problems)
     yield from _waiting(launch)
-    yield f"Files define more: in {', '.join(PROJECT_FOLDERS)} of a project, or in {path_text(launch.paths.agents)}."
+    yield f"Define more in {', '.join(PROJECT_FOLDERS)} of a project, or in {path_text(launch.paths.agents)}."
 
 
 def _one(agent: AgentFile, cwd: Path) -> Iterator[str]:
     yield f"{agent.name}  {one_line(agent.description, DESCRIPTION_CHARS)}".rstrip()
     tools = "all tools" if agent.tools is None else f"tools {', '.join(agent.tools) or 'none'}"
-    without = f", but {', '.join(agent.withheld_tools)}" if agent.withheld_tools else ""
+    without = f", except {', '.join(agent.withheld_tools)}" if agent.withheld_tools else ""
     model = f" · on {agent.own_model}" if agent.own_model else ""
     file = agent.file.relative_to(cwd) if agent.file.is_relative_to(cwd) else agent.file
     yield inert(f"{INDENT}{tools}{without}{model} · {path_text(file)}")
     if unknown := unknown_tools(agent):
-        yield inert(f"{INDENT}! There is no tool {', '.join(unknown)} here; it works without.")
+        yield inert(f"{INDENT}! Unknown tool {', '.join(unknown)}; ignored.")
     if agent.model and not agent.own_model:
-        yield inert(f"{INDENT}! Its model {agent.model} is no PROVIDER:NAME; it works on the model that answers.")
+        yield inert(f"{INDENT}! Its model {agent.model} is not PROVIDER:NAME; the current model is used.")
 
 
 def _waiting(launch: Launch) -> Iterator[str]:

@@ -26,7 +26,7 @@ async def compact_now(host: CommandHost, session: "Session", focus: str = "", up
     from co_tui.session.compaction.compactor import CompactionRefused
 
     if session.queue.busy:
-        host.say("The conversation is compacted when the turn ends.")
+        host.say("The conversation is compacted after this turn.")
     try:
         await session.compact(focus, upto)
     except CompactionRefused as refused:
@@ -35,11 +35,9 @@ async def compact_now(host: CommandHost, session: "Session", focus: str = "", up
         host.show_busy()
 
 
-WAITING_FOR_SESSION = (
-    "What waits is carried out in order once the session is open. Until then Esc takes back the latest."
-)
-CONTINUE_PROMPT = "Go on with the work where you stopped."
-FINISHED = "The latest turn is finished, there is nothing to go on with: write what comes next."
+WAITING_FOR_SESSION = "Queued commands run in order once the session is open. Esc drops the last one."
+CONTINUE_PROMPT = "Continue the work where you stopped."
+FINISHED = "The last turn is finished. Type your next prompt."
 
 
 @command("continue")
@@ -48,9 +46,9 @@ async def continue_turn(host: CommandHost, _: str) -> None:
 
     is_known = host.session is not None or not host.sessions.session_id
     if is_known and not host.state.history:
-        host.say("There is nothing to go on with: the next prompt starts a turn.")
+        host.say("Nothing to continue. Type a prompt.")
     elif host.session is not None and host.session.queue.busy:
-        host.say("The turn is going on already.")
+        host.say("The turn is already running.")
     elif is_known and is_finished(host.state):
         host.say(FINISHED)
     else:
@@ -63,7 +61,7 @@ async def clear(host: CommandHost, _: str) -> None:
         host.say(why_not_open(host))
         return
     if host.session is None or not host.session.state.history:
-        host.say("The context is empty already.")
+        host.say("The context is already empty.")
         return
     await host.session.edits.clear()
 
@@ -81,7 +79,7 @@ async def undo(host: CommandHost, seq: str) -> None:
     except NothingToUndo as nothing:
         host.say(str(nothing))
     else:
-        host.say(f"The {rewrite_name(undone)} is undone: the model sees {len(session.state.history)} messages again.")
+        host.say(f"Undone: {rewrite_name(undone)}. The model sees {len(session.state.history)} messages again.")
 
 
 @command("rewind")
@@ -90,7 +88,7 @@ async def rewind(host: CommandHost, turn: str) -> None:
     if session is None:
         host.say(why_not_open(host))
     elif turn and not turn.isdecimal():
-        host.fail(f"/rewind takes the number of a turn, not {one_line(turn, 40)!r}.")
+        host.fail(f"/rewind takes a turn number, not {one_line(turn, 40)!r}.")
     elif turn := turn or await _chosen_turn(host, session):
         await _rewind_to(host, session, int(turn))
 
@@ -101,7 +99,7 @@ async def _chosen_turn(host: CommandHost, session: "Session") -> str:
     said = (entry for entry in session.state.transcript if not entry.agent)
     turns = {entry.ref: entry for entry in said if prompt_of(entry.message) is not None}
     rows = [prompt_row(entry) for entry in turns.values()]
-    chosen = await host.ask(lambda: ChooseMessageScreen("Go back to before…", rows, "go back to before it"))
+    chosen = await host.ask(lambda: ChooseMessageScreen("Rewind to before…", rows, "rewind to before it"))
     return str(turns[chosen].turn) if chosen is not None else ""
 
 
@@ -114,16 +112,16 @@ async def _rewind_to(host: CommandHost, session: "Session", turn: int) -> None:
         host.say(str(nothing))
         return
     host.sessions.sender.give_back(prompt)
-    host.say(f"Rewound to before turn {turn}; its prompt is back for editing, files are as they are. /undo returns.")
+    host.say(f"Rewound to before turn {turn}. /undo goes back.")
 
 
 @command("pin")
 async def pin(host: CommandHost, which: str) -> None:
     session = host.session
     if session is None or not session.state.history:
-        host.say(why_not_open(host) if session is None else "There is nothing to pin: the context is empty.")
+        host.say(why_not_open(host) if session is None else "Nothing to pin: the context is empty.")
     elif which not in ("", "last") and not which.isdecimal():
-        host.fail(f"/pin takes nothing, `last` or the number of an event, not {one_line(which, 40)!r}.")
+        host.fail(f"/pin takes nothing, `last` or an event number, not {one_line(which, 40)!r}.")
     elif which.isdecimal():
         await _pin_event(host, session, int(which))
     else:
@@ -135,7 +133,7 @@ async def pin(host: CommandHost, which: str) -> None:
 async def _pin_event(host: CommandHost, session: "Session", seq: int) -> None:
     entry = _entry_at(session, seq)
     if entry is None:
-        host.fail(f"Event {seq} is no message of this session.")
+        host.fail(f"Event {seq} is not a message of this session.")
     else:
         host.notice(await _toggle_pin(session, entry.ref))  # the message itself shows it
 
@@ -155,7 +153,7 @@ async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None"
 async def _toggle_pin(session: "Session", ref: "Ref") -> str:
     pinned = ref not in session.state.pins
     await session.edits.pin([ref], pinned=pinned)
-    return "Pinned: it stays in the context, whatever is compacted." if pinned else "Unpinned."
+    return "Pinned. It stays in context through every compaction." if pinned else "Unpinned."
 
 
 @command("fork")
@@ -164,21 +162,21 @@ async def fork(host: CommandHost, seq: str) -> None:
     session = host.session
     if session is None and host.sessions.is_read_only and not seq:
         await host.sessions.stored.fork(host.sessions.session_id)
-        host.say("This is a copy now; the session it came from stays as it was.")
+        host.say("Forked. The original is unchanged.")
     elif session is None:
         host.say(why_not_open(host))
     elif not seq:
         await host.sessions.switch_session(await session.fork(), takes_waiting=True)
-        host.say("This is a copy now; the session it came from stays as it was.")
+        host.say("Forked. The original is unchanged.")
     elif not seq.isdecimal() or (entry := _entry_at(session, int(seq))) is None:
-        host.fail(f"/fork takes nothing or the number of a message's event, not {one_line(seq, 40)!r}.")
+        host.fail(f"/fork takes nothing or an event number, not {one_line(seq, 40)!r}.")
     else:
         prompt = prompt_of(entry.message)
         copy = await session.fork(entry.seq - (prompt is not None))
         await host.sessions.switch_session(copy, takes_waiting=True)
         if prompt is not None:
             host.sessions.sender.give_back(prompt)
-        host.say("This is a copy from there on; the session it came from stays as it was.")
+        host.say("Forked from there. The original is unchanged.")
 
 
 @command("queue")
@@ -186,7 +184,7 @@ async def queue(host: CommandHost, _: str) -> None:
     """Choosing a queued prompt withdraws it for editing."""
     session = host.session
     if session is None or not session.queue.prompts:
-        host.say(WAITING_FOR_SESSION if host.sessions.sender.has_waiting else "No prompt waits.")
+        host.say(WAITING_FOR_SESSION if host.sessions.sender.has_waiting else "No queued prompts.")
         return
     from co_tui.ui.prompt.queue_screen import QueueScreen
 

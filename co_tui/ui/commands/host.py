@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from co_tui.session.state.session_state import SessionState
 
 T = TypeVar("T")
-NO_SESSION = "There is no session yet: the first prompt starts one."
+NO_SESSION = "No session yet. Send a prompt to start one."
 """The reply of commands that need a session."""
-NOT_YET = "The session is not open yet: it is being opened, or a question about it waits above the prompt."
+NOT_YET = "The session is still opening, or a question about it is pending."
 READ_ALONG = (
-    "Another co-tui has this session open, and it is only read here: /fork goes on in a copy of it; or close it there, "
-    "and the next prompt opens it here."
+    "This session is open in another co-tui and read-only here. /fork copies it, or close it there and send a prompt."
 )
-NOT_OPENED = "The session could not be opened: a prompt tries it again, {model} chooses another model."
+NOT_OPENED = "The session did not open. Send a prompt to try again, or choose another model with {model}."
 
 
 def why_not_open(host: "CommandHost") -> str:

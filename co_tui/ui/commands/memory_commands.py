@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 BOARD = "board"
 MOST_CHARS = 5_000_000
-MEMORY_CHANGED = "That entry is gone, or was changed meanwhile; /memory shows what is there now."
-NO_CHANGE = "There is no change of the context board to take back."
+MEMORY_CHANGED = "That entry changed or is gone. See /memory."
+NO_CHANGE = "No context board change to undo."
 
 
 @command("memory")
@@ -95,7 +95,7 @@ async def _run(host: CommandHost) -> None:
     from co_tui.session.board.board_update import BoardRefused
 
     if session.queue.busy:
-        host.say("The context board is brought up to date when the turn ends.")
+        host.say("The context board is updated after this turn.")
     running = start_awaited(session.update_board())
     await asyncio.sleep(0)
     host.show_busy()
@@ -104,7 +104,7 @@ async def _run(host: CommandHost) -> None:
     except BoardRefused as refused:
         host.fail(str(refused))
     else:
-        host.say(_change_text(updated.change) if updated is not None else "Stopped: the context board stays as it is.")
+        host.say(_change_text(updated.change) if updated is not None else "Stopped. The context board is unchanged.")
     finally:
         host.show_busy()
 
@@ -123,12 +123,12 @@ async def _undo(host: CommandHost) -> None:
 def _change_text(change: "BoardChange", *, undone: bool = False) -> str:
     """Added and removed notes, a line each, and how to undo it."""
     if not change:
-        return "The context board stays as it is: nothing new was worth keeping."
+        return "The context board is unchanged: nothing new to add."
     lines = [f"+ {one_line(entry.text, 200)}" for entry in change.added]
     lines += [f"− {one_line(entry.text, 200)}" for entry in change.pruned]
-    head = "The latest change of the context board is taken back:" if undone else "The context board changed:"
-    how_to_undo = "once more brings it back" if undone else "takes it back"
-    return "\n".join((head, *lines, f"`/subconscious undo` {how_to_undo}; `/memory board` shows all of it."))
+    head = "Undid the last change to the context board:" if undone else "Context board updated:"
+    how_to_undo = "redoes it" if undone else "reverts it"
+    return "\n".join((head, *lines, f"`/subconscious undo` {how_to_undo}; `/memory board` shows the whole board."))
 
 
 class _Editor:

@@ -18,7 +18,7 @@ async def model(host: CommandHost, name: str) -> None:
 @command("fetch")
 async def fetch(host: CommandHost, _: str) -> None:
     if host.embedded_model.is_installed:
-        host.say("The embedded model is on this machine already.")
+        host.say("The embedded model is already installed.")
     else:
         host.embedded_model.fetch()
 
@@ -40,7 +40,7 @@ async def _chosen(host: CommandHost) -> str:
 
 async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> None:
     if not host.sessions.backend.ready:
-        host.fail("The engine is still loading; choose the model again in a moment.")
+        host.fail("Still starting. Choose the model again in a moment.")
         return
     from co_tui.agent.wire.model_errors import ModelUnusable
     from co_tui.session.compaction.compactor import CompactionRefused
@@ -59,4 +59,4 @@ async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> Non
         host.show_busy()
     else:
         RecentModels(host.settings.launch.paths).note(name)
-        host.say(f"{one_line(short_name(name), 60)} answers from now on.")
+        host.say(f"Now using {one_line(short_name(name), 60)}.")

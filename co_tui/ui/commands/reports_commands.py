@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from co_tui.session.state.session_state import SessionState
     from co_tui.store.notes.checkpoints import Checkpoint
 
-NOTHING_SENT = "Nothing has been sent yet: the first prompt shows what goes with it."
+NOTHING_SENT = "Nothing sent yet. Send a prompt first."
 
 
 @command("history")
 async def history(host: CommandHost, _: str) -> None:
     state = await _whole_state(host)
     host.say(
-        f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. The model sees {len(state.history)} messages; "
-        f"{len(state.transcript)} were said in all."
+        f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. "
+        f"The model sees {len(state.history)} of {len(state.transcript)} messages."
     )
 
 
@@ -75,7 +75,7 @@ def _board(figures: Mapping[str, Any]) -> str:
     if not figures["board_entries"]:
         return ""
     tokens, notes = figures["board_tokens"], figures["board_entries"]
-    return f"  board       ~{tokens:,} of them: {notes} {'note' if notes == 1 else 'notes'} of earlier sessions here\n"
+    return f"  board       ~{tokens:,} of them: {notes} {'note' if notes == 1 else 'notes'} from earlier sessions\n"
 
 
 def _show_instructions(host: CommandHost) -> None:
@@ -112,7 +112,7 @@ async def session(host: CommandHost, arguments: str) -> None:
     found = _checkpoints(host)
     if not found:
         now = f"{host.view.shortcut_for('compact')} compacts now"
-        host.say(f"No checkpoints yet: one is written whenever the conversation is compacted. {now}.")
+        host.say(f"No checkpoints yet; every compaction writes one. {now}.")
         return
     host.say("\n".join(f"{each.number:>3}  {each.title}\n     {each.path}" for each in found))
 
@@ -137,5 +137,5 @@ async def mcp(host: CommandHost, arguments: str) -> None:
 
     servers = server_states(host.settings.launch.loaded, host.sessions.backend.server_reports())
     width = max((len(name) for name, _ in servers), default=0)
-    none = "There are no MCP servers: `[mcp_servers.NAME]` with a `command` or a `url` in config.toml adds one."
+    none = "No MCP servers. Add `[mcp_servers.NAME]` with a `command` or `url` to config.toml."
     host.say("\n".join(f"{name.ljust(width)}  {state}" for name, state in servers) or none)

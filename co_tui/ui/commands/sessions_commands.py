@@ -25,7 +25,7 @@ async def browse(host: CommandHost, _: str) -> None:
     await sessions.stored.fork(chosen.session_id, chosen.upto)
     if chosen.prompt:
         host.sessions.sender.give_back(chosen.prompt)
-    host.say("This is a copy; the session it came from stays as it was.")
+    host.say("Forked. The original is unchanged.")
 
 
 @command("resume")
@@ -35,7 +35,7 @@ async def resume(host: CommandHost, name: str) -> None:
         return
     session_id = host.sessions.stored.find(name)
     if session_id == host.sessions.session_id:
-        host.say("That session is open already.")
+        host.say("That session is already open.")
     else:
         await host.sessions.switch_session(session_id)
 
@@ -54,10 +54,10 @@ async def export(host: CommandHost, arguments: str) -> None:
         return
     form, file, is_named = _export_to(arguments, host.settings.launch.cwd, session_id)
     if is_named and not file.suffix and not set(arguments) & set("/\\ "):
-        host.fail(f"There is no format {one_line(arguments, 40)!r}: it is markdown, jsonl or html. A file is known by "
-                  f"its ending, as in {one_line(arguments, 40)}.md.")  # fmt: skip
+        name = one_line(arguments, 40)
+        host.fail(f"Unknown format {name!r}. Use markdown, jsonl or html, or a file such as {name}.md.")
     elif file.is_dir():
-        host.fail(f"{one_line(path_text(file), 200)} is a folder: name a file in it.")
+        host.fail(f"{one_line(path_text(file), 200)} is a folder. Name a file.")
     elif not (is_named and file.exists()) or await host.confirm(f"Replace {one_line(path_text(file), 200)}?"):
         await _write(host, file, session_id, form)
 
@@ -74,7 +74,7 @@ def _export_to(arguments: str, cwd: Path, session_id: str) -> tuple[str, Path, b
 
 async def _write(host: CommandHost, file: Path, session_id: str, form: str) -> None:
     await write_export(host.settings.launch, session_id, form, file)
-    host.say(f"Written to {one_line(path_text(file), 200)}.")
+    host.say(f"Exported to {one_line(path_text(file), 200)}.")
 
 
 @command("rename")

@@ -78,13 +78,13 @@ class SettingChanger:
         """Raises `SettingsError`, with nothing changed."""
         launch = self._host.settings.launch
         kept = settings.write(key, value, launch.paths, launch.settings)
-        return await self._applied(key, f"{key} = {settings.value_text(kept)} written to {launch.paths.config_file}.")
+        return await self._applied(key, f"{key} = {settings.value_text(kept)} saved to {launch.paths.config_file}.")
 
     async def reset(self, key: str) -> str:
         """Remove the setting from the user's file. Raises `SettingsError`."""
         launch = self._host.settings.launch
         settings.remove(key, launch.paths)
-        return await self._applied(key, f"{key} is no longer set in {launch.paths.config_file}.")
+        return await self._applied(key, f"{key} removed from {launch.paths.config_file}.")
 
     def preview(self, theme: str) -> None:
         """Show a theme before it is chosen; an empty name ends the preview."""
@@ -105,7 +105,7 @@ class SettingChanger:
         caveat = settings.caveat(key, changed, launch.paths)
         if not caveat and key == "reasoning_effort" and (ignored := _without_effect(host).get(key)):
             caveat = f" It is {ignored}."
-        return sentence + (caveat or f" It holds {holds}.")
+        return sentence + (caveat or f" It applies {holds}.")
 
 
 @command("settings")
@@ -124,14 +124,14 @@ async def policy(host: CommandHost, name: str) -> None:
             host.run("policy", chosen)
         return
     if name not in names:
-        host.fail(f"There is no policy {settings.quoted(name)}; choose one of {', '.join(names)}.")
+        host.fail(f"Unknown policy {settings.quoted(name)}. Use one of {', '.join(names)}.")
         return
     changed = launch.reloaded(policy=name)
     if changed.problems:
         host.fail(" ".join(changed.problems))
         return
     await host.settings.choose_policy(changed)
-    host.say(f"Policy {name} from now on.")
+    host.say(f"Policy is now {name}.")
 
 
 async def _chosen_policy(host: CommandHost, names: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ async def _carry_out(host: CommandHost, request: CompactionRequest) -> None:
         await undo(host, str(request.seq))
     elif request.action == "pin" and request.ref is not None:
         await session.edits.pin([request.ref])
-        host.say("The message is back in the context, and pinned.")
+        host.say("The message is back in context, and pinned.")
     elif request.action == "edit":
         await _edit_summary(host, session, request.seq)
 
@@ -42,7 +42,7 @@ async def _edit_summary(host: CommandHost, session: "Session", seq: int) -> None
     if event is None or not isinstance(event.fact, CompactionComplete):
         return
     summary = event.fact.summary
-    text = await host.ask(lambda: EditScreen("The summary, as the model sees it", summary))
+    text = await host.ask(lambda: EditScreen("Summary, as the model sees it", summary))
     if text is None:
         return
     try:

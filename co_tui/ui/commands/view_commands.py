@@ -45,9 +45,8 @@ async def theme(host: CommandHost, name: str) -> None:
     host.appearance.use(now)
     setting, names = host.settings.launch.settings.theme, rules()["theme"].choices
     host.say(
-        f"{now} is in force until you leave; the setting is theme = {setting}.\n"
-        "/settings theme shows each of them while you choose; /theme NAME chooses one for good:\n"
-        f"{', '.join(names)}."
+        f"{now.capitalize()} for this run only (saved: {setting}).\n/theme NAME saves a theme; "
+        f"/settings theme previews them:\n{', '.join(names)}."
     )
 
 

@@ -28,7 +28,7 @@ async def mode(host: CommandHost, name: str) -> None:
 
     modes = host.sessions.modes
     if not name:
-        host.say(f"{mode_list(modes.current)}\n{host.view.shortcut_for('next_mode')} or /mode MODE switches.")
+        host.say(f"{mode_list(modes.current)}\nSwitch with {host.view.shortcut_for('next_mode')} or /mode MODE.")
         return
     try:
         await modes.switch(name.lower())
@@ -69,14 +69,14 @@ class PermissionEditor:
 
         launch = self._host.settings.launch
         added = add_permission(effect, rule, launch.paths)
-        return f"Added: {effect} {added.rule}. It counts {await self._reload()}."
+        return f"Added: {effect} {added.rule}. It applies {await self._reload()}."
 
     async def revoke(self, rule: "RuleInForce") -> str:
         """Raises `SettingsError`."""
         try:
             await self._standing.revoke(rule)
         except OSError as error:
-            raise SettingsError(f"Not revoked: {error.filename} cannot be written ({error.strerror}).") from None
+            raise SettingsError(f"Not revoked: cannot write {error.filename} ({error.strerror}).") from None
         if rule.source == str(self._host.settings.launch.paths.config_file):
             await self._reload()
         return f"Revoked {rule.rule}."

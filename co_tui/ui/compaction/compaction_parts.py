@@ -40,7 +40,7 @@ def _recollected(event: Event, state: SessionState) -> list[Row]:
     fact, latest = state.recollection, state.rewrites[-1] if state.rewrites else None
     if fact is None or latest is None or latest.seq != event.seq:
         return []
-    return [Row((0, 0), 0, "recollected", line, "came back ·") for line in fact.note.splitlines()[1:] if line.strip()]
+    return [Row((0, 0), 0, "recollected", line, "restored ·") for line in fact.note.splitlines()[1:] if line.strip()]
 
 
 def _why(entry: Entry, state: SessionState) -> str:
@@ -61,15 +61,15 @@ def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
 
 def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     """What the compaction cost, and what it saves."""
-    waited = f"of which {fact.waited_ms / 1000:.1f} s were waited for" if fact.waited_ms else "for which nobody waited"
+    waited = f"{fact.waited_ms / 1000:.1f} s of waiting" if fact.waited_ms else "in the background"
     by = "the offline summariser" if fact.summarised_by == OFFLINE else fact.summarised_by
     rows = [
         (
             "tokens",
-            f"{fact.pre_tokens:,} → {fact.post_tokens:,}  ({_signed(-fact.tokens_removed)} each request from now on)",
+            f"{fact.pre_tokens:,} → {fact.post_tokens:,}  ({_signed(-fact.tokens_removed)} per request)",
         ),
         ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
-        ("why", trigger_label(fact.trigger) or "the window was filling up"),
+        ("why", trigger_label(fact.trigger) or "the window was almost full"),
         ("summarised by", by) if by else ("summary", "none"),
         ("time", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
     ]
@@ -78,9 +78,9 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
         rows.append(("summary", f"{read:,} tokens read, {written:,} written, {counted(requests, 'request')}"))
     rows.append(("price", money(fact.cost) if fact.cost is not None else "no price known" if fact.usage else "nothing"))
     if fact.saved_cost:
-        rows.append(("saves", f"{money(fact.saved_cost)} each request"))
+        rows.append(("saves", f"{money(fact.saved_cost)} per request"))
     if fact.cache_lost_tokens:
-        rows.append(("cache lost", f"{fact.cache_lost_tokens:,} tokens the provider had cached"))
+        rows.append(("cache lost", f"{fact.cache_lost_tokens:,} cached tokens"))
     if fact.checkpoint_path:
         rows.append(("checkpoint", f"{fact.checkpoint_number}: {fact.checkpoint_path}"))
     if remark := fact.note or fact.error:

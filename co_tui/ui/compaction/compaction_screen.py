@@ -42,9 +42,9 @@ WIDTH = 100
 MARGIN_COLUMNS, MARGIN_ROWS = 8, 7
 """Around the content of a tab: border, tabs, keys and the space between them."""
 SEARCH_ROWS = 3
-NO_MATCH = "No message that was replaced has these words."
-NONE_REPLACED = "No message was replaced."
-NOTHING_KEPT = "Nothing else was in the context."
+NO_MATCH = "No replaced message matches."
+NONE_REPLACED = "No messages were replaced."
+NOTHING_KEPT = "Nothing else was kept."
 
 
 class CompactionRequest(NamedTuple):
@@ -84,7 +84,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
 
     def compose(self) -> ComposeResult:
         fact = self._fact
-        summary = summary_as_sent(fact) or "No summary was made."
+        summary = summary_as_sent(fact) or "No summary."
         with Vertical() as box:
             box.border_title = f"{COMPACTED_SYMBOL} Conversation Compacted · {clock(self._event.timestamp)}"
             box.border_subtitle = "" if self._is_in_effect else "undone, or replaced by a later one"
@@ -92,7 +92,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
                 with TabPane("Summary", id="summary"), VerticalScroll():
                     yield InertMarkdown(summary, TextRenderer(palette_of(self.app.current_theme)))
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
-                    yield Field(placeholder="Search in what was replaced")
+                    yield Field(placeholder="Search replaced messages")
                     yield LineList(id="replaced-list", classes="-filling", opens_at_first_click=True)
                 with TabPane(f"Kept {len(self._kept)}", id="kept"):
                     yield LineList(id="kept-list", classes="-filling", opens_at_first_click=True)
@@ -175,7 +175,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
     def action_pin(self) -> None:
         place = self.query_one("#replaced-list", LineList).chosen
         if self._tab != "replaced" or place >= len(self._shown):
-            self.notify("Choose a message under Replaced first (2).", timeout=3)
+            self.notify("First choose a message under Replaced (2).", timeout=3)
             return
         self.answer(CompactionRequest("pin", self._event.seq or 0, self._shown[place].ref))
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from co_tui.session.session import Session
     from co_tui.ui.control.stored_sessions import StoredSessions
 
-NOT_FOLLOWING = "The screen no longer follows this session. Open it again from /sessions; what was said is kept."
-UNSAVED = "What was said last in this session is not saved."
+NOT_FOLLOWING = "This view lost its session. Open it again with /sessions; nothing is lost."
+UNSAVED = "The latest messages are not saved."
 
 
 class SessionController:
@@ -178,7 +178,7 @@ class SessionController:
             self.chat.feed.note(str(error), "error")
             return False
         except Exception as error:  # whatever it is, the user must see it
-            self.chat.feed.note(f"The session could not be opened: {type(error).__name__}: {error}", "error")
+            self.chat.feed.note(f"Cannot open the session: {type(error).__name__}: {error}", "error")
             return False
         if self._leaving or self.session_id != session_id:  # the user left while it was being opened
             await session.close("left")
@@ -202,7 +202,7 @@ class SessionController:
         if answer == "fork":
             self.session_id = await self.backend.fork(session_id)
             self.show_stored(self.session_id)
-            self.chat.feed.note("This is a copy now; the session it came from stays as it was.")
+            self.chat.feed.note("Forked. The original is unchanged.")
             return await self._opened(self.session_id, model)
         if answer == "read":
             await self._read_only()
@@ -224,7 +224,9 @@ class SessionController:
         stored = self.older.stored
         if stored is not None:
             self._read_only_id = self.session_id
-            self.chat.feed.note("Read only: what is said in the other co-tui appears here. A prompt asks again.")
+            self.chat.feed.note(
+                "Read-only: new messages from the other co-tui appear here. Send a prompt to try again."
+            )
             self._follow(stored.new_events(lambda: self.older.stored is stored and self.session is None))
 
     async def _open_with_another_model(self, session_id: str, model: str, why: str) -> bool:
@@ -300,7 +302,7 @@ class SessionController:
     def require_saved(self) -> None:
         """Raises `StoreError` while leaving would lose the latest messages."""
         if self.has_unsaved:
-            raise StoreError(f"{UNSAVED} Stay until there is room; {self.chat.shortcut_for('quit')} twice quits.")
+            raise StoreError(f"{UNSAVED} Stay until there is disk space; {self.chat.shortcut_for('quit')} twice quits.")
 
     @property
     def idle(self) -> bool:

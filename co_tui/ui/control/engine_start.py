@@ -40,7 +40,7 @@ class EngineStart:
         try:
             await asyncio.to_thread(self._backend.load, model)
         except Exception as error:
-            return str(error) if isinstance(error, StoreError) else f"The engine did not load: {error!r}"
+            return str(error) if isinstance(error, StoreError) else f"Startup failed: {error!r}"
         if self._backend.trouble:
             self._chat.feed.note(self._backend.trouble, "error")
         try:
@@ -67,11 +67,11 @@ class EngineStart:
         kept = kept_for(launch.paths, launch.cwd, keeps_more=not launch.private)
         if dropped := await asyncio.to_thread(kept.drop_too_broad):
             many = (
-                f"{len(dropped)} kept approvals were too broad and are"
+                f"{len(dropped)} saved approvals were too broad and are"
                 if len(dropped) > 1
-                else "A kept approval was too broad and is"
+                else "A saved approval was too broad and is"
             )
-            self._chat.feed.note(f"{many} asked about again: {one_line(', '.join(dropped), 300)}")
+            self._chat.feed.note(f"{many} asked again: {one_line(', '.join(dropped), 300)}")
 
 
 async def run_upkeep(launch: Launch, is_idle: Callable[[], bool], notify: Callable[[str], object]) -> None:

@@ -26,21 +26,19 @@ class Hint(NamedTuple):
     known_by: frozenset[str]
 
 
-SIDE = Hint("side", "{side} shows how full the context is, and what has happened.", frozenset({"side"}))
+SIDE = Hint("side", "{side} shows context usage and the timeline.", frozenset({"side"}))
 FOLDS = Hint(
     "folds",
-    "{folds} opens what the tools did; Tab, then {next_fold} and {open_fold}, one of them.",
+    "{folds} expands tool output.",
     frozenset({"folds"}),
 )
 COMPACTED = Hint(
     "compacted",
-    "Nothing is lost: {timeline}, then Enter on ◆, opens what was replaced.",
+    "Nothing is lost: {timeline}, then Enter on ◆ shows what was replaced.",
     frozenset({"timeline", "undo"}),
 )
-STOPPED = Hint(
-    "stopped", "{continue} goes on where the turn stopped; or write what should be different.", frozenset({"continue"})
-)
-MODE = Hint("mode", "{next_mode} switches the mode: in edits, files change without asking.", frozenset({"mode"}))
+STOPPED = Hint("stopped", "{continue} continues, or type a correction.", frozenset({"continue"}))
+MODE = Hint("mode", "{next_mode} switches the mode; in edits, files change without asking.", frozenset({"mode"}))
 ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED, MODE)
 _NAMED: Final = ("side", "folds", "next_fold", "open_fold", "timeline", "continue", "next_mode")
 

@@ -63,16 +63,16 @@ class LiveSettings:
         """Apply changed settings; returns when the change of this key takes effect."""
         if key == "policy":
             await self.choose_policy(loaded)
-            return "from now on"
+            return "now"
         self._backend.use_settings(loaded)
         self.show()
         if key in FROM_NEXT_START:
-            return "from the next start"
+            return "after a restart"
         if key in FROM_NEXT_SESSION:
-            return "for sessions that begin from now on"
+            return "to new sessions"
         session = self._session()
         if session is None or key in AT_ONCE:
-            return "from now on"
+            return "now"
         await session.switcher.apply_settings(loaded.settings)
         return "from the next turn on" if session.queue.busy else "from the next request on"
 

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 OPENING = "Opening the session"
 SENDING = "Sending the prompt"
-NOT_CARRIED_OUT = "The session these commands were given for was not opened, so they were not carried out:"
-KEPT_HERE = (
-    "What was said since is only in this window: it is saved as soon as that works, and lost if you leave before."
-)
+NOT_CARRIED_OUT = "These commands were not run, because their session did not open:"
+KEPT_HERE = "The latest messages are only in this window. They are saved once that works."
 
 
 class SessionOpener(Protocol):
@@ -313,7 +311,7 @@ class PromptSender:
         if isinstance(latest, OutgoingPrompt):
             self.give_back(latest.text)
         else:
-            self._host.notify(f"{one_line(latest.text, 60)} is taken back.", timeout=3, markup=False)
+            self._host.notify(f"Dropped {one_line(latest.text, 60)}.", timeout=3, markup=False)
         if not self._unsent:
             self._show_busy()
         return True
@@ -350,5 +348,5 @@ def _first_word(text: str) -> str:
 
 def _failure_text(error: Exception, session: "Session") -> str:
     if not isinstance(error, StoreError):
-        return f"The turn failed: {error!r}"
+        return f"Turn failed: {error!r}"
     return f"{error} {KEPT_HERE}" if session.has_unsaved else str(error)

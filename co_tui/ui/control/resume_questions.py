@@ -50,7 +50,7 @@ class ResumeQuestions:
     async def elsewhere(self, owner: str) -> ElsewhereAnswer:
         """What to do with a session that another process has open."""
         who = f" (process {one_line(owner, 20)})" if owner else ""
-        text = f"Another co-tui{who} has it, and only one can write it."
+        text = f"It is open in another co-tui{who}; only one can write to it."
         answers = {READ: "Read only", FORK: "Continue in a copy", NOT_NOW: "Not now"}
         match await self._answer("This session is open elsewhere", text, answers):
             case "r":
@@ -132,9 +132,9 @@ class FolderChoice:
             return
         is_there = await asyncio.to_thread(Path(state.cwd).is_dir)
         if not is_there or self._prompt_waits():
-            gone = "" if is_there else ", which is gone"
+            gone = "" if is_there else " (deleted)"
             worked_in, present = folder(state.cwd), folder(path_text(here))
-            self._chat.feed.note(f"This session worked in {worked_in}{gone}; it goes on in {present}.")
+            self._chat.feed.note(f"This session worked in {worked_in}{gone}; it now works in {present}.")
             return
         chosen = await self._questions.folder(state.cwd, state.model, here)
         if chosen != here and self._shown.session_id == session_id:

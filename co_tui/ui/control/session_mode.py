@@ -48,17 +48,15 @@ class Modes:
             if skipped:
                 mode = MODES[(MODES.index(mode) + 1) % len(MODES)]
             await self._switch(mode)
-        self._chat.show_mode_line(
-            f"{AUTO} is skipped: no sandbox works here. Now: {mode}" if skipped else mode_line(mode)
-        )
+        self._chat.show_mode_line(f"Skipped {AUTO}: no sandbox here. Now: {mode}" if skipped else mode_line(mode))
 
     async def switch(self, mode: str) -> None:
         """Raises `ModeUnavailable`."""
         if mode not in MODES:
-            raise ModeUnavailable(f"There is no mode {quoted(mode)}; choose one of {', '.join(MODES)}.")
+            raise ModeUnavailable(f"Unknown mode {quoted(mode)}. Use one of {', '.join(MODES)}.")
         async with self._one_at_a_time:
             if mode == AUTO and (trouble := await self._sandbox.trouble()):
-                raise ModeUnavailable(f"Mode {AUTO} needs a sandbox, and none can be started here: {trouble}.")
+                raise ModeUnavailable(f"Mode {AUTO} needs a sandbox, which does not start here: {trouble}.")
             await self._switch(mode)
         self._chat.show_mode_line(mode_line(mode))
 

@@ -111,7 +111,7 @@ class StoredSessions:
 
     def _require_engine(self) -> None:
         if not self._backend.ready:
-            raise StoreError("The engine is still loading; try again in a moment.")
+            raise StoreError("Still starting. Try again in a moment.")
 
 
 def export_file(folder: Path, session_id: str, form: str) -> Path:
@@ -135,5 +135,5 @@ async def write_export(launch: Launch, session_id: str, form: str, file: Path) -
     try:
         await asyncio.to_thread(write)
     except OSError as error:
-        message = f"{one_line(path_text(file), 200)} cannot be written: {error.strerror or error}."
+        message = f"Cannot write {one_line(path_text(file), 200)}: {error.strerror or error}."
         raise StoreError(message) from None

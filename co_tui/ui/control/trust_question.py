@@ -50,13 +50,13 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Tr
     try:
         Trust(launch.paths.trust_file).remember(wish, trusted=trusted)
     except OSError as error:
-        chat.feed.note(f"The answer cannot be remembered: {error.strerror or error}.", "error")
+        chat.feed.note(f"Cannot save this answer: {error.strerror or error}.", "error")
         return
     if not trusted:
-        chat.feed.note("Not trusted; `co-tui trust` does it later.")
+        chat.feed.note("Not trusted. You can run `co-tui trust` later.")
         return
     loaded = launch.reloaded()
     await controller.settings.renew(loaded)
     for problem in (*loaded.problems, *loaded.folder_problems):
         chat.feed.note(problem, "error")
-    chat.feed.note("Trusted. It holds for sessions that begin from now on; theme and telemetry from the next start.")
+    chat.feed.note("Trusted. Applies to new sessions; theme and telemetry after a restart.")

@@ -110,4 +110,4 @@ class ChooseMessageScreen(ChoosingDialog[Ref]):
         words, lines = typed.lower().split(), self.query_one(LineList)
         found = [row for row, lower in self._rows if all(word in lower for word in words)]
         self._choices = [row.ref for row in found]
-        show_messages(lines, found, "No message has these words.", chosen=len(found) - 1)  # the newest
+        show_messages(lines, found, "No message matches.", chosen=len(found) - 1)  # the newest

@@ -21,7 +21,12 @@ from co_tui.ui.widgets.key_hints import KeyHint, KeyHints
 _SCROLLING: tuple[KeyHint, ...] = (("up down space b", "scroll"), ("home end", "to its ends"))
 _OTHERS: tuple[KeyHint, ...] = (("c", "copy"), ("esc", "back"))
 READING: tuple[KeyHint, ...] = (*_SCROLLING, ("/", "search"), *_OTHERS)
-SEARCHING: tuple[KeyHint, ...] = (("n N", "next, before"), ("/", "search"), *_SCROLLING[:1], ("esc", "end the search"))
+SEARCHING: tuple[KeyHint, ...] = (
+    ("n N", "next, previous"),
+    ("/", "search"),
+    *_SCROLLING[:1],
+    ("esc", "end the search"),
+)
 
 
 class PagerFind(FindBar):
@@ -33,7 +38,7 @@ class PagerFind(FindBar):
         """Enter was pressed: back to the text."""
 
     def __init__(self) -> None:
-        super().__init__("Search in this text", "↑ before · ↓ next · Enter to the text · Esc closes")
+        super().__init__("Search in this text", "↑ previous · ↓ next · Enter to the text · Esc closes")
 
     def action_done(self) -> None:
         self.post_message(self.Done())

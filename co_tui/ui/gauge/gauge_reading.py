@@ -96,19 +96,20 @@ class GaugeReading(NamedTuple):
             return f"{short} messages in the background", f"{short} in the background", "summarising"
         if self.share >= 1.005:
             over = f"{(self.share - 1) * 100:.0f} % over"
-            return f"{over}: the oldest are left out", f"{over}, the oldest left out", over
+            return f"{over}: oldest messages left out", f"{over}, oldest left out", over
         if self.share > 1:
             return ("full",)
         if self.level == "error":
             past = f"past {(self.marks.blocking_share or FULLY) * 100:.0f} %"
-            return f"{past}: nearly full", "nearly full"
+            return f"{past}: almost full", "almost full"
         if self.level == "warning":
             past = f"past {(self.marks.share or NEARLY) * 100:.0f} %"
-            return (f"{past}: compaction is due", "compaction is due", past) if self.marks.share else (past,)
+            return (f"{past}: compacting soon", "compacting soon", past) if self.marks.share else (past,)
         mark, left = self._next
         if not mark:
             return ("never compacts",)
-        ahead, turns = f"{mark}, {_in_turns(left)}".rstrip(", "), _in_turns(left)
+        turns = _in_turns(left)
+        ahead = f"{mark} ({turns} left)" if turns.endswith("+ turns") else f"{mark}, {turns}".rstrip(", ")
         soon = f"compacts {'in ' if left != 1 else ''}{turns}" if turns else ahead
         return f"compacts {ahead}", *([f"{COMPACTED_SYMBOL} {ahead}"] if mark.startswith("over") else []), soon, turns
 
@@ -141,7 +142,7 @@ def _in_turns(left: int | None) -> str:
     if left is None:
         return ""
     if left > MAX_TURNS:
-        return f"> {MAX_TURNS} turns"
+        return f"{MAX_TURNS}+ turns"
     return f"≈ {left} turns" if left > 1 else "next turn"
 
 

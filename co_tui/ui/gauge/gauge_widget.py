@@ -17,7 +17,7 @@ from co_tui.ui.themes.motion import has_reduced_motion
 
 MOVE_S = 0.2
 """Time per step of the moving marker of a background compaction."""
-EMPTY_TEXT = "Nothing sent yet. Here you see what fills the model's window; at ┆ older messages are summarised."
+EMPTY_TEXT = "Nothing sent yet. This shows what fills the window; at ┆ older messages are summarised."
 MINI_BAR, SMALL_MINI_BAR, SMALL_COLUMNS = 20, 14, 70
 SEPARATOR = " · "
 ALL_PARTS_ROWS = 6
@@ -99,7 +99,7 @@ class Gauge(Widget):
         if rows > ALL_PARTS_ROWS:
             yield self._last_turns()
         cost = cost_text(reading.cost, reading.summary_cost, model=reading.model)
-        yield Text({FREE: "runs here, for nothing"}.get(cost, cost if reading.cost else f"cost {cost}"), style=muted)
+        yield Text({FREE: "local, free"}.get(cost, cost if reading.cost else f"cost {cost}"), style=muted)
         if rows > ALL_PARTS_ROWS and reading.cached_tokens:
             yield Text(self._cache(), style=muted)
 

@@ -21,7 +21,7 @@ from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
 
 NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
-NO_MATCH: Final = "No command is called so, or does such a thing."
+NO_MATCH: Final = "No matching command."
 
 
 def found_commands(typed: str) -> Sequence[SlashCommand]:
@@ -53,9 +53,9 @@ class PaletteScreen(ChoosingDialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Commands"
-            yield Field(placeholder="Type what it is called, or what it does")
+            yield Field(placeholder="Type a name or what it does")
             yield SteadyList(classes="-filling")
-            yield KeyHints(("enter", "do it"), ("esc", "back"))
+            yield KeyHints(("enter", "run"), ("esc", "back"))
 
     def on_resize(self) -> None:
         super().on_resize()

@@ -61,17 +61,17 @@ class Picture:
 def unpacked(encoded: str) -> Picture:
     """Decode an image, or the first frame of an animation. Slow; raises `NotDrawable`."""
     if len(encoded) * 3 // 4 > MAX_BYTES:
-        raise NotDrawable(f"It is not drawn: it has more than {MAX_BYTES // 1_000_000} MB.")
+        raise NotDrawable(f"Image not shown: over {MAX_BYTES // 1_000_000} MB.")
     try:
         data = base64.b64decode(encoded.translate(_STANDARD_ALPHABET), validate=True)
         return _unpacked(data)
     except NotDrawable:
         raise
     except MemoryError as error:
-        raise NotDrawable("It is not drawn: there is not enough memory to unpack it.") from error
+        raise NotDrawable("Image not shown: not enough memory.") from error
     except Exception as error:
         # Broken files: Pillow raises whatever its decoder happens to hit.
-        raise NotDrawable("It is not drawn: it is no PNG, JPEG, GIF or WebP that can be read.") from error
+        raise NotDrawable("Image not shown: not a readable PNG, JPEG, GIF or WebP.") from error
 
 
 def _unpacked(data: bytes) -> Picture:
@@ -81,7 +81,7 @@ def _unpacked(data: bytes) -> Picture:
     image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = image.size
     if width * height > _most_pixels(image, data):
-        raise NotDrawable(f"It is not drawn: {width:,} × {height:,} pixels are too many.")
+        raise NotDrawable(f"Image not shown: {width:,} × {height:,} pixels are too many.")
     shrunk, turned = _shrunk(image), _orientation(image)
     return Picture(_upright(shrunk, turned), *((height, width) if turned in LYING else (width, height)), len(data))
 

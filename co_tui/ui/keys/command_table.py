@@ -58,8 +58,8 @@ def parse_command(text: str) -> TypedCommand | None:
 def unknown_command(name: str) -> str:
     """The message for an unknown command."""
     close = nearest(name, _BY_NAME, cutoff=0.5)
-    hint = f"did you mean /{close}?" if close else "/help lists them all."
-    return f"There is no command /{name}; {hint} ↑ brings back what you wrote."
+    hint = f"Did you mean /{close}?" if close else "See /help."
+    return f"Unknown command /{name}. {hint} ↑ brings back what you typed."
 
 
 def command_bindings(chosen: Mapping[str, str] = DEFAULT_KEYS) -> list[Binding]:

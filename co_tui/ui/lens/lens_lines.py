@@ -32,8 +32,8 @@ _FATES: Final = {
     Fate.KEPT: _Shown("·", "kept", "muted"),
     Fate.TRIMMED: _Shown("✂", "trimmed", "smaller"),
     Fate.ARCHIVED: _Shown("▤", "archived", "smaller"),
-    Fate.TO_BE_SUMMARISED: _Shown(COMPACTED_SYMBOL, "goes next", "going"),
-    Fate.RECOLLECTED: _Shown("↩", "came back", "back"),
+    Fate.TO_BE_SUMMARISED: _Shown(COMPACTED_SYMBOL, "next to go", "going"),
+    Fate.RECOLLECTED: _Shown("↩", "restored", "back"),
     Fate.PINNED: _Shown("◉", "pinned", "pinned"),
 }
 _LONG_FATE, _SHORT_FATE = max(map(len, Fate)) + 4, max(len(each.short) for each in _FATES.values()) + 4
@@ -119,7 +119,7 @@ def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, sty
     label = f"{one_line(name, _NAME_WIDTH):<{_NAME_WIDTH}}"
     line = Text.assemble((f"{mark} ", style_of("pinned")), label, no_wrap=True)
     if seen is None:
-        return line.append("  working it out …", style_of("muted"))
+        return line.append("  computing …", style_of("muted"))
     reading = seen.lens.reading
     line.append(f"{reading.current_tokens:>{_TOKENS_WIDTH},}")
     if width >= WIDE:

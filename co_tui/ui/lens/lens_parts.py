@@ -14,23 +14,21 @@ from co_tui.ui.sessions.session_listing import short_time
 from co_tui.ui.widgets.key_hints import KeyHint
 from co_tui.ui.widgets.line_list import LineList
 
-LOOKING: Final = "looking at each message …"
-POLICIES_HELP: Final = (
-    "Tokens under each policy · messages shortened, summarised first, left out · tokens after that summary."
-)
+LOOKING: Final = "reading messages …"
+POLICIES_HELP: Final = "Tokens under each policy · messages shortened, summarised, left out · tokens after that."
 
 
 def keys_for(
     tab: str, chosen: LensMessage | None, can_change: bool, has_lines: bool, as_if: str
 ) -> tuple[KeyHint, ...]:
     """The keys for the chosen line of a tab; `as_if` names a policy that is not in force."""
-    back = ("esc", "back to the own policy" if as_if else "back")
+    back = ("esc", "back to your policy" if as_if else "back")
     if tab == "policies":
-        return ("enter", "look through it"), ("tab", "what left"), back
+        return ("enter", "inspect"), ("tab", "removed"), back
     opening = (("space", "open"),) if has_lines else ()
     if tab == "left":
         return *opening, ("tab", "the request"), back
-    return *opening, *(_changes(chosen) if can_change else ()), ("tab", "other policies"), back
+    return *opening, *(_changes(chosen) if can_change else ()), ("tab", "compare policies"), back
 
 
 def _changes(chosen: LensMessage | None) -> tuple[KeyHint, ...]:
@@ -43,12 +41,12 @@ def _changes(chosen: LensMessage | None) -> tuple[KeyHint, ...]:
 def left_summary(lens: Lens) -> str:
     """How many messages left since when, and where they are."""
     since = lens.left_since
-    when = f"since you last looked, {_time_text(since.at)}" if since.at else "since the session began"
+    when = f"since you last looked, {_time_text(since.at)}" if since.at else "since the session started"
     if not lens.left:
-        return f"Nothing has left the context {when}."
+        return f"Nothing was removed {when}."
     count = f"{len(lens.left):,} message{'' if len(lens.left) == 1 else 's'}"
     total = tokens(sum(each.tokens for each in lens.left))
-    return f"Left {when}: {count}, ~{total} tokens. Nothing is lost: Space shows it whole, from where it is kept."
+    return f"Removed {when}: {count}, ~{total} tokens. Nothing is lost: Space opens the original."
 
 
 def _time_text(timestamp: str) -> str:
@@ -66,7 +64,7 @@ class LensGauge(Gauge):
     def render(self) -> Text:
         reading, muted = self.reading, self.style_of("muted")
         if reading.usage is None:
-            return Text("Looking at the next request …", style=muted)
+            return Text("Reading the next request …", style=muted)
         bold = self.style_of(reading.level) + Style(bold=True)
         figures = Text.assemble((reading.percent, bold), f"   {reading.amount}", no_wrap=True)
         parts, kinds = Text(SEPARATOR, style=muted).join(self._legend()), Text(self.kinds, style=muted, no_wrap=True)

@@ -80,7 +80,7 @@ class LensScreen(Dialog[Ref | None]):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,f3", "close", "Back"),
-        Binding("tab", "turn(1)", "Other policies", priority=True),
+        Binding("tab", "turn(1)", "Compare policies", priority=True),
         Binding("shift+tab", "turn(-1)", show=False, priority=True),
         Binding("right", "turn(1)", show=False),
         Binding("left", "turn(-1)", show=False),
@@ -214,14 +214,14 @@ class LensScreen(Dialog[Ref | None]):
         lens = self._lens
         names = {
             "request": f"Request {len(lens.messages):,}" if lens else "Request",
-            "policies": "If the policy were …",
-            "left": f"Left {len(lens.left):,}" if lens else "Left",
+            "policies": "Compare policies",
+            "left": f"Removed ({len(lens.left):,})" if lens else "Left",
         }
         line = Text(no_wrap=True)
         for name, label in names.items():
             line.append(f" {label} ", "reverse bold" if name == self._tab else "")
             line.append("  ")
-        under = f"as if {self._policy} governed" if self._policy else f"policy {self._subject.policy}"
+        under = f"under policy {self._policy}" if self._policy else f"policy {self._subject.policy}"
         if line.cell_len + len(under) <= self.size.width - 4:
             line.append(under, "dim")
         self.query_one("#tabs", Static).update(line)
@@ -248,7 +248,7 @@ class LensScreen(Dialog[Ref | None]):
             return left_summary(lens)
         each = self._chosen_message
         if each is None:
-            return "The context is empty: the first prompt fills it."
+            return "The context is empty. Send a prompt first."
         fate, _ = fate_label(each.judgement)
         due = f"  {lens.due}" if lens.due else ""
         return f"{fate}: {each.judgement.why}{due}"
@@ -273,7 +273,7 @@ class LensScreen(Dialog[Ref | None]):
             self.app.push_screen(TextScreen(f"{turn}{left.why} · {left.where}", left.text))
         elif (each := self._chosen_message) is not None:
             fate, _ = fate_label(each.judgement)
-            known = each.text or "Its text is known once a request was sent from here."
+            known = each.text or "Its text is known after the first request."
             text = Text.assemble((f"{fate}: {each.judgement.why}\n\n", "dim"), inert(known))
             self.app.push_screen(TextScreen(f"{each.kind} · {each.tokens:,} tokens", text))
 
@@ -304,7 +304,7 @@ class LensScreen(Dialog[Ref | None]):
             return
         if each.ref is None:
             kept = "It stays until the context is rewritten." if each.kind is Kind.RECOLLECTED else ""
-            self.notify(kept or "It goes with every request anyway.", timeout=3)
+            self.notify(kept or "It is sent with every request anyway.", timeout=3)
             return
         # Runs on the app: it finishes even if the lens is closed at once.
         pin = partial(self._subject.pin, each.ref, pinned=not each.is_pinned)
@@ -312,7 +312,7 @@ class LensScreen(Dialog[Ref | None]):
 
     def _is_refused(self) -> bool:
         """Whether nothing can be changed from here; then says why."""
-        preview_only = f"This shows {self._policy}, which does not govern: Esc goes back." if self._policy else ""
+        preview_only = f"This shows policy {self._policy}, which is not in use. Esc goes back." if self._policy else ""
         why = self._subject.read_only or preview_only
         if why:
             self.notify(why, severity="warning", markup=False)
@@ -323,7 +323,7 @@ class LensScreen(Dialog[Ref | None]):
         if self._is_refused():
             return
         if each is None or each.ref is None:
-            self.notify("Choose a message: all that stands before it is summarised.", timeout=3)
+            self.notify("Choose a message; everything before it is summarised.", timeout=3)
             return
         self.answer(each.ref)
 

@@ -22,10 +22,7 @@ from co_tui.ui.widgets.steady_list import SteadyList
 
 KEYS = (("a", "add"), ("e", "edit"), ("d", "delete"), ("u", "undo"), ("esc", "back"))
 EMPTY_KEYS = (("a", "add"), ("u", "undo"), ("esc", "back"))
-EMPTY = (
-    "Nothing yet. `/subconscious run` lets the model note here what is worth knowing in later sessions; "
-    "a adds a note of your own."
-)
+EMPTY = "No notes yet. `/subconscious run` lets the model write notes for later sessions; a adds your own."
 
 
 class BoardEditor(Protocol):
@@ -83,11 +80,11 @@ class BoardScreen(Dialog[None]):
         return self._board.entries[at] if at is not None and at < len(self._board.entries) else None
 
     def action_add(self) -> None:
-        self._ask("A note for later sessions here", "", self._editor.add)
+        self._ask("Note for later sessions here", "", self._editor.add)
 
     def action_edit(self) -> None:
         if (entry := self._chosen) is not None:
-            self._ask("Change the note", entry.text, lambda text: self._editor.edit(entry, text))
+            self._ask("Edit the note", entry.text, lambda text: self._editor.edit(entry, text))
 
     def _ask(self, title: str, present: str, change: Callable[[str], Awaitable[str]]) -> None:
         def given(text: str | None) -> None:
@@ -104,7 +101,7 @@ class BoardScreen(Dialog[None]):
         if self._board.latest:
             await self._changed(self._editor.undo())
         else:
-            self.notify("There is nothing to take back.", timeout=4)
+            self.notify("Nothing to undo.", timeout=4)
 
     async def _changed(self, change: Awaitable[str]) -> None:
         if trouble := await change:

@@ -25,13 +25,13 @@ MOST_SHOWN = 300
 GIST_CHARS = 200
 GIST_LINES = 6
 MARK = "reverse"
-NO_MATCH = "No entry holds all of these words."
-NOTHING_YET = "Nothing yet: what leaves the context when it is compacted or trimmed is noted here, by day."
+NO_MATCH = "No entry matches."
+NOTHING_YET = "No entries yet. Summaries of what leaves the context appear here, by day."
 KEYS = (
     ("enter", "open"),
-    ("^o", "its session"),
+    ("^o", "session"),
     ("^d", "delete"),
-    ("^z", "bring back"),
+    ("^z", "restore"),
     ("esc", "back"),
 )
 
@@ -44,9 +44,9 @@ class MemoryScreen(FilteringDialog[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back", priority=True),
-        Binding("ctrl+o", "resume", "Its session", priority=True),
+        Binding("ctrl+o", "resume", "Session", priority=True),
         Binding("ctrl+d", "delete", "Delete", priority=True),
-        Binding("ctrl+z", "restore", "Bring back", priority=True),
+        Binding("ctrl+z", "restore", "Restore", priority=True),
     ]
 
     def __init__(self, entries: Sequence[MemoryEntry], words: str, *, delete: Change, restore: Change) -> None:
@@ -61,7 +61,7 @@ class MemoryScreen(FilteringDialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Memory"
-            yield Field(self._words, placeholder="Type words to look for")
+            yield Field(self._words, placeholder="Type to search")
             yield SteadyList(classes="-filling")
             yield KeyHints(*KEYS)
 
@@ -99,7 +99,7 @@ class MemoryScreen(FilteringDialog[str]):
 
     def action_resume(self) -> None:
         if (entry := self._chosen) is None or not entry.session_id:
-            self._say("No session is named there.")
+            self._say("No session recorded for this entry.")
         else:
             self.answer(entry.session_id)
 
@@ -113,11 +113,11 @@ class MemoryScreen(FilteringDialog[str]):
         index = next(n for n, (each, _) in enumerate(self._entries) if each is entry)
         self._deleted.append((index, self._entries.pop(index)))
         self._fill(at=at)
-        self._say("Deleted; Ctrl+Z brings it back.")
+        self._say("Deleted. Ctrl+Z restores it.")
 
     async def action_restore(self) -> None:
         if not self._deleted:
-            self._say("Nothing was deleted here.")
+            self._say("Nothing to restore.")
             return
         index, deleted = self._deleted[-1]
         if trouble := await self._restore(deleted[0]):
@@ -126,7 +126,7 @@ class MemoryScreen(FilteringDialog[str]):
         self._deleted.pop()
         self._entries.insert(index, deleted)
         self._fill()
-        self._say("It is there again.")
+        self._say("Restored.")
 
     def _say(self, words: str) -> None:
         self.notify(words, markup=False, timeout=4)

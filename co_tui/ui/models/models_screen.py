@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_SHOWN: Final = 100
 KEYS: Final = (("enter", "choose"), ("escape", "back"), ("●", "ready"), ("○", "not ready"))
-NO_MATCH: Final = "No known model matches. Any PROVIDER:NAME works."
+NO_MATCH: Final = "No known model matches. You can type any PROVIDER:NAME."
 NARROW: Final = 50
 """In fewer columns prices are left out."""
 
@@ -69,8 +69,8 @@ class ModelScreen(FilteringDialog[str]):
 
     def on_mount(self) -> None:
         self._fill()
-        run_in_background(self, "Loading the list of models", self._load_catalogue, group="catalogue")
-        run_in_background(self, "Asking local servers for models", self._ask_servers, group="servers")
+        run_in_background(self, "Loading models", self._load_catalogue, group="catalogue")
+        run_in_background(self, "Asking local servers", self._ask_servers, group="servers")
 
     def on_resize(self) -> None:
         super().on_resize()

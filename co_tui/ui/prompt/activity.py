@@ -140,7 +140,7 @@ class Activity:
                 self._tools.pop(BOARD, None)
             case BoardProgress(text=text):
                 since = self._tools[BOARD].since if BOARD in self._tools else now
-                self._tools[BOARD] = RunningTool("learning for later sessions", one_line(text, 2 * GIST_CHARS), since)
+                self._tools[BOARD] = RunningTool("updating the context board", one_line(text, 2 * GIST_CHARS), since)
 
     def _count(self, fact: Message | UsageInfo) -> None:
         """Replace the estimate by the provider's count."""
@@ -193,12 +193,12 @@ class Activity:
         if self._tools:
             return self._tool_text(now, room)
         if self._waits_to_retry(now):
-            return f"trying again in {duration_text((self._retry_at or now) - now)}"
+            return f"retrying in {duration_text((self._retry_at or now) - now)}"
         if self._hidden_thoughts:
-            unheard = f" · nothing heard for {duration_text(silent)}" if silent >= HIDDEN_SILENCE_S else ""
+            unheard = f" · silent for {duration_text(silent)}" if silent >= HIDDEN_SILENCE_S else ""
             return f"thinking · {took}{self._tokens_text()}{unheard}"
         if self.is_held_up(now):
-            since = "without an answer" if self._first_at is None else "since its last word"
+            since = "without an answer" if self._first_at is None else "of silence"
             return f"waiting for {provider} · {duration_text(silent)} {since}"
         if self._first_at is None:
             return f"asking {provider} · {took}{self._tokens_text()}"
@@ -206,7 +206,7 @@ class Activity:
 
     def _tool_text(self, now: float, room: int) -> str:
         tool = next(reversed(self._tools.values()))
-        more = f" · {len(self._tools)} at once" if len(self._tools) > 1 else ""
+        more = f" · {len(self._tools)} running" if len(self._tools) > 1 else ""
         figures = f" · {duration_text(now - tool.since)}{more}"
         label = Text(tool.label)
         label.truncate(max(8, room - len(figures)), overflow="ellipsis")

@@ -94,9 +94,9 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
 
     @property
     def _where(self) -> str:
-        return "of this folder" if self._here else "of all sessions"
+        return "in this folder" if self._here else "in all sessions"
 
     @property
     def _empty_text(self) -> str:
-        words = "has these words" if self.query_one(Input).value.strip() else "was sent yet"
-        return f"No prompt {self._where} {words}." + (" Ctrl+R looks in all sessions." if self._here else "")
+        words = "matches" if self.query_one(Input).value.strip() else "yet"
+        return f"No prompt {self._where} {words}." + (" Ctrl+R searches all sessions." if self._here else "")

@@ -16,7 +16,7 @@ from co_tui.inert import one_line
 from co_tui.ui.signals import left_to_another_program
 
 MAX_BYTES = 5_000_000
-_NONE_NAMED = "No editor is named: set $VISUAL or $EDITOR, as in `export EDITOR=nano`."
+_NONE_NAMED = "No editor set. Set $VISUAL or $EDITOR, for example `export EDITOR=nano`."
 
 
 class EditorError(Exception):
@@ -31,10 +31,10 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     try:
         words = shlex.split(environ[name])
     except ValueError:
-        raise EditorError(f"${name} cannot be read: {one_line(environ[name], 80)!r} has an open quote.") from None
+        raise EditorError(f"Cannot read ${name}: {one_line(environ[name], 80)!r} has an open quote.") from None
     found = shutil.which(words[0], path=environ.get("PATH")) if words else None
     if found is None:
-        raise EditorError(f"${name} names {one_line(environ[name], 80)!r}, which is not there or cannot be run.")
+        raise EditorError(f"${name} is {one_line(environ[name], 80)!r}, which was not found or cannot run.")
     return [found, *words[1:]]
 
 
@@ -51,12 +51,12 @@ async def edit_externally(app: App[Any], text: str, environ: Mapping[str, str], 
         if isinstance(code, OSError):
             raise code
         if code:
-            raise EditorError(f"The editor ended with exit code {code}; the prompt is as it was.")
+            raise EditorError(f"The editor exited with code {code}. The prompt is unchanged.")
         return _read(file)
     except SuspendNotSupported:
-        raise EditorError("An editor cannot take over the screen here.") from None
+        raise EditorError("Cannot open an editor here.") from None
     except OSError as error:
-        raise EditorError(f"The editor cannot be used: {error.strerror or error}.") from None
+        raise EditorError(f"Cannot open the editor: {error.strerror or error}.") from None
     finally:
         _remove(file)
 
@@ -76,6 +76,6 @@ def _remove(file: Path) -> None:
 
 def _read(file: Path) -> str:
     if file.stat().st_size > MAX_BYTES:
-        raise EditorError("What the editor left is too long for a prompt; the prompt is as it was.")
+        raise EditorError("The edited text is too long for a prompt. The prompt is unchanged.")
     text = file.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
     return text.removesuffix("\n")  # editors add a final newline

@@ -23,7 +23,7 @@ from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 PLACEHOLDER = "Write a message, / commands, @ files, ! shell, ? keys"
 SHORT_PLACEHOLDER = "Message, / commands, ? keys"
 OWN_COMMAND_PREFIX = "!"
-HOW_TO_RUN = "Write the command behind the sign, as in `!git status`: it runs here, and the model sees what it says."
+HOW_TO_RUN = "Type a command after the !, for example `!git status`. The model sees its output."
 MAX_REMEMBERED = 200
 _COMPLETION_KEYS = ("up", "down", "escape", "tab", "enter")
 """Keys that control the completions while they are shown."""
@@ -298,7 +298,7 @@ class Prompt(SteadyTextArea):
         named = named_files(self.text, self.cwd) if says and "@" in self.text else NamedFiles()
         if named.troubles and self._refused != text:
             self._refused = text
-            self.post_message(self.Refused(" ".join((*named.troubles, "Enter again sends the words all the same."))))
+            self.post_message(self.Refused(" ".join((*named.troubles, "Press Enter again to send anyway."))))
             return
         self._refused = ""
         self._leave(text)

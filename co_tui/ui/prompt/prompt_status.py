@@ -141,15 +141,18 @@ class PromptStatus:
         hints = [Content.styled(self._waited_for, "$warning")] if self._waited_for else []
         if running and not hints:
             steer = self._way_to("steer")
-            hints = [_key("Esc", "stop"), *([_key(steer, "steers")] if steer else [])]
+            hints = [
+                _key("Esc", "stop"),
+                *([_key(steer, "adds" if self._waiting else "adds to this turn")] if steer else []),
+            ]
         if self._pasting:
-            hints.insert(0, Content.styled(f"taking in what you pasted, {self._pasting:,} characters…", "$warning"))
+            hints.insert(0, Content.styled(f"reading your paste, {self._pasting:,} characters…", "$warning"))
         if self._held:
             hints.append(Content.assemble(f"{self._held} on hold: ", _key("Enter", "sends"), ", ", _key("↑", "shows")))
         elif self._waiting:
-            hints.append(Content.assemble((f"{self._waiting} waiting ", "$foreground"), ("↑", KEY_STYLE)))
+            hints.append(Content.assemble((f"{self._waiting} queued ", "$foreground"), ("↑", KEY_STYLE)))
             if self._waited_for:
-                hints.append(_key("Esc", "takes back"))
+                hints.append(_key("Esc", "drops the last"))
         return Content.styled(" · ", "$muted").join(hints)
 
 

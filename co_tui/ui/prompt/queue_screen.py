@@ -26,7 +26,7 @@ KEYS = (
     ("j", "later"),
     ("esc", "back"),
 )
-NOTHING = "Nothing waits. What you send while a turn runs stands here until that has ended."
+NOTHING = "No queued prompts. Prompts sent while a turn runs appear here."
 
 
 class QueueScreen(Dialog[int | None]):
@@ -47,7 +47,7 @@ class QueueScreen(Dialog[int | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = "Waiting prompts"
+            box.border_title = "Queued prompts"
             yield SteadyList(classes="-filling")
             yield KeyHints(*KEYS)
 
@@ -94,6 +94,6 @@ class QueueScreen(Dialog[int | None]):
 def _option(number: int, prompt: "WaitingPrompt") -> Option:
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(f"{number:>3} ", "dim")
-    line.append("for this turn  " if prompt.steers else "on hold  " if prompt.held else "", "dim")
+    line.append("this turn  " if prompt.steers else "on hold  " if prompt.held else "", "dim")
     line.append(one_line(prompt.text, LINE_CHARS))
     return Option(line)

@@ -19,7 +19,7 @@ from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
 
 T = TypeVar("T")
 TITLE_CHARS: Final = 200
-FORMS: Final = {"m": "Markdown, to read", "h": "HTML, one page to show", "j": "JSONL, to import again"}
+FORMS: Final = {"m": "Markdown, to read", "h": "HTML, one page to share", "j": "JSONL, to import again"}
 
 
 class SessionEditor(Protocol):
@@ -71,9 +71,7 @@ class SessionActions:
         end = (row.last_seq + 1, 0)
         rows = [Row((each.seq, 0), each.turn, "you", one_line(each.text, TITLE_CHARS)) for each in prompts.values()]
         rows.append(Row(end, 0, "the end", "all of it"))
-        chosen = await self._ask(
-            ChooseMessageScreen("Go on in a copy from before…", rows, "go on in a copy from there")
-        )
+        chosen = await self._ask(ChooseMessageScreen("Fork from before…", rows, "fork from there"))
         if chosen is None or chosen == end:
             return ChosenSession(row.id, forks=True) if chosen else None
         seq, _ = chosen
@@ -98,7 +96,7 @@ class SessionActions:
         """Names the written file in a sentence; empty if nothing was written."""
         if form := await self._ask(ExportScreen()):
             file = await self._editor.export(row.id, form)
-            return f"Written to {one_line(folder(file, 200), 200)}"
+            return f"Exported to {one_line(folder(file, 200), 200)}"
         return ""
 
 
@@ -106,11 +104,11 @@ def deletion_question(row: SessionRow) -> str:
     """Names what is lost, and how to undo it."""
     name = f"“{one_line(row.title, 50)}”" if row.title else "this session"
     if row.trashed:
-        return f"Delete {name} with its {counted(row.messages, 'message')} for good?"
-    how_to_undo = f"Ctrl+T shows it, and for {TRASH_DAYS} days takes it out again."
+        return f"Delete {name} with its {counted(row.messages, 'message')} forever?"
+    how_to_undo = f"Restorable for {TRASH_DAYS} days (Ctrl+T)."
     if row.pinned:
-        return f"{name[0].upper()}{name[1:]} is pinned. Put it into the trash all the same? {how_to_undo}"
-    return f"Put {name} into the trash? {how_to_undo}"
+        return f"{name[0].upper()}{name[1:]} is pinned. Move it to the trash anyway? {how_to_undo}"
+    return f"Move {name} to the trash? {how_to_undo}"
 
 
 class ExportScreen(Dialog[str]):

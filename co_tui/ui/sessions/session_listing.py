@@ -85,7 +85,7 @@ class SessionListing(NamedTuple):
         rows, found = self.listed.rows, self._matching_messages
         order = "by relevance" if self.by_relevance else "newest first"
         noun = ("other" if rows else "session") + ("" if len(found) == 1 and not self._more else "s")
-        heading = f"Said in {len(found):,}{self._more} {noun}, {order}"
+        heading = f"Found in {len(found):,}{self._more} {noun}, {order}"
         last, missing = self.listed.last, self.listed.missing
         gap = [SessionLine(f"… {missing:,} more …", is_gap=True)] if last and missing else []
         shown = [*self._grouped(rows, cwd, today), *gap, *self._grouped(last, cwd, today)]
@@ -115,12 +115,12 @@ class SessionListing(NamedTuple):
     def empty_text(self) -> str:
         """The sentence shown in place of an empty list."""
         if self.typed and self.found is None:
-            return f"No title holds “{one_line(self.typed, TYPED_CHARS)}”; looking through all that was said…"
+            return f"No title matches “{one_line(self.typed, TYPED_CHARS)}”; searching all messages…"
         if self.typed:
-            return f"Nothing found for “{one_line(self.typed, TYPED_CHARS)}”; Esc clears."
+            return f"No matches for “{one_line(self.typed, TYPED_CHARS)}”. Esc clears."
         if self.in_trash:
-            return "The trash is empty. What you delete can be taken out of here again; Esc goes back to the sessions."
-        return "No sessions yet: the first prompt in the chat starts one. Esc goes back there."
+            return "The trash is empty. Deleted sessions can be restored here. Esc goes back."
+        return "No sessions yet. Send a prompt in the chat to start one. Esc goes back."
 
 
 class SessionQuery:

@@ -45,7 +45,7 @@ def preview_text(row: SessionRow, previewed: Previewed, look: PreviewLook, *, no
         text.append_text(_snippet(hit, look.match)).append("\n")
     first, last = previewed.preview.first_prompt, previewed.preview.last
     if first.strip() and (not last or first != last[0].text):
-        text.append("\nBegan with\n", "bold").append(f"{_cut(first)}\n")
+        text.append("\nFirst prompt\n", "bold").append(f"{_cut(first)}\n")
     for said in _without_blank(last):
         text.append(f"\n{_WHO.get(said.role, said.role)}\n", "bold").append(f"{_cut(said.text)}\n")
     return text.append(f"\n{row.id}", look.muted)

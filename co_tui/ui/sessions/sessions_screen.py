@@ -82,7 +82,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
     def compose(self) -> ComposeResult:
         with Container(id="columns"):
             with Vertical(id="left"):
-                yield Field(id="filter", placeholder="Type to filter; pause to search all that was said")
+                yield Field(id="filter", placeholder="Type to filter; pause to search all messages")
                 yield Static(id="empty", markup=False)
                 yield SessionList()
             yield PreviewPane(self._finder, self._present, self._preview_look, id="preview")

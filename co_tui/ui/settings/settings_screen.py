@@ -80,7 +80,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         with Horizontal(id="columns"):
             yield GroupList(*(Option(group, id=group) for group in GROUPS), id="groups")
             with Vertical(id="right"):
-                yield FilterField(id="filter", placeholder="Filter by words")
+                yield FilterField(id="filter", placeholder="Type to filter")
                 yield OpeningList(self._edit, id="rows")
                 yield Static(id="about", markup=False)
                 yield ChoiceList(id="choices")
@@ -125,11 +125,11 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         self.values.clear_options()
         self.values.add_options([Option(self._line(row), id=row.name) for row in shown])
         if not shown:
-            self.values.add_option(Option(Text("No setting has these words."), disabled=True))
+            self.values.add_option(Option(Text("No setting matches."), disabled=True))
         else:
             names = [row.name for row in shown]
             self.values.highlighted = names.index(before.name) if before and before.name in names else 0
-        self._show_title(f"{len(shown)} with “{one_line(words, 30)}”" if words else self._group)
+        self._show_title(f"{len(shown)} matching “{one_line(words, 30)}”" if words else self._group)
         self._show_about()
 
     def _show_title(self, what: str) -> None:
@@ -222,7 +222,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
             return
         if row.name in IN_THE_FILE:
             how = "or use /approvals" if row.name == "permissions" else "as the README shows"
-            self._say(f"{row.name} is a table: write it in config.toml, {how}.", bad=True)
+            self._say(f"{row.name} is a table. Edit it in config.toml, {how}.", bad=True)
         elif row.is_switch:
             await self._change(row.name, "off" if row.value == "on" else "on")
         elif row.choices:
@@ -253,7 +253,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         self.text.value = _written(row)
         self.add_class("-writing")
         self.set_focus(self.text)
-        self._say(f"It must be {row.allowed}.")
+        self._say(f"Use {row.allowed}.")
 
     @on(OptionList.OptionHighlighted, "#choices")
     def _preview(self, event: OptionList.OptionHighlighted) -> None:
@@ -269,7 +269,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         row, value = self._highlighted(), event.value.strip()
         if row is not None and value == _written(row):
             self._end_edit()
-            self._say(f"{row.name} stays as it is.")
+            self._say(f"{row.name} is unchanged.")
         else:
             await self._change(self._edited, value)
 
@@ -331,7 +331,7 @@ def _about(row: SettingRow, *, whole: bool) -> Content:
     """The description of a setting; `whole` includes a value that the list has no room for."""
     unused = f"{row.unused[0].upper()}{inert(row.unused[1:])}." if row.unused else ""
     origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
-    listed = f"one of {len(row.choices)} values, listed by Enter"
+    listed = f"one of {len(row.choices)} (Enter lists them)"
     parts = (
         (one_line(row.value, 300) if whole else "", "bold"),
         (row.sentence, ""),

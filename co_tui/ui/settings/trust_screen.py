@@ -22,14 +22,14 @@ VALUE_CHARS = 40
 """The question must fit a small screen; the file can be viewed."""
 _PHRASES = {
     "model": "choose the model ({})",
-    "summarization_model": "choose who summarises ({})",
+    "summarization_model": "choose the summary model ({})",
     "base_url": "send the conversation to {}",
     "telemetry": "report to {}",
     "mode": "start in mode {}",
     "permissions": "allow calls without asking ({})",
     "hooks": "run commands ({})",
     "mcp_servers": "start MCP servers ({})",
-    AGENTS: "give work to its own agents ({})",
+    AGENTS: "delegate to its own agents ({})",
 }
 
 
@@ -43,7 +43,7 @@ def wish_text(wish: TrustRequest) -> str:
     if more := len(named) - len(phrases):
         phrases.append(f"set {more} more")
     listed = " and ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
-    return f"It wants to {listed}. Until you trust this folder, none of it counts."
+    return f"It wants to {listed}. Ignored until you trust this folder."
 
 
 def _value_text(key: str, value: object, wish: TrustRequest) -> str:

@@ -15,11 +15,11 @@ def copy(app: App[Any], text: str, what: str) -> None:
     lines = text.count("\n") + 1
     size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
     if len(text) > MAX_WRITTEN_CHARS:
-        words = f"Not copied: {what} ({size}) is too long for a clipboard; /export writes a file."
+        words = f"Not copied: {what} ({size}) is too long. Use /export."
         app.notify(words, severity="warning", markup=False)
         return
     app.copy_to_clipboard(text)
     too_long = len(text) > MAX_CHARS and not app.is_web
-    caution = " It is long: some terminals refuse that; /export writes a file." if too_long else ""
+    caution = " Some terminals refuse this much; /export writes a file." if too_long else ""
     way = "the browser" if app.is_web else "the terminal (OSC 52)"
-    app.notify(f"Copied {what} ({size}) to the clipboard, by way of {way}.{caution}", timeout=3, markup=False)
+    app.notify(f"Copied {what} ({size}) with {way}.{caution}", timeout=3, markup=False)

@@ -74,7 +74,7 @@ def _user(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     bar, room = Segment(BAR, renderer.you), prose_width(width) - len(BAR)
     text = _beginning(block.text) if block.folded else block.text
     more = block.text.count("\n", len(text)) if block.folded else 0
-    wording = f"… {more:,} more lines: in the chat Enter opens it, v shows it whole" if more else ""
+    wording = f"… {more:,} more lines (Enter expands, v shows all)" if more else ""
     lines = [*_clipped(text, renderer, room), *(renderer.plain(wording, room, renderer.muted) if wording else ())]
     return [_prefixed(bar, line) for line in lines]
 
@@ -93,7 +93,7 @@ def _left_out(chars: int, renderer: TextRenderer, width: int) -> list[Strip]:
     """The line that says how many characters were left out."""
     if chars <= MAX_RESULT_CHARS:
         return []
-    hint = f"… {chars - MAX_RESULT_CHARS:,} more characters: v in the chat shows them all"
+    hint = f"… {chars - MAX_RESULT_CHARS:,} more characters (v shows all)"
     return renderer.plain(hint, width, renderer.muted)
 
 

@@ -37,7 +37,7 @@ class ImageLines:
             caption = image.error if block.is_only_image else image.label
             self.below += renderer.plain(f"{INDENT}{caption}", width, renderer.muted) if caption else []
         if (more := len(block.images) - len(block.drawn_images)) and not block.hides_images:
-            caption = f"… {more:,} more image{'s' if more > 1 else ''}: v in the chat shows all of them"
+            caption = f"… {more:,} more image{'s' if more > 1 else ''} (v shows all)"
             self.below += renderer.plain(f"{INDENT}{caption}", width, renderer.muted)
 
 
@@ -74,7 +74,7 @@ class BlockLayout:
         self._body: list[list[Segment]] = []
         self._fed = 0
         self._left_out: Callable[[int], list[Strip]] = lambda chars: renderer.plain(
-            f"… {chars:,} more characters: v in the chat shows them all", prose_width(width), renderer.muted
+            f"… {chars:,} more characters (v shows all)", prose_width(width), renderer.muted
         )
         self._end = [[Segment(mark, renderer.warning)] for mark in _warnings(block)]
         self._foot: list[list[Segment]] = self._end

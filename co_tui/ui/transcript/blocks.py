@@ -52,10 +52,10 @@ QUIET_TOOLS = frozenset(("write_plan",))
 """Calls that have no line unless they fail: their effect is shown."""
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
 _NEXT_STEPS = {
-    "steps": "{continue} goes on.",
+    "steps": "{continue} continues.",
     "length": "{continue} continues.",
     "repeated_call": "{continue} continues, or type a correction.",
-    **dict.fromkeys(_PASSING, "{continue} tries again, {model} chooses another model."),
+    **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),
 }
 """What the user can do about a failed turn, where the error message does not say so."""
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")

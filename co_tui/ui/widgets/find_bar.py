@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from co_tui.ui.widgets.key_hints import KEY_STYLE
 
-KEYS = "Enter ↑ earlier · ↓ later · Esc closes"
+KEYS = "Enter ↑ previous · ↓ next · Esc closes"
 BETWEEN = " · "
 PLACEHOLDER = "Search in this conversation"
 

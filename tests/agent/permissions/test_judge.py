@@ -177,7 +177,7 @@ def test_a_rule_for_copying_stays_in_the_folder(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [("cat /etc/passwd", "outside this folder"), ("ls ..", "outside this folder"),
-     ("echo $HOME", "only known when it runs"),
+     ("echo $HOME", "known only when it runs"),
      ("cp x .git/hooks/x", ".git can make programs run"), ("pytest", "")],
 )  # fmt: skip
 def test_a_question_says_why_where_that_is_not_plain(folder: Path, line: str, reason: str) -> None:

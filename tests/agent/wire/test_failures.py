@@ -101,7 +101,7 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
         threading.Thread(target=answer, daemon=True).start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
         for base_url in (url, "http://127.0.0.1:9/v 1"):
-            with pytest.raises(ModelUnusable, match="does not tell its models"):
+            with pytest.raises(ModelUnusable, match="does not list its models"):
                 await open_model("openai-chat:", ModelConfig(environ={}, fetched_models=tmp_path, base_url=base_url))
 
 
@@ -109,8 +109,8 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
     ("model", "advice"),
     [
         ("openai-chat:x", "Is the server running, and is base_url or OPENAI_BASE_URL right?"),
-        ("openai-chat:x@http://127.0.0.1:9/v1", "Is the server running there?"),
-        ("anthropic:claude-sonnet-5", "Is there a network?"),
+        ("openai-chat:x@http://127.0.0.1:9/v1", "Is the server running?"),
+        ("anthropic:claude-sonnet-5", "Check your network."),
     ],
 )
 def test_who_cannot_be_reached_is_looked_for_where_the_address_comes_from(model: str, advice: str) -> None:
@@ -147,10 +147,10 @@ async def test_an_error_that_cannot_be_read_is_a_sentence_with_its_status(
     wire: str, name: str, provider: Provider
 ) -> None:
     provider.default = UNREADABLE[name]
-    for status, begins in ((500, "model failed on its side: "), (418, "model answered with ")):
+    for status, begins in ((500, "model had a server error: "), (418, "model answered ")):
         provider.default.status = status
         failure = await failure_of(wire, provider)
-        assert failure.sentence == f"{begins}HTTP {status}, and the body of its reply is empty or could not be read."
+        assert failure.sentence == f"{begins}HTTP {status} with an empty or unreadable body."
         assert failure.status == status
 
 
@@ -162,6 +162,6 @@ async def test_an_error_that_can_be_read_keeps_its_words(wire: str, provider: Pr
         b"no \xe6\xbc\xa2 today \xef\xbf\xbd",
     ):
         provider.default = Reply(status=500, raw=(body,))
-        assert (await failure_of(wire, provider)).sentence == "model failed on its side: no 漢 today \ufffd"
+        assert (await failure_of(wire, provider)).sentence == "model had a server error: no 漢 today \ufffd"
     provider.default = Reply(status=500, raw=(b'{"error": {"message": "' + b"long " * 1_000_000 + b'"}}',))
     assert "long long" in (await failure_of(wire, provider)).sentence

@@ -11,7 +11,7 @@ from pydantic_ai.tools import RunContext, Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.events import ApprovalDecided
-from co_tui.session.approvals.questions import NOBODY, READ_ONLY, Approval, Scope, Unattended
+from co_tui.session.approvals.questions import NOT_APPROVED, READ_ONLY, Approval, Scope, Unattended
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
@@ -101,7 +101,7 @@ async def test_a_rule_that_denies_is_logged_and_told_to_the_model(home: Path, fo
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     assert person.asked == []
-    assert model.returned == ["Not allowed: the rule Bash(curl:*) in config.toml denies it."]
+    assert model.returned == ["Denied by rule Bash(curl:*) in config.toml."]
     [decided] = facts(log_of(environment, session), ApprovalDecided)
     assert (decided.approved, decided.by) == (False, "Bash(curl:*)")
     await left(environment, session)
@@ -112,7 +112,7 @@ async def test_a_rule_that_denies_is_logged_and_told_to_the_model(home: Path, fo
     [
         ({"yes": True}, ["write a"], "wrote a"),
         ({"read_only": True}, [], READ_ONLY),
-        ({}, [], NOBODY),
+        ({}, [], NOT_APPROVED),
     ],
 )
 async def test_without_a_person_the_flags_answer(home: Path, tools: Tools, flags, ran, content) -> None:

@@ -1,4 +1,4 @@
-"""Calls that somebody has to allow first: asked, answered, left open, and passed over."""
+"""Calls that need approval: asked, answered, left open, and skipped."""
 
 import asyncio
 from pathlib import Path
@@ -36,7 +36,7 @@ async def test_the_model_hears_why_not(home: Path, tools: Tools) -> None:
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
     assert tools.ran == []
-    assert returns(session) == [("write-b", "The user did not allow it: use another file", "denied")]
+    assert returns(session) == [("write-b", "The user denied it: use another file", "denied")]
     (decided,) = facts(log_of(environment, session), ApprovalDecided)
     assert (decided.approved, decided.reason) == (False, "use another file")
     await left(environment, session)

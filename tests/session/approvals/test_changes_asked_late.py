@@ -83,6 +83,6 @@ async def test_a_change_that_can_no_longer_be_made_says_so(folder: Path, home: P
     environment.questions = person = Person(YES)
     resumed = await Session.resume(environment, session.id)
     assert await resumed.ask_pending() is Outcome.DONE
-    assert "can no longer be made" in person.asked[0].note and "not found" in person.asked[0].note
+    assert "no longer possible" in person.asked[0].note and "not found" in person.asked[0].note
     assert "not found" in model.returned[-1] and (folder / "login.py").read_text() == "nothing of it\n"
     await left(environment, resumed)

@@ -7,7 +7,7 @@ import pytest
 
 from co_tui.events import ApprovalDecided, ModeChange, PlanChanged
 from co_tui.session.approvals.modes import ModeRefused
-from co_tui.session.approvals.questions import NOBODY_ACCEPTS, Approval, Unattended
+from co_tui.session.approvals.questions import PLAN_NOT_ACCEPTED, Approval, Unattended
 from co_tui.session.session import Session
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
@@ -93,7 +93,7 @@ async def test_without_a_person_nobody_accepts_a_plan(folder: Path, home: Path) 
     environment = working_in(folder, home, model, Unattended(), mode="plan")
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    assert model.returned == [NOBODY_ACCEPTS]
+    assert model.returned == [PLAN_NOT_ACCEPTED]
     await left(environment, session)
 
 
@@ -119,11 +119,11 @@ async def test_auto_runs_commands_in_the_sandbox(folder: Path, home: Path) -> No
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     outer, dangerous = person.asked
-    assert "the sandbox was in the way: it writes outside this folder" in outer.reason and outer.rules == ()
+    assert "The sandbox seems to have blocked it: it writes outside this folder" in outer.reason and outer.rules == ()
     assert outer.where.endswith("not sandboxed") and dangerous.where.endswith(" sandboxed")
     assert dangerous.danger == "deletes files"
-    assert "cache: /tmp/cache" in model.returned[1] and "[The sandbox refused this: it writes" in model.returned[1]
-    assert "cache: \n" in model.returned[2] and "The sandbox refused" not in model.returned[2], "it ran outside"
+    assert "cache: /tmp/cache" in model.returned[1] and "[The sandbox blocked this: it writes" in model.returned[1]
+    assert "cache: \n" in model.returned[2] and "The sandbox blocked" not in model.returned[2], "it ran outside"
     assert (folder / "inside").exists() and (folder / "new/a.txt").exists()
     assert len(facts(log_of(environment, session), ApprovalDecided)) == 2
     await left(environment, session)
@@ -148,7 +148,7 @@ async def test_auto_keeps_the_network_out(folder: Path, home: Path) -> None:
     environment = working_in(folder, home, model, Person(), mode="auto")
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    assert "refused" in model.returned[0].lower() or "unreachable" in model.returned[0].lower()
+    assert "blocked" in model.returned[0].lower() or "unreachable" in model.returned[0].lower()
     await left(environment, session)
 
 

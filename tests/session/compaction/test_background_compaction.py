@@ -1,4 +1,4 @@
-"""Compaction beside the conversation, and who is asked about it."""
+"""Compaction in the background, and the questions it asks."""
 
 import asyncio
 import json
@@ -68,7 +68,7 @@ async def test_one_that_is_just_being_applied_still_counts_as_under_way(home: Pa
         written.set()
         await next_fact(listener, MemoryWritten)  # the first step of applying it
         assert not compactions(session.state)
-        with pytest.raises(CompactionRefused, match="already under way"):
+        with pytest.raises(CompactionRefused, match="already running"):
             await session.compact()
         await session.settle(5)
         assert compactions(session.state)[-1].success
@@ -176,7 +176,7 @@ async def test_a_summary_can_be_edited_before_it_is_applied(home: Path, provider
     async with talking(home, provider, compaction_review="on", questions=Person(wished=None)) as session:
         await talk(session, 3)
         done = await session.compact()
-        assert done.cancelled and not done.success and "not accepted" in done.error
+        assert done.cancelled and not done.success and "rejected" in done.error
         assert compactions(session.state)[-1].cancelled and len(session.state.history) == 6
 
 

@@ -82,7 +82,7 @@ async def test_co_cli_puts_its_two_messages(home: Path, provider: Provider) -> N
 
 async def test_nothing_to_compact_is_a_sentence(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        with pytest.raises(CompactionRefused, match="nothing to compact"):
+        with pytest.raises(CompactionRefused, match="Nothing to compact"):
             await session.compact()
         await talk(session, 1)
         await session.edits.clear()
@@ -97,7 +97,7 @@ async def test_a_second_one_is_refused_while_one_runs(home: Path, provider: Prov
         provider.summaries = [Reply(text=GOOD.text, until=written)]
         running = asyncio.create_task(session.compact())
         await until(lambda: provider.summary_requests)
-        with pytest.raises(CompactionRefused, match="already under way"):
+        with pytest.raises(CompactionRefused, match="already running"):
             await session.compact()
         written.set()
         assert (await running).success
@@ -145,7 +145,7 @@ async def test_a_summary_is_updated_not_summarised_again_and_rules_survive(home:
         (Reply(text="Penguins live happily among glaciers while dancing waltzes underneath purple moonlight together; "
                "elephants juggle bananas, violins, teapots, umbrellas."), "something else"),
         (Reply(status=400, body='{"error": {"message": "bad request"}}'), "rejected"),
-        (Reply(garbage=True), "cannot be read"),
+        (Reply(garbage=True), "unreadable reply"),
         (Reply(text="", tool=("shell", '{"command": "rm"}')), ""),
     ],
 )  # fmt: skip

@@ -37,7 +37,7 @@ async def test_switching_to_a_smaller_window_asks_then_compacts_with_the_old_mod
         environment.open_model = lambda name: opens[name](name)
         session = await Session.start(environment, MODEL)
         await talk(session, 12)
-        with pytest.raises(WindowTooSmall, match="compacted first"):
+        with pytest.raises(WindowTooSmall, match="Compact first"):
             await session.switcher.switch_model("openai-chat:small")
         assert session.state.model == MODEL
         await session.switcher.switch_model("openai-chat:small", compact=True)
@@ -147,5 +147,5 @@ async def test_when_fixed_parts_fill_the_window_it_says_so_instead_of_compacting
         await use_window(session, int(usage.current_tokens * 1.04))
         await session.submit("and now?")
         told = [error for error in facts(list(session.state.timeline), SessionError) if error.kind == "fixed_part"]
-        assert len(told) == 1 and "pinned messages nearly fill the context" in told[0].what
+        assert len(told) == 1 and "pinned messages almost fill the context" in told[0].what
         assert not compactions(session.state)

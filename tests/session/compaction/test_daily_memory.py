@@ -1,4 +1,4 @@
-"""What leaves the context is found in the day's memory: by whoever reads the file, and by the model."""
+"""What leaves the context is in the day's memory, for people and for the model."""
 
 import json
 from collections.abc import AsyncIterator
@@ -49,7 +49,7 @@ async def test_trimmed_turns_are_remembered_with_the_summary_that_joins_the_conv
         entry = remembered(home)[-1]
         assert (done.trigger, entry.session_id) == ("turns", session.id)
         assert entry.text.replace("####", "##") == done.summary and done.summary in "\n".join(texts(session.state))
-        assert entry.heading.startswith("Question 1") and entry.heading.endswith("(there are too many turns)")
+        assert entry.heading.startswith("Question 1") and entry.heading.endswith("(too many turns)")
         assert entry.day == f"{datetime.now().astimezone():%Y-%m-%d}"
         assert told(session)[0].where.endswith(f"/memory/{entry.day}.md")
 
@@ -76,7 +76,7 @@ async def test_an_emergency_is_remembered_whatever_the_policy(home: Path, provid
         provider.script = [TOO_MUCH] * 5
         await session.submit("can you hear me?")
         (entry,) = remembered(home)
-        assert entry.heading.endswith("(the model refused the length)") and "function_1" in entry.text
+        assert entry.heading.endswith("(request too long for the model)") and "function_1" in entry.text
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ async def test_search_answers_whatever_is_asked(home: Path) -> None:
     search = MemorySearch(memory_in(home)).search_memory
     assert "9 entries match; page 1 of 2" in await search("number")
     assert (await search("number", page=2)).count("[2026-") == 9 - HITS
-    assert await search("number", page=3) == "There is no page 3: 9 entries match, on 2 pages."
-    assert "these hold 1 of 2" in await search("number heron")
-    assert (await search("heron")).startswith("Nothing in the memory")
+    assert await search("number", page=3) == "No page 3: 9 entries match, on 2 pages."
+    assert "these contain 1 of 2" in await search("number heron")
+    assert (await search("heron")).startswith("No matches in memory")
     assert "1 entry matches" in await search("2026-03-04")
     for odd in ('"', "*", "NEAR(", "a-b", "x" * 10_000, "数据"):
         assert await search(f"{odd} z")

@@ -1,4 +1,4 @@
-"""A hook may veto or add focus; whatever else it does is told, and never holds the session up."""
+"""A hook may veto or add focus; anything else is reported and never delays the session."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ async def test_without_hooks_nothing_is_decided(tmp_path: Path) -> None:
 async def test_a_hook_gets_the_payload_and_runs_in_the_session_s_folder(tmp_path: Path) -> None:
     outcome = await run(tmp_path, "cat > given.json")
     assert json.loads((tmp_path / "given.json").read_text()) == {**PAYLOAD, "cwd": str(tmp_path)}
-    run_ = HookRun(what="preCompact hook", where="cat > given.json", outcome="It had no objection.")
+    run_ = HookRun(what="preCompact hook", where="cat > given.json", outcome="No objection.")
     assert outcome == HookOutcome(False, "", "", (run_,))
 
 
@@ -61,7 +61,7 @@ async def test_the_focus_of_several_hooks_is_joined_in_order(tmp_path: Path) -> 
     first, second = '{"focus": "the tests"}', '{"focus": "open \\u001b[31mtasks", "other": 1}'
     outcome = await run(tmp_path, f"echo '{first}'", "true", f"echo '{second}'")
     assert outcome.focus == "the tests\nopen ␛[31mtasks"
-    assert outcomes(outcome) == ["It added to the focus.", "It had no objection.", "It added to the focus."]
+    assert outcomes(outcome) == ["Added to the focus.", "No objection.", "Added to the focus."]
     assert not outcome.veto
 
 
@@ -69,60 +69,60 @@ async def test_the_focus_of_several_hooks_is_joined_in_order(tmp_path: Path) -> 
     ("command", "reason"),
     [
         ("""echo '{"decision": "veto", "reason": "a release is running"}'""", "a release is running"),
-        ("""echo '{"decision": "veto", "reason": 7}'""", "The hook gave no reason."),
+        ("""echo '{"decision": "veto", "reason": 7}'""", "No reason given."),
         ("echo not now >&2; echo more >&2; exit 2", "not now"),
-        ("echo no JSON; exit 2", "The hook gave no reason."),
+        ("echo no JSON; exit 2", "No reason given."),
     ],
 )
 async def test_a_veto_ends_the_round(tmp_path: Path, command: str, reason: str) -> None:
     outcome = await run(tmp_path, "true", command, "touch later")
     assert (outcome.veto, outcome.reason) == (True, reason)
-    assert outcomes(outcome) == ["It had no objection.", f"It vetoed: {reason}"]
+    assert outcomes(outcome) == ["No objection.", f"Vetoed: {reason}"]
     assert not (tmp_path / "later").exists()
 
 
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("echo broken >&2; exit 3", "It failed with exit code 3: broken"),
-        ("exit 1", "It failed with exit code 1."),
-        ("kill -9 $$", "It failed with signal 9."),
-        ("echo hello", "Its answer is no JSON object and was ignored."),
-        ("echo '[1]'", "Its answer is no JSON object and was ignored."),
-        ("printf '\\377'", "Its answer is no JSON object and was ignored."),
-        ("head -c 50000 /dev/zero | tr '\\0' '['", "Its answer is no JSON object and was ignored."),
-        ("head -c 3000000 /dev/zero | tr '\\0' x", "It said more than 64 kB; its answer was ignored."),
-        ("echo nul\0l", "It could not be started: embedded null byte."),
+        ("echo broken >&2; exit 3", "Failed with exit code 3: broken"),
+        ("exit 1", "Failed with exit code 1."),
+        ("kill -9 $$", "Failed with signal 9."),
+        ("echo hello", "Its output is not a JSON object and was ignored."),
+        ("echo '[1]'", "Its output is not a JSON object and was ignored."),
+        ("printf '\\377'", "Its output is not a JSON object and was ignored."),
+        ("head -c 50000 /dev/zero | tr '\\0' '['", "Its output is not a JSON object and was ignored."),
+        ("head -c 3000000 /dev/zero | tr '\\0' x", "Its output is over 64 kB and was ignored."),
+        ("echo nul\0l", "Cannot start it: embedded null byte."),
     ],
 )
 async def test_a_failing_hook_is_told_and_passed_by(tmp_path: Path, command: str, told: str) -> None:
     outcome = await run(tmp_path, command, """echo '{"focus": "after"}'""")
-    assert outcomes(outcome) == [told, "It added to the focus."]
+    assert outcomes(outcome) == [told, "Added to the focus."]
     assert outcome.focus == "after"
     assert not outcome.veto
 
 
 async def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     outcome = await run(tmp_path / "gone", "true")
-    assert outcomes(outcome) == ["It could not be started: No such file or directory."]
+    assert outcomes(outcome) == ["Cannot start it: No such file or directory."]
 
 
 async def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
     (told,) = outcomes(await run(tmp_path, "no-such-command-anywhere"))
-    assert told.startswith("It failed with exit code 127: ")
+    assert told.startswith("Failed with exit code 127: ")
 
 
 async def test_a_hook_that_is_too_slow_is_stopped_with_all_its_children(tmp_path: Path) -> None:
     slow = "sleep 600 & echo $! $$ > pids; wait"
     running = run(tmp_path, slow, """echo '{"focus": "after"}'""", timeout_s=3.0)
     outcome = await asyncio.wait_for(running, PATIENCE_S)
-    assert outcomes(outcome) == ["It took longer than 3 s and was stopped.", "It added to the focus."]
+    assert outcomes(outcome) == ["Timed out after 3 s.", "Added to the focus."]
     assert [await gone(pid) for pid in await pids(tmp_path / "pids", 2)] == [True, True]
 
 
 async def test_a_hook_deaf_to_signals_is_stopped_too(tmp_path: Path) -> None:
     outcome = await run(tmp_path, "trap '' TERM INT HUP; echo $$ > pids; while :; do sleep 1; done", timeout_s=1.0)
-    assert outcomes(outcome) == ["It took longer than 1 s and was stopped."]
+    assert outcomes(outcome) == ["Timed out after 1 s."]
     assert [await gone(pid) for pid in await pids(tmp_path / "pids", 1)] == [True]
 
 
@@ -160,7 +160,7 @@ async def test_children_that_keep_the_output_open_are_not_waited_for(tmp_path: P
 async def test_a_hook_need_not_read_what_it_is_given(tmp_path: Path, command: str) -> None:
     large = {"text": "x" * 2_000_000}
     outcome = await Hooks("preCompact", [command], tmp_path, 20).run(large)
-    assert outcomes(outcome) == ["It had no objection."]
+    assert outcomes(outcome) == ["No objection."]
 
 
 async def test_no_secret_and_no_control_character_is_told(tmp_path: Path) -> None:
@@ -180,6 +180,6 @@ async def test_a_noisy_hook_is_heard_to_its_end(tmp_path: Path) -> None:
 async def test_a_hook_gets_the_environment_without_its_keys(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "CO_TUI_HOME": "/x", "OPENAI_API_KEY": "abcdef", "MY_TOKEN": "abcdef"}
     outcome = await Hooks("preCompact", ["env > given"], tmp_path, 20, environ=environ).run(PAYLOAD)
-    assert outcomes(outcome) == ["It had no objection."]
+    assert outcomes(outcome) == ["No objection."]
     given = (tmp_path / "given").read_text()
     assert "CO_TUI_HOME=/x" in given and "abcdef" not in given

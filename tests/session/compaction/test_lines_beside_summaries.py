@@ -1,4 +1,4 @@
-"""A summariser forgets exact names; the original lines beside its summary do not."""
+"""A summariser forgets exact names; the original lines after its summary do not."""
 
 from pathlib import Path
 

@@ -74,11 +74,11 @@ async def test_a_prompt_that_cannot_fit_at_all_ends_in_a_sentence_and_the_sessio
         provider.real_window = 600
         assert await session.submit("word " * 2_000) is Outcome.FAILED
         last = facts(list(session.state.timeline), SessionError)[-1]
-        assert "tokens over the window of 600" in last.what
+        assert "tokens too long for the window of 600" in last.what
         assert await session.submit("short?") is Outcome.DONE
 
 
-LAYERS = ("compacted", "trying with at most", "turns, clipped", "cleared the context")
+LAYERS = ("compacted", "retrying with at most", "turns, clipped", "cleared the context")
 
 
 @pytest.mark.parametrize("refusals", [1, 2, 3, 4, 8])

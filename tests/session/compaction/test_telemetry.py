@@ -1,4 +1,4 @@
-"""Compactions are told to a collector only when the user asks, and then without a word of the conversation."""
+"""Compactions are sent to a collector only if the user asks, and never with text of the conversation."""
 
 import subprocess
 import sys
@@ -104,7 +104,7 @@ def test_without_the_packages_the_user_is_told_what_to_install(monkeypatch: pyte
 
 @pytest.mark.parametrize("setting", ["on", "localhost:4318", "ftp://host", "http://", "", "http://[::1"])
 def test_a_setting_that_is_no_address_is_told(setting: str) -> None:
-    assert "neither off nor a collector's http address" in telemetry.configure(setting)
+    assert "not a collector's http address" in telemetry.configure(setting)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ async def test_clearing_and_rewinding_can_be_undone_too(home: Path, provider: Pr
         assert list(session.state.history) == whole[:2]
         await session.edits.undo()
         assert list(session.state.history) == whole
-        with pytest.raises(NothingToUndo, match="no turn 9"):
+        with pytest.raises(NothingToUndo, match="No turn 9"):
             await session.edits.rewind(9)
         assert replayed(home, session.id) == session.state
 

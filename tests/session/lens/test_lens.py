@@ -155,9 +155,9 @@ async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Pa
 @pytest.mark.parametrize(
     ("policy", "fate", "why"),
     [
-        ("co-cli", Fate.TRIMMED, "Its beginning stays: 2,"),
-        ("balanced", Fate.TRIMMED, "Its beginning and end stay: 30,000 of "),
-        ("inkeep", Fate.ARCHIVED, "A reference stands for it"),
+        ("co-cli", Fate.TRIMMED, "Only its beginning is kept: 2,"),
+        ("balanced", Fate.TRIMMED, "Only its beginning and end are kept: 30,000 of "),
+        ("inkeep", Fate.ARCHIVED, "The model sees a reference"),
     ],
 )
 async def test_each_message_says_what_becomes_of_it_and_why(home: Path, policy: str, fate: Fate, why: str) -> None:
@@ -188,7 +188,7 @@ async def test_while_a_tool_runs_its_call_is_the_last_message_and_the_total_is_t
         await said(session, "Hello", "read it")
         (lens,) = seen
         assert lens.messages[-1].kind is Kind.TOOL_CALL and lens.messages[-1].text == "read_large {}"
-        assert lens.messages[-2].judgement.why == "The prompt that is being answered always stays."
+        assert lens.messages[-2].judgement.why == "The current prompt is always kept."
         assert sum(each.tokens for each in lens.messages) == lens.reading.current_tokens
         shown = plain([each.message for each in lens.messages])
         assert shown == plain(model.requests[-1])[: len(shown)], "its result is what follows"
@@ -227,7 +227,7 @@ async def test_what_the_next_compaction_summarises_is_what_it_then_replaces(home
         after = lens_of(session)
         assert {each.ref for each in after.left} == replaced and {each.why for each in after.left} == {"summarised"}
         summary = next(each for each in after.messages if each.kind is Kind.SUMMARY)
-        assert f"It stands for {len(replaced):,} earlier messages." == summary.judgement.why
+        assert f"Replaces {len(replaced):,} earlier messages." == summary.judgement.why
         agrees(session, after)
 
 
@@ -240,7 +240,7 @@ async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Pat
         await session.compact()
         await said(session, "What is stock_price_2_17 in src/stock_2.py?")
         lens, fact = lens_of(session), session.state.recollection
-        assert fact is not None and fact.sources, "lines came back"
+        assert fact is not None and fact.sources, "lines restored"
         agrees(session, lens)
         place = next(n for n, each in enumerate(lens.messages) if each.kind is Kind.RECOLLECTED)
         asked, note = lens.messages[place - 1], lens.messages[place]

@@ -208,8 +208,8 @@ async def test_a_model_that_cannot_be_had_is_told_and_the_present_one_serves(hom
     session = await Session.start(made, "scripted")
     assert await session.submit("Ask the reviewer.") is Outcome.DONE
     (error,) = facts(stored_events(home, session.id), SessionError)
-    assert (error.agent, error.what) == ("reviewer 1", "There is no model 'no:such'.")
-    assert error.outcome == "reviewer works on scripted instead" and len(model.sent("Look")) == 1
+    assert (error.agent, error.what) == ("reviewer 1", "Unknown model 'no:such'.")
+    assert error.outcome == "reviewer uses scripted instead" and len(model.sent("Look")) == 1
     await ended(made, session, home)
 
 

@@ -40,7 +40,7 @@ async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -
     (asked,) = person.asked  # once for this session
     assert asked.tool == "mcp__time__convert_time" and asked.rules == (asked.tool,)
     assert asked.what == (
-        "convert_time of the MCP server time\nsource_timezone: Europe/Berlin\ntime: 12:00\ntarget_timezone: Asia/Tokyo"
+        "convert_time of MCP server time\nsource_timezone: Europe/Berlin\ntime: 12:00\ntarget_timezone: Asia/Tokyo"
     )
     assert len(talk.model.returned) == 2
     assert json.loads(talk.model.returned[0])["target"]["timezone"] == "Asia/Tokyo"
@@ -86,19 +86,19 @@ async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
     async with Talk(folder, home, mcp_servers={"odd": odd(env={"A": "${NOT_THERE}"})}) as talk:
         assert await talk.say("hello") is Outcome.DONE
     (error,) = talk.errors
-    assert error.what == "The MCP server odd failed: it needs the environment variable NOT_THERE, which is not set."
-    assert error.kind == "mcp" and error.outcome == "odd gives no tools"
+    assert error.what == "MCP server odd failed: environment variable NOT_THERE is not set."
+    assert error.kind == "mcp" and error.outcome == "odd no tools"
 
 
 @pytest.mark.parametrize(
     ("server", "why"),
     [
-        (odd("silent", start_timeout_s=0.5), "it did not answer within 0.5 s"),
-        (odd("rubbish"), "what it says are no MCP messages"),
-        (odd("chatty"), "it sent 10,000 messages that nobody asked for"),
-        (McpServer(command="no-such-program"), "no-such-program cannot be used: no such file or directory"),
+        (odd("silent", start_timeout_s=0.5), "no answer within 0.5 s"),
+        (odd("rubbish"), "its output is not MCP"),
+        (odd("chatty"), "it sent 10,000 unsolicited messages"),
+        (McpServer(command="no-such-program"), "cannot use no-such-program: no such file or directory"),
         (McpServer(command="sh", args=("-c", "echo no weather today >&2; exit 3")), "exit code 3: no weather today"),
-        (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message of more than 8 MB"),
+        (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message over 8 MB"),
         (McpServer(url="http://127.0.0.1:9/mcp"), "All connection attempts failed"),
     ],
 )
@@ -121,7 +121,7 @@ async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatc
         assert talk.environment.mcp_servers.reports[0].stage == "starting"
         assert await asyncio.wait_for(talk.session.submit("again"), PATIENCE_S) is Outcome.DONE
     (error,) = talk.errors
-    assert error.what == "The MCP server odd is still starting: its tools are missing from this request."
+    assert error.what == "MCP server odd is still starting; its tools are not in this request."
     assert error.kind == "mcp_missing"
 
 
@@ -130,8 +130,8 @@ async def test_tools_that_are_left_out_of_requests_are_said_once(folder: Path, h
     async with Talk(folder, home, ("read_file", {"path": "x"}), window=200_000, mcp_servers=both) as talk:
         assert await talk.say("hello") is Outcome.DONE
     assert [error.what for error in talk.errors] == [
-        "936 tools of the MCP server many are missing from requests: they are too many or too large.",
-        "2 tools of the MCP server large are missing from requests: they are too many or too large.",
+        "936 tools of MCP server many are left out: too many or too large.",
+        "2 tools of MCP server large are left out: too many or too large.",
     ]
 
 
@@ -139,7 +139,7 @@ async def test_tools_beyond_what_providers_take_are_said(folder: Path, home: Pat
     both = {"many": odd("many"), "more": odd("many")}
     async with Talk(folder, home, window=400_000, mcp_servers=both) as talk:
         assert await talk.say("hello") is Outcome.DONE
-    assert talk.errors[-1].what == "28 tools of MCP servers are missing from requests: at most 100 are sent."
+    assert talk.errors[-1].what == "28 tools of MCP servers are left out: at most 100 tools are sent."
 
 
 async def test_a_server_that_does_not_list_its_tools_is_said(
@@ -156,7 +156,7 @@ async def test_a_server_that_does_not_list_its_tools_is_said(
     async with Talk(folder, home, mcp_servers={"odd": odd()}) as talk:
         assert await talk.say("hello") is Outcome.DONE
     (error,) = talk.errors
-    assert error.what == "The MCP server odd did not list its tools: they are missing from this request."
+    assert error.what == "MCP server odd did not list its tools; they are not in this request."
 
 
 async def test_stopping_the_turn_stops_the_wait_for_a_slow_one(folder: Path, home: Path) -> None:
@@ -175,7 +175,7 @@ async def test_one_that_dies_in_a_call_is_told_of_and_started_again(folder: Path
     assert "odd" in died or "losed" in died
     assert echo.startswith("echo")
     (error,) = talk.errors
-    assert error.what == "The MCP server odd failed: its process ended with exit code 7: I am ␛[31mlost."
+    assert error.what == "MCP server odd failed: its process exited with exit code 7: I am ␛[31mlost."
 
 
 async def test_one_that_dies_again_and_again_is_given_up(folder: Path, home: Path) -> None:
@@ -184,7 +184,7 @@ async def test_one_that_dies_again_and_again_is_given_up(folder: Path, home: Pat
         assert await talk.say("die") is Outcome.DONE
         assert talk.environment.mcp_servers.reports[0].stage == "failed"
         assert not [name for name in talk.model.offered if name.startswith("mcp__")]
-    assert len(talk.errors) == servers.MOST_RESTARTS + 1 and talk.errors[-1].outcome == "odd gives no tools"
+    assert len(talk.errors) == servers.MOST_RESTARTS + 1 and talk.errors[-1].outcome == "odd no tools"
 
 
 async def test_results_are_bounded_and_only_images_that_can_be_seen_are_sent(folder: Path, home: Path) -> None:
@@ -202,14 +202,14 @@ async def test_a_result_of_fifty_megabytes_ends_the_server_not_the_turn(folder: 
     async with Talk(folder, home, *calls("long", "echo"), mcp_servers={"odd": odd("flood")}) as talk:
         assert await talk.say("all of it") is Outcome.DONE
     (error,) = talk.errors
-    assert "it sent a message of more than 8 MB" in error.what and len(talk.model.returned[0]) < 1_000
-    assert error.outcome == "odd is started again" and talk.model.returned[1].startswith("echo")
+    assert "it sent a message over 8 MB" in error.what and len(talk.model.returned[0]) < 1_000
+    assert error.outcome == "odd restarting" and talk.model.returned[1].startswith("echo")
 
 
 async def test_a_call_that_takes_too_long_is_given_up(folder: Path, home: Path) -> None:
     async with Talk(folder, home, *calls("hang"), mcp_servers={"odd": odd(timeout_s=0.3)}) as talk:
         assert await talk.say("hang") is Outcome.DONE
-    assert "odd gave no result within 0.3 s" in talk.model.returned[0]
+    assert "odd did not answer within 0.3 s" in talk.model.returned[0]
 
 
 async def test_stopping_the_turn_stops_the_call_and_not_the_server(folder: Path, home: Path) -> None:

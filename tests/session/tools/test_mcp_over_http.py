@@ -27,7 +27,7 @@ async def test_a_key_follows_no_redirect(folder: Path, home: Path) -> None:
             assert await talk.say("hello") is Outcome.DONE
     assert not seen
     (error,) = talk.errors
-    assert "it answered with HTTP 307, which leads elsewhere" in error.what and "key-0123456789" not in error.what
+    assert "it answered with HTTP 307, a redirect" in error.what and "key-0123456789" not in error.what
 
 
 async def test_one_that_wants_another_key_is_told_of(folder: Path, home: Path) -> None:
@@ -35,4 +35,4 @@ async def test_one_that_wants_another_key_is_told_of(folder: Path, home: Path) -
         async with Talk(folder, home, mcp_servers={"sums": McpServer(url=address, headers=KEY)}) as talk:
             assert await talk.say("hello") is Outcome.DONE
     (error,) = talk.errors
-    assert error.what == "The MCP server sums failed: it answered with HTTP 401."
+    assert error.what == "MCP server sums failed: it answered with HTTP 401."

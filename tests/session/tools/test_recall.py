@@ -84,7 +84,7 @@ async def test_quoted_words_stay_together(remembering: Remembering) -> None:
 async def test_without_a_full_match_those_with_most_words_are_shown(remembering: Remembering) -> None:
     memory = remembering(said("alpha beta"), said("alpha"), said("beta gamma"))
     answer = await memory.recall("alpha beta delta")
-    assert "[no message holds all of the query; these hold 2 of 3]" in answer
+    assert "[no message contains the whole query; these contain 2 of 3 words]" in answer
     assert "alpha beta" in answer
     assert "gamma" not in answer
 
@@ -104,7 +104,7 @@ async def test_a_recall_never_finds_itself(remembering: Remembering) -> None:
         tool("tool-call", "recall", 1, args={"query": "heron"}),
         tool("tool-return", "recall", 1, content="The heron again"),
     )
-    assert (await memory.recall("heron")).startswith("Nothing in this session matches.")
+    assert (await memory.recall("heron")).startswith("No matches in this session.")
 
 
 async def test_a_long_message_is_shown_around_what_was_found(remembering: Remembering) -> None:
@@ -123,7 +123,7 @@ async def test_results_come_in_pages_of_bounded_length(remembering: Remembering)
     assert first.count("[turn ") == HITS
     assert first.startswith("[10 messages match, newest first; page 1 of 2]\n\n[turn 10, user]")
     assert [f"[turn {turn}, user]" in second for turn in (3, 2, 1)] == [False, True, True]
-    assert await memory.recall("heron", page=3) == "There is no page 3: 10 messages match, on 2 pages."
+    assert await memory.recall("heron", page=3) == "No page 3: 10 messages match, on 2 pages."
 
 
 async def test_questions_without_sense_are_sent_back(remembering: Remembering) -> None:
@@ -131,7 +131,7 @@ async def test_questions_without_sense_are_sent_back(remembering: Remembering) -
     for query, page in (("", 1), ('  "" ', 1), ("heron", 0)):
         with pytest.raises(ModelRetry):
             await memory.recall(query, page)
-    assert (await remembering().recall("heron")).startswith("Nothing in this session matches.")
+    assert (await remembering().recall("heron")).startswith("No matches in this session.")
 
 
 async def test_the_model_is_told_how_to_use_it(remembering: Remembering) -> None:
@@ -187,7 +187,7 @@ async def test_words_may_stand_in_several_parts_of_a_message(remembering: Rememb
 async def test_other_sessions_are_not_looked_at(remembering: Remembering) -> None:
     remembering(said("The heron flies."))
     assert "[1 message matches" in await remembering(said("A heron."), said("An egret.")).recall("heron")
-    assert (await remembering(said("An owl.")).recall("heron")).startswith("Nothing in this session matches.")
+    assert (await remembering(said("An owl.")).recall("heron")).startswith("No matches in this session.")
 
 
 async def test_what_is_said_later_is_found_at_once(home: Path) -> None:

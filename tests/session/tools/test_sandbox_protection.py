@@ -207,7 +207,9 @@ async def test_a_link_is_put_back_and_what_it_leads_to_is_protected(folder: Path
     assert (folder / ".claude").readlink() == (folder / ".agents").readlink() == Path("dot")
     assert (folder / "dot" / "settings.json").read_text() == "{}"
     assert (
-        [each.name for each in aside(home)] == [".claude"] and "The earlier one is back" in said and len(reported) == 1
+        [each.name for each in aside(home)] == [".claude"]
+        and "The previous version is restored" in said
+        and len(reported) == 1
     )
 
 

@@ -187,7 +187,7 @@ async def test_a_listing_says_what_is_no_ordinary_file(folder: Path, tmp_path: P
     (folder / "gone").symlink_to("nowhere")
     lines = (await tool(folder, "list_directory")).split("\n")
     assert {"a.py  (21 bytes)", "latest/", "src/", "queue  (pipe, socket or device)"} <= set(lines)
-    assert "out  (link that leads out of the folder)" in lines and not [each for each in lines if "gone" in each]
+    assert "out  (link out of the folder)" in lines and not [each for each in lines if "gone" in each]
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,10 @@ async def test_a_file_that_is_an_image_is_seen_or_told_of(tmp_path: Path, home: 
         ]
         if sees:
             assert isinstance(read[1], BinaryContent) and read[1].data == photo
-            assert broken.endswith("It is an image that is damaged.")
+            assert broken.endswith("A damaged image.")
         else:
-            assert read == f"[photo.png | image/png | {len(photo)} bytes]\nIt is an image, and this model takes none."
-        assert paper.endswith("It is no text, and cannot be read here.")
+            assert read == f"[photo.png | image/png | {len(photo)} bytes]\nAn image, which this model does not take."
+        assert paper.endswith("Not a text file; it cannot be read here.")
         lens = lens_of(session)
         assert sum(row.tokens for row in lens.messages) == lens.reading.current_tokens
         assert all(len(row.text) < 10_000 for row in lens.messages if row.message is not None)

@@ -9,7 +9,7 @@ import pytest
 
 from co_tui.agent.tool_names import COMMAND_TOOLS
 from co_tui.events import ApprovalDecided, ApprovalRequested, PlanChanged
-from co_tui.session.approvals.questions import NOBODY, Approval, ModelAnswer, ModelQuestion, Unattended
+from co_tui.session.approvals.questions import NOT_APPROVED, Approval, ModelAnswer, ModelQuestion, Unattended
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, left, log_of
@@ -175,7 +175,7 @@ async def test_without_anybody_there_a_change_is_refused_and_the_work_goes_on(fo
     environment = working_in(folder, home, model, Unattended())
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
-    assert model.returned[0] == NOBODY and "helo" in model.returned[1]
+    assert model.returned[0] == NOT_APPROVED and "helo" in model.returned[1]
     asked, decided = facts(log_of(environment, session), ApprovalRequested | ApprovalDecided)
     assert "+    return 'hello'" in asked.what and not decided.approved
     await left(environment, session)

@@ -85,7 +85,7 @@ async def test_a_delegate_does_not_have_the_conversation_made_smaller(home: Path
     assert await session.submit("Go.") is Outcome.DONE
     await session.settle(5)
     assert facts(stored_events(home, session.id), CompactionStart) == []
-    assert "by themselves" in model.sent("Part")[-1]
+    assert "automatically" in model.sent("Part")[-1]
     await ended(made, session, home)
 
 
@@ -100,5 +100,5 @@ async def test_a_delegate_opens_no_archived_result_of_another(home: Path, folder
     await session.edits.clear()
     model.tasks, model.steps = [("self", "Other")], {"Other": [{0: call("read_artifact", "a", reference=reference)}]}
     assert await session.submit("Again.") is Outcome.DONE
-    assert f"There is no artifact '{reference}'." in model.sent("Other")[-1]
+    assert f"No artifact '{reference}'." in model.sent("Other")[-1]
     await ended(made, session, home)

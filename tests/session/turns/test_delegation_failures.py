@@ -103,7 +103,7 @@ async def test_one_that_is_refused_as_too_long_goes_on_with_less(home: Path, fol
     assert set(session.state.delegations) == {"self 1"}
     refusals = [each for each in facts(stored_events(home, session.id), SessionError) if each.kind == "context_limit"]
     assert {each.agent for each in refusals} == {"self 1"}
-    assert len(session.state.history) == 4 and not session.state.rewrites, "the conversation is as it was"
+    assert len(session.state.history) == 4 and not session.state.rewrites, "nothing changed"
     await ended(made, session, home)
 
 
@@ -113,7 +113,7 @@ async def test_a_task_that_does_not_fit_is_told_to_who_gave_it(home: Path, folde
     session = await Session.start(made, "scripted")
     await session.submit("Go.")
     delegation = session.state.delegations["self 1"]
-    assert delegation.status == "failed" and delegation.error.startswith("The task does not fit")
+    assert delegation.status == "failed" and delegation.error.startswith("The task is about")
     await ended(made, session, home)
 
 

@@ -110,7 +110,7 @@ async def test_the_same_call_failing_in_a_row_stops_the_turn_and_says_why(
     assert replayed(home, session.id) == session.state
 
     model.steps = lambda n: [step] if n < 10 else None
-    assert await session.submit("Go on with the work where you stopped.") is Outcome.DONE, "it counts from the prompt"
+    assert await session.submit("Continue the work where you stopped.") is Outcome.DONE, "it counts from the prompt"
     await session.close()
 
 

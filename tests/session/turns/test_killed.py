@@ -201,7 +201,7 @@ async def test_what_is_allowed_by_now_runs_and_the_log_says_so(home: Path) -> No
 @pytest.mark.parametrize(
     ("scenario", "last", "told"),
     [
-        ("main", ApprovalDecided, ["content of a", "The user did not allow it: no", "The user did not allow it: no"]),
+        ("main", ApprovalDecided, ["content of a", "The user denied it: no", "The user denied it: no"]),
         ("delegate", DelegationEnd, ["Report: Write b."]),
     ],
 )

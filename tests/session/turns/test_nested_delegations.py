@@ -77,7 +77,7 @@ async def test_the_steps_of_all_who_work_for_one_are_counted_together(home: Path
     assert await session.submit("Go.") is Outcome.DONE
     assert len(model.sent("Do the outer part")) + len(model.sent("Do the inner part")) == 3
     assert {each.status for each in session.state.delegations.values()} == {"failed"}
-    assert "It stopped after 3 steps" in session.state.delegations["self 1/self 1"].error
+    assert "Stopped after 3 steps" in session.state.delegations["self 1/self 1"].error
     await ended(made, session, home)
 
 
@@ -88,7 +88,7 @@ async def test_only_so_many_are_asked_in_a_turn(home: Path, folder: Path, monkey
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
     assert len(facts(stored_events(home, session.id), DelegationStart)) == 2
-    assert whole(model.requests[-1][1]).count("do the rest yourself") == 2
+    assert whole(model.requests[-1][1]).count("Do the rest yourself") == 2
     await ended(made, session, home)
 
 

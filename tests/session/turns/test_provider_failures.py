@@ -198,7 +198,7 @@ async def test_an_error_is_hidden_before_it_is_cut(before: int, session: Session
     provider.script = [Reply(status=400, body=error(f"{'x' * before} {PLAIN_KEY} {'y' * 100}"))]
     await session.submit("hi")
     (told,) = facts(list(session.state.timeline), SessionError)
-    assert PLAIN_KEY[:2] not in told.what and "… If it stays so, choose another" in told.what
+    assert PLAIN_KEY[:2] not in told.what and "… If this persists, choose another" in told.what
 
 
 @pytest.mark.parametrize("body", ["[" * 30_000, '{"error":' * 30_000, '{"error":' * 900 + "1" + "}" * 900])
@@ -212,12 +212,12 @@ async def test_an_error_nested_without_end_is_told(body: str, session: Session, 
 
 ODD = {
     "choices": (sse({"choices": 5}), "`choices` is a number, not a list"),
-    "a list": (sse(b"[1]"), "a list stands where"),
+    "a list": (sse(b"[1]"), "a list instead of"),
     "content": (sse(chunk({"content": 5})), "`content` is a number, not a text"),
     "nested": (sse(b"[" * 30_000), "nested too deeply"),
     "nothing": (b"", "an empty reply"),
     "no words": (sse(chunk({"content": ""}), STOP), "an empty reply"),
-    "no text": (sse(b'{"choices": "\xff"}'), "cannot be read"),
+    "no text": (sse(b'{"choices": "\xff"}'), "unreadable reply"),
 }
 
 

@@ -143,7 +143,7 @@ async def test_a_prompt_that_cannot_fit_is_told_by_how_much_and_the_session_goes
     session = await Session.start(environment_for(home, ScriptedModel(says("ok"), window=1_000)), "scripted")
     assert await session.submit("word " * 3_000) is Outcome.FAILED
     error = facts(list(session.state.timeline), SessionError)[-1]
-    assert error.kind == "context_limit" and "tokens over the window of 1,000" in error.what
+    assert error.kind == "context_limit" and "tokens too long for the window of 1,000" in error.what
     await session.edits.clear()
     assert await session.submit("short") is Outcome.DONE
     await session.close()

@@ -138,7 +138,7 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         await pilot.press("enter")
         await until(pilot, lambda: app.controller.idle)
         assert written == []
-        assert provider.requests[-1]["messages"][-1]["content"] == "The user did not allow it: not this file"
+        assert provider.requests[-1]["messages"][-1]["content"] == "The user denied it: not this file"
         await pilot.press("ctrl+l", "f")
         await until(pilot, lambda: "─ approvals ─" in screen_text(app) and "not this file" in screen_text(app))
         assert "✗ denied" in screen_text(app) and "asks to" not in screen_text(app), "the answered question is gone"

@@ -75,14 +75,14 @@ async def test_background_commands_are_listed_with_what_they_say_and_ended(
     provider.script = [call("start_command", command="echo ready; exec sleep 600"), Reply(text="It serves.")]
     async with running(launch_for(home, provider)) as (app, pilot):
         app.run_command("commands", "")
-        await until(pilot, lambda: "There is no session yet" in screen_text(app))
+        await until(pilot, lambda: "No session yet" in screen_text(app))
         app.send("serve")
         await asked(app, pilot, "Start this command in the background?")
         await pilot.press("y")
         await until(pilot, lambda: "It serves." in screen_text(app) and app.controller.idle)
         app.run_command("commands", "")
         await until(pilot, lambda: "Background commands" in screen_text(app))
-        await until(pilot, lambda: re.search(r"runs \d+ s +echo ready", screen_text(app)) and has_line(app, "ready"))
+        await until(pilot, lambda: re.search(r"running \d+ s +echo ready", screen_text(app)) and has_line(app, "ready"))
         await pilot.press("x")
         await until(pilot, lambda: "exit code 143" in screen_text(app))
         await pilot.press("escape")

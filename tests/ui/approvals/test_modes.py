@@ -39,11 +39,11 @@ async def test_shift_tab_goes_through_the_modes(home: Path, provider: Provider, 
     async with running(launch_for(home, provider)) as (app, pilot):
         assert border(app) == "ask"
         for mode, line in (
-            ("edits", "edits: files here change without asking; commands ask"),
-            ("plan", "plan: nothing is changed; the model makes a plan"),
-            ("auto (sandbox)", "auto: files change, commands run in the sandbox"),
-            ("ask", "ask: changes and commands are asked about"),
-            ("edits", "edits: files here change without asking; commands ask"),
+            ("edits", "edits: edits files here without asking; commands ask"),
+            ("plan", "plan: changes nothing; the model writes a plan"),
+            ("auto (sandbox)", "auto: edits files and runs commands in the sandbox"),
+            ("ask", "ask: asks before changes and commands"),
+            ("edits", "edits: edits files here without asking; commands ask"),
         ):
             await pilot.press("shift+tab")
             await until(pilot, lambda mode=mode, line=line: border(app) == mode and mode_line(app) == line)
@@ -62,9 +62,9 @@ async def test_auto_is_skipped_where_no_sandbox_works(home: Path, provider: Prov
         await until(pilot, lambda: border(app) == "plan")
         await pilot.press("shift+tab")
         await until(pilot, lambda: border(app) == "ask")
-        assert mode_line(app) == "auto is skipped: no sandbox works here. Now: ask"
+        assert mode_line(app) == "Skipped auto: no sandbox here. Now: ask"
         await type_text(pilot, "/mode auto\n")
-        await until(pilot, lambda: "none can be started here: bwrap is not installed." in transcript_text(app))
+        await until(pilot, lambda: "does not start here: bwrap is not installed." in transcript_text(app))
         assert border(app) == "ask"
 
 
@@ -72,10 +72,10 @@ async def test_mode_as_a_command(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/mode\n")
         await until(pilot, lambda: "○ edits" in transcript_text(app) and "● ask" in transcript_text(app))
-        assert "Shift+Tab or /mode MODE switches." in transcript_text(app)
+        assert "Switch with Shift+Tab or /mode MODE." in transcript_text(app)
         await type_text(pilot, "/mode reckless\n")
-        await until(pilot, lambda: "There is no mode" in transcript_text(app))
-        assert "choose one of ask, edits, plan, auto." in transcript_text(app) and border(app) == "ask"
+        await until(pilot, lambda: "Unknown mode" in transcript_text(app))
+        assert "Use one of ask, edits, plan, auto." in transcript_text(app) and border(app) == "ask"
         await type_text(pilot, "/mode edits\n")
         await until(pilot, lambda: border(app) == "edits")
 
@@ -149,7 +149,7 @@ async def test_a_mode_of_the_settings_that_cannot_be_used_is_said(
     monkeypatch.setattr("co_tui.session.approvals.modes.sandbox_failure", trouble)
     async with running(launch_for(home, provider, environ={"CO_TUI_MODE": "auto"})) as (app, pilot):
         await ask(app, pilot, "hello")
-        assert transcript_text(app).count("none can be started here") == 1 and border(app) == "ask"
+        assert transcript_text(app).count("does not start here") == 1 and border(app) == "ask"
 
 
 async def test_who_was_asked_about_calls_hears_of_the_modes(home: Path, provider: Provider) -> None:

@@ -71,7 +71,7 @@ async def answered(app: CoTui, pilot: Pilot[Any], question: Any, keys: Iterable[
         ({"tool": "edit_file", "what": "--- a.py\n+++ a.py\n@@ -1 +1,2 @@\n-a\n+b\n+c"}, "Change src/a.py? +2 −1"),
         ({"tool": "write_file", "what": "--- new file\n+++ a.py\n@@ -0,0 +1 @@\n+b"}, "Create src/a.py? +1"),
         ({"tool": "create_directory", "what": "creates the folder src/a.py"}, "Create the folder src/a.py?"),
-        ({"tool": "mcp__docs__find", "what": "find of the MCP server docs\nword: x"}, "Use find (docs)?"),
+        ({"tool": "mcp__docs__find", "what": "find of MCP server docs\nword: x"}, "Use find (docs)?"),
         ({"tool": "other"}, "Use the tool other?"),
     ],
 )
@@ -251,11 +251,11 @@ async def test_rules_are_listed_with_their_file_added_and_revoked(home: Path, pr
         app.run_command("approvals", "")
         await until(pilot, lambda: "deny   Bash(curl:*)" in screen_text(app))
         await pilot.press("d")
-        await until(pilot, lambda: "edit it there" in screen_text(app))
+        await until(pilot, lambda: "Edit it there" in screen_text(app))
         await pilot.press("a")
         await until(pilot, lambda: "Add a rule" in screen_text(app))
         await type_text(pilot, "nonsense\n")
-        await until(pilot, lambda: "is no rule. For example" in screen_text(app))
+        await until(pilot, lambda: "is not a rule. Examples" in screen_text(app))
         app.screen.query_one(Input).value = "Bash(make:*)"
         await pilot.press("enter", "down", "enter")
         await until(pilot, lambda: "ask    Bash(make:*)" in screen_text(app))
@@ -301,4 +301,4 @@ async def test_kept_approvals_that_were_too_broad_are_said_once(home: Path, prov
         async with running(launch_for(home, provider)) as (app, pilot):
             await until(pilot, lambda: app.controller.backend.ready)
             await pilot.pause(0.5)
-            assert transcript_text(app).count("too broad and is asked about again: run_command: python3 *") == times
+            assert transcript_text(app).count("too broad and is asked again: run_command: python3 *") == times

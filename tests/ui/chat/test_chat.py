@@ -24,7 +24,7 @@ async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider
         seen = screen_text(app)
         assert "Capital of France?" in seen and "The capital is Paris." in seen
         assert "50 %" in seen and "2.0k of 4.1k" in seen
-        assert "● turn 1" in seen and "session began" not in seen
+        assert "● turn 1" in seen and "session started" not in seen
         assert seen.splitlines()[0].startswith(" co-tui · Capital of France?")
         assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
 
@@ -60,7 +60,7 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
         await until(pilot, lambda: "Stopped. Partial reply kept." in screen_text(app))
-        await until(pilot, lambda: "■ interrupted by the" in screen_text(app))
+        await until(pilot, lambda: "■ Stopped" in screen_text(app))
         await ask(app, pilot, "go on")
         assert "Fine." in screen_text(app)
 
@@ -72,10 +72,10 @@ async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: P
         await type_text(pilot, "first\n")
         await until(pilot, lambda: provider.requests)
         await type_text(pilot, "second\n")
-        await until(pilot, lambda: "waits its turn" in screen_text(app))
+        await until(pilot, lambda: "queued" in screen_text(app))
         shown.set()
         await until(pilot, lambda: "second answer" in screen_text(app))
-        assert "waits its turn" not in screen_text(app)
+        assert "queued" not in screen_text(app)
         texts = [block.text.strip() for block in app.chat.transcript.blocks if block.kind == "user"]
         assert texts == ["first", "second"]
 
@@ -83,7 +83,7 @@ async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: P
 async def test_clear_empties_the_context_and_keeps_the_conversation(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("f8")
-        await until(pilot, lambda: "empty already" in transcript_text(app))
+        await until(pilot, lambda: "already empty" in transcript_text(app))
         await ask(app, pilot, "remember this")
         await pilot.press("f8")
         await until(pilot, lambda: "above are cleared" in transcript_text(app))
@@ -98,7 +98,7 @@ async def test_a_failing_model_is_a_calm_sentence(home: Path, provider: Provider
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
         seen = screen_text(app)
-        assert "refused the key in OPENAI_API_KEY" in seen and "sk-abcdefghijkl" not in seen
+        assert "rejected the key in OPENAI_API_KEY" in seen and "sk-abcdefghijkl" not in seen
         await ask(app, pilot, "again")
         assert "Hello from the provider." in screen_text(app)
 
@@ -108,7 +108,7 @@ async def test_a_retry_is_told_and_the_half_reply_goes(home: Path, provider: Pro
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
         await until(pilot, lambda: "whole" in screen_text(app))
-        assert "Trying again" in transcript_text(app)
+        assert "Retrying" in transcript_text(app)
         assert [block.text.strip() for block in app.chat.transcript.blocks if block.kind == "reply"] == ["whole"]
         assert "↻" in screen_text(app)
 
@@ -191,7 +191,7 @@ async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider
         await type_text(pilot, "first\n")
         await until(pilot, lambda: "slow" in transcript_text(app))
         await type_text(pilot, "second\n")
-        await until(pilot, lambda: "waits its turn" in screen_text(app))
+        await until(pilot, lambda: "queued" in screen_text(app))
         session_id = app.controller.session_id
         # Kept while it waits: a kill would lose it otherwise.
         await until(pilot, lambda: app.launch.store.prompt_drafts.read(session_id) == "second")

@@ -14,6 +14,6 @@ async def test_the_same_failing_call_stops_the_turn_with_the_key_that_continues(
         app.send("look")
         await until(pilot, lambda: "same call failed" in screen_text(app) and app.controller.idle)
         seen = " ".join(transcript_text(app).split())
-        assert "F9 continues, or type a correction." in seen and "cannot be read" not in seen
+        assert "F9 continues, or type a correction." in seen and "Cannot read" not in seen
         await pilot.press("f9")
         await until(pilot, lambda: "all done" in screen_text(app) and app.controller.idle)

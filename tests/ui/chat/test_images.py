@@ -89,7 +89,7 @@ async def test_an_attached_image_is_drawn_above_its_line_and_in_large_when_opene
         app.run_command("config", "images on")
         await until(pilot, lambda: drawn(app))
         await ask(app, pilot, "and @broken.png")
-        await until(pilot, lambda: "It is not drawn: it is no PNG" in screen_text(app))
+        await until(pilot, lambda: "Image not shown: not a readable PNG" in screen_text(app))
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id), size=(60, 18)) as (app, pilot):
         await pilot.press("alt+up", "alt+up")
@@ -157,7 +157,7 @@ def test_a_photograph_that_was_taken_on_its_side_stands_upright() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"rubbish", b"GIF89a", b"\0" * 500])
 def test_what_cannot_be_drawn_is_said_in_a_sentence(data: bytes) -> None:
-    with pytest.raises(NotDrawable, match=r"^It is not drawn: .*\.$"):
+    with pytest.raises(NotDrawable, match=r"^Image not shown: .*\.$"):
         unpacked(encoded(data))
 
 
@@ -264,12 +264,12 @@ async def test_of_many_images_some_are_drawn_and_all_can_be_opened(home: Path, p
         app.chat.transcript.append(block)
         await until(pilot, lambda: len(drawn(app)) == 16)
         assert f"{told}40 × 4" in screen_text(app) and not STEERING.search(screen_text(app))
-        assert "… 32 more images: v in the chat shows all of them" in screen_text(app)
+        assert "… 32 more images (v shows all)" in screen_text(app)
         await pilot.press("tab", "v")
         await until(pilot, lambda: isinstance(app.screen, ImageScreen) and len(drawn(app)) == 2)
         block.images[0].picture = None  # the chat has given it up
         await pilot.press("left", "right", "left")
-        await until(pilot, lambda: f"40 of 40 · {told}It is not drawn" in screen_text(app))
+        await until(pilot, lambda: f"40 of 40 · {told}Image not shown" in screen_text(app))
         assert not drawn(app), "nor the one before"
         await pilot.press("left")
         await until(pilot, lambda: f"39 of 40 · {told}4 × 8" in screen_text(app))

@@ -61,7 +61,7 @@ async def test_a_prompt_is_changed_and_sent_again_and_nothing_is_lost(home: Path
         await pilot.press("e")
         await until(pilot, lambda: app.chat.prompt.text == "first question")
         assert not app.controller.state.history and len(app.controller.state.transcript) == 4
-        await until(pilot, lambda: "/undo returns" in transcript_text(app))
+        await until(pilot, lambda: "/undo goes back" in transcript_text(app))
         await pilot.press("escape", "!", "enter")
         await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
         said = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "user"]

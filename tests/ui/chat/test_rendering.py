@@ -173,6 +173,6 @@ def test_each_line_of_a_summary_stays_one() -> None:
 def test_a_long_prompt_shows_its_beginning_until_it_is_opened() -> None:
     block = Block("user", "\n".join(f"line {n}" for n in range(1, 101)))
     lines = shown(block)
-    assert lines[-2:] == ["▌ line 30", "▌ … 70 more lines: in the chat Enter opens it, v shows it whole"]
+    assert lines[-2:] == ["▌ line 30", "▌ … 70 more lines (Enter expands, v shows all)"]
     block.folded = False
     assert shown(block)[-1] == "▌ line 100" and not Block("user", "\n" * 59).foldable

@@ -1,4 +1,4 @@
-"""A disk that is full while somebody talks: what is not saved says so, and nothing is lost once there is room."""
+"""A full disk during a conversation: unsaved messages say so, and are saved once there is space."""
 
 from concurrent.futures import Future
 from pathlib import Path
@@ -49,18 +49,18 @@ async def test_a_reply_that_cannot_be_saved_says_so_and_is_saved_when_there_is_r
             disk = FullDisk(writing.append)
             patched.setattr(writing, "append", disk.append)
             await ask(app, pilot, "one")
-            await until(pilot, lambda: "The disk is full. What was said since is only in this" in screen_text(app))
+            await until(pilot, lambda: "The disk is full. The latest messages are only in this" in screen_text(app))
             assert "First answer." in screen_text(app) and "⚠ not saved yet" in screen_text(app)
             await pilot.press("ctrl+c")
-            await until(pilot, lambda: "Quitting again loses it" in told(app))
-            assert "What was said is kept" not in told(app)
+            await until(pilot, lambda: "Quitting again loses them" in told(app))
+            assert "Everything is saved" not in told(app)
             await pilot.press("f7")
-            await until(pilot, lambda: "Stay until there is room" in screen_text(app))
+            await until(pilot, lambda: "Stay until there is disk space" in screen_text(app))
             disk.takes_prompts = False
             await type_text(pilot, "two\n")
             await until(pilot, lambda: app.chat.prompt.text == "two")
             assert "⚠ not saved yet" in screen_text(app)
-        await until(pilot, lambda: "What was not saved is saved now." in screen_text(app))
+        await until(pilot, lambda: "Everything is saved now." in screen_text(app))
         assert "not saved yet" not in screen_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "Second answer." in screen_text(app) and app.controller.idle)

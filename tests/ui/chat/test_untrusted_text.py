@@ -136,7 +136,7 @@ class Shown:
     async def command(self) -> None:
         self.app.chat.prompt.text = "/sly[b]\x1b[31m\u202e\x9b"
         await self.pilot.press("enter")
-        await until(self.pilot, lambda: "There is no command" in screen_text(self.app))
+        await until(self.pilot, lambda: "Unknown command" in screen_text(self.app))
 
     async def file_names(self) -> None:
         for name in ("[b]sly[@click=app.quit]gnp", "sly\x1b[31m\u202egnp"):
@@ -188,7 +188,7 @@ class Shown:
         folder.mkdir(parents=True)
         (folder / f"{HOSTILE.replace('/', '').replace(chr(0), '')[:40]}.toml").touch()
         self.app.run_command("settings", "policy")
-        await until(self.pilot, lambda: "Which policy" in screen_text(self.app))
+        await until(self.pilot, lambda: "The context policy" in screen_text(self.app))
         check(self.app, "what is allowed")
         await self.pilot.press("enter")
         await until(self.pilot, lambda: "[b]sly[b]" in screen_text(self.app))

@@ -92,7 +92,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         assert seen.count("Plan  ") == 1 and "Plan  2 of 2" in seen, "the plan is one checklist that changes in place"
         assert "2 │ -    return 'helo'" in seen and "2 │ +    return 'hello'" in seen
         assert (folder / "login.py").exists()
-        assert provider.requests[-2]["messages"][-1]["content"] == "The user did not allow it."
+        assert provider.requests[-2]["messages"][-1]["content"] == "The user denied it."
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         await until(pilot, lambda: "✓ read it   ✓ mend it" in screen_text(app))
@@ -108,7 +108,7 @@ async def test_a_change_that_is_another_by_now_is_shown_again_with_why(
         await asked(app, pilot, "Change login.py? +1 −1")
         (folder / "login.py").write_text("# by somebody else\ndef greeting():\n    return 'helo'\n")
         await pilot.press("y")
-        seen = await asked(app, pilot, "The file changed since this was asked first")
+        seen = await asked(app, pilot, "The file changed meanwhile")
         assert " # by somebody else" in seen and "+    return 'hello'" in seen and "y  Allow once" in seen
         await pilot.press("y")
         await until(pilot, lambda: app.controller.idle)
@@ -136,10 +136,10 @@ async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provid
     launch = launch_for(home, provider, environ={"CO_TUI_AGENT_MAX_STEPS": "2", "CO_TUI_KEYS": "continue=f11"})
     async with running(launch) as (app, pilot):
         await pilot.press("f11")
-        await until(pilot, lambda: "nothing to go on with" in screen_text(app))
+        await until(pilot, lambda: "Nothing to continue" in screen_text(app))
         app.send("look")
-        await until(pilot, lambda: "stopped after 2 steps" in screen_text(app) and app.controller.idle)
-        assert "F11 goes on." in " ".join(screen_text(app).split()), "the key in force"
+        await until(pilot, lambda: "Stopped after 2 steps" in screen_text(app) and app.controller.idle)
+        assert "F11 continues." in " ".join(screen_text(app).split()), "the key in force"
         await pilot.press("f11")
         await until(pilot, lambda: "all done" in screen_text(app) and app.controller.idle)
         assert provider.requests[-1]["messages"][-1]["content"] == CONTINUE_PROMPT
@@ -152,7 +152,7 @@ async def test_what_goes_with_every_request_can_be_read(home: Path, provider: Pr
     (folder / "AGENTS.md").write_text("Use tabs in this folder.")
     async with running(launch_for(home, provider)) as (app, pilot):
         app.run_command("context", "instructions")
-        await until(pilot, lambda: "Nothing has been sent yet" in screen_text(app))
+        await until(pilot, lambda: "Nothing sent yet" in screen_text(app))
         app.send("hello")
         await until(pilot, lambda: app.controller.state.turn == 1 and app.controller.idle)
         app.run_command("context", "instructions")

@@ -85,11 +85,11 @@ async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, prov
         provider.summaries = [Reply(text=SUMMARY, until=written)]
         await pilot.press("f5")
         await until(pilot, lambda: "Compacting conversation history" in screen_text(app))
-        assert "you asked for it" in screen_text(app) and "Esc Cancel" in screen_text(app)
+        assert "requested by you" in screen_text(app) and "Esc Cancel" in screen_text(app)
         await type_text(pilot, "typing goes on")
         assert "typing goes on" in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: "waits its turn" in screen_text(app))
+        await until(pilot, lambda: "queued" in screen_text(app))
         written.set()
         await until(
             pilot,
@@ -119,13 +119,13 @@ async def test_escape_cancels_and_nothing_changed(home: Path, provider: Provider
 async def test_nothing_to_compact_is_a_note(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("f5")
-        await until(pilot, lambda: "There is no session yet" in screen_text(app))
+        await until(pilot, lambda: "No session yet" in screen_text(app))
         await type_text(pilot, "/session checkpoints\n")
         await until(pilot, lambda: "No checkpoints yet" in screen_text(app))
         await type_text(pilot, "/undo\n")
         await ask(app, pilot, "hi")
         await type_text(pilot, "/undo\n")
-        await until(pilot, lambda: "nothing to undo" in screen_text(app))
+        await until(pilot, lambda: "Nothing to undo" in screen_text(app))
 
 
 async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
@@ -141,7 +141,7 @@ async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "hi\n")
         await pilot.press("f5")
-        await until(pilot, lambda: "2 waiting" in screen_text(app))
+        await until(pilot, lambda: "2 queued" in screen_text(app))
         may_open.set()
         await until(pilot, lambda: last_compaction(app))
         done = last_compaction(app)
@@ -170,8 +170,8 @@ async def test_an_opened_compaction_shows_everything(home: Path, provider: Provi
         assert "user message · question 0" in screen_text(app)
         await pilot.press("right")
         await until(pilot, lambda: "400 tokens read, 40 written" in screen_text(app))
-        assert "checkpoint" in screen_text(app) and "each request from now on" in screen_text(app)
-        assert "you asked for it" in screen_text(app), "no trigger's name"
+        assert "checkpoint" in screen_text(app) and "per request" in screen_text(app)
+        assert "requested by you" in screen_text(app), "no trigger's name"
         await pilot.press("2", "home", "c")
         await until(pilot, lambda: app.clipboard.startswith("question 2"))
         await pilot.press("1", "c")
@@ -192,7 +192,7 @@ async def test_undo_edit_and_pin_from_the_opened_entry(home: Path, provider: Pro
         await until(pilot, lambda: "My own words" in str([entry.message for entry in app.controller.state.history]))
         await opened_entry(app, pilot)
         await pilot.press("u")
-        await until(pilot, lambda: "is undone" in transcript_text(app))
+        await until(pilot, lambda: "Undone: " in transcript_text(app))
         await type_text(pilot, "/undo\n")
         await until(pilot, lambda: list(app.controller.state.history) == whole)
         await compacted(app, pilot)
@@ -233,9 +233,9 @@ async def test_the_list_of_rewind_shows_only_what_the_user_said(home: Path, prov
 async def test_what_is_no_turn_is_named(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=1) as (app, pilot):
         await type_text(pilot, "/rewind soon\n")
-        await until(pilot, lambda: "/rewind takes the number of a turn, not 'soon'" in screen_text(app))
+        await until(pilot, lambda: "/rewind takes a turn number, not 'soon'" in screen_text(app))
         await type_text(pilot, "/rewind 7\n")
-        await until(pilot, lambda: "There is no turn 7; this session has 1." in screen_text(app))
+        await until(pilot, lambda: "No turn 7. This session has 1." in screen_text(app))
         assert len(app.controller.state.history) == 2
 
 
@@ -365,7 +365,7 @@ async def test_a_model_with_a_small_window_asks_before_it_is_taken(home: Path, p
         provider.window, provider.model_id = 500, "small"
         await type_text(pilot, "/model openai-chat:small\n")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
-        assert "has to be compacted first" in " ".join(screen_text(app).replace("│", " ").split())
+        assert "Compact first" in " ".join(screen_text(app).replace("│", " ").split())
         await pilot.press("n")
         assert app.controller.state.model == "openai-chat:scripted"
         await type_text(pilot, "/model openai-chat:small\n")
@@ -383,7 +383,7 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
         app.send("a slow one")
         await until(pilot, lambda: app.controller.session and app.controller.session.queue.busy)
         await pilot.press("f5")
-        await until(pilot, lambda: "compacted when the turn ends" in screen_text(app))
+        await until(pilot, lambda: "compacted after this turn" in screen_text(app))
         await until(
             pilot,
             lambda: app.controller.state.compactions and app.controller.idle,

@@ -75,7 +75,7 @@ def test_the_nearest_mark_is_named() -> None:
     assert reading.outlook == "compacts at 50 %, next turn"
     assert reading._replace(tokens_per_turn=1.0, turns=0).outlook == "compacts over 20 turns, ≈ 21 turns"
     far = GaugeReading(usage(20_000), tokens_per_turn=1.0, marks=thresholds_of(policy_of(LOADED["copilot"]), LIMIT))
-    assert far.outlook == "compacts at 80 %, > 100 turns"
+    assert far.outlook == "compacts at 80 % (100+ turns left)"
     small = thresholds_of(cowagent, 20_000)
     assert small.share == 1.0, "a budget beyond the window is the window"
 
@@ -189,7 +189,7 @@ def test_what_the_cache_took_off_the_price() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "words"),
-    [(96_000, "past 95 %: nearly full"), (100_100, "full"), (108_000, "8 % over: the oldest are left out")],
+    [(96_000, "past 95 %: almost full"), (100_100, "full"), (108_000, "8 % over: oldest messages left out")],
 )
 def test_more_than_full_is_not_nearly_full(tokens: int, words: str) -> None:
     assert GaugeReading(usage(tokens)).outlook == words
@@ -204,9 +204,9 @@ def test_the_outlook_has_as_many_words_as_there_is_room() -> None:
     )
     assert share.outlook_in(23) == "compacts in ≈ 6 turns" and share.outlook_in(9) == "≈ 6 turns"
     assert share._replace(tokens_per_turn=60_000).outlook_in(23) == "compacts next turn"
-    assert GaugeReading(usage(96_000)).outlook_in(20) == "nearly full"
+    assert GaugeReading(usage(96_000)).outlook_in(20) == "almost full"
     assert window._replace(summarising=32).outlook_in(32) == "summarising 32 in the background"
-    assert GaugeReading(usage(85_000)).outlook_in(32) == "past 80 %: compaction is due"
+    assert GaugeReading(usage(85_000)).outlook_in(32) == "past 80 %: compacting soon"
     for forms in (window.outlooks, window._replace(summarising=132).outlooks, GaugeReading(usage(119_000)).outlooks):
         assert any(len(form) <= 32 for form in forms), "beside the chat there are so many columns"
 

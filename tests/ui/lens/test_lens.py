@@ -79,11 +79,11 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await pilot.press("escape")
 
         await pilot.press("left", "left")  # the same as Tab
-        await until(pilot, lambda: "● balanced" in screen_text(app) and "working it out" not in screen_text(app))
+        await until(pilot, lambda: "● balanced" in screen_text(app) and "computing" not in screen_text(app))
         assert screen_text(app).count(f"{usage.current_tokens:,}") == 5, "all but inkeep, which brings a tool"
         await pilot.press("end", "enter")
-        await until(pilot, lambda: "as if off governed" in screen_text(app))
-        assert "p Pin" not in screen_text(app) and "Esc Back to the own policy" in screen_text(app)
+        await until(pilot, lambda: "under policy off" in screen_text(app))
+        assert "p Pin" not in screen_text(app) and "Esc Back to your policy" in screen_text(app)
         await until(pilot, lambda: "to be summarised" not in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: "policy balanced" in screen_text(app) and "to be summarised" in screen_text(app))
@@ -97,15 +97,15 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await opened(app, pilot)
         await pilot.press("shift+tab")
         seen = screen_text(app)
-        assert "Left 4" in seen and seen.count("summarised") == 4 and "checkpoint 1, event" in seen
-        assert "Left since you last looked," in seen and "4 messages" in seen
+        assert "Removed (4)" in seen and seen.count("summarised") == 4 and "checkpoint 1, event" in seen
+        assert "Removed since you last looked," in seen and "4 messages" in seen
         await pilot.press("f3")
         await until(pilot, lambda: app.screen is app.chat)
         await opened(app, pilot)
         await pilot.press("home")
         assert "p Pin" not in screen_text(app), "instructions stay anyway"
         await pilot.press("shift+tab")
-        assert "Left 0" in screen_text(app) and "Nothing has left the context since you last looked" in why(app)
+        assert "Removed (0)" in screen_text(app) and "Nothing was removed since you last looked" in why(app)
         await pilot.press("f3")
         await until(pilot, lambda: app.screen is app.chat)
 
@@ -130,7 +130,7 @@ async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
         lines = app.screen.query_one(LineList)
         await pilot.press("home", "down", "down")
         seen = screen_text(app)
-        assert max(map(len, seen.splitlines())) <= 60 and "goes next" in seen and "Esc Back" in seen
+        assert max(map(len, seen.splitlines())) <= 60 and "next to go" in seen and "Esc Back" in seen
         session = app.controller.session
         assert session is not None
         before = lines.scroll_offset

@@ -56,7 +56,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await until(pilot, lambda: isinstance(app.screen, TextScreen))
         assert "Session s1" in screen_text(app)
         await pilot.press("escape", "ctrl+d")
-        await until(pilot, lambda: "No entry holds all" in screen_text(app))
+        await until(pilot, lambda: "No entry matches" in screen_text(app))
         assert [entry.heading[-1] for entry in memory.entries()] == ["2", "1"]
         assert "A copy by hand" in file.read_text()
         await pilot.press("ctrl+z")
@@ -64,7 +64,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         assert len(list(memory.entries())) == 3
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
-        await until(pilot, lambda: "There is no session 's1'" in transcript_text(app))
+        await until(pilot, lambda: "No session 's1'" in transcript_text(app))
 
 
 async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_undone(
@@ -76,18 +76,18 @@ async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_u
         await type_text(pilot, "/subconscious walk\n")
         await until(pilot, lambda: "takes `run` or `undo`, not 'walk'" in transcript_text(app))
         await type_text(pilot, "/subconscious run\n")
-        await until(pilot, lambda: "There is no session yet" in transcript_text(app))
+        await until(pilot, lambda: "No session yet" in transcript_text(app))
         await ask(app, pilot, "How do we test?")
         provider.script = [ADDS, Reply(until=threading.Event())]
         await type_text(pilot, "/subconscious run\n")
-        await until(pilot, lambda: "2 added, 0 taken out" in screen_text(app))
-        assert "learning for later sessions" in screen_text(app)
+        await until(pilot, lambda: "2 added, 0 removed" in screen_text(app))
+        assert "updating the context board" in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: "Stopped: the context board stays as it is." in transcript_text(app))
+        await until(pilot, lambda: "Stopped. The context board is unchanged." in transcript_text(app))
         assert not on_board(launch) and not app.controller.busy
         provider.script = [ADDS, Reply(text="That is all.")]
         await type_text(pilot, "/subconscious run\n")
-        await until(pilot, lambda: "The context board changed:" in transcript_text(app))
+        await until(pilot, lambda: "Context board updated:" in transcript_text(app))
         assert "+ Tabs, [bold]not[/] spaces." in transcript_text(app)
         assert on_board(launch) == ["Tests run with uv.", "Tabs, [bold]not[/] spaces."]
 
@@ -113,7 +113,7 @@ async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_u
         await ask(app, pilot, "And now?")
         assert "- Tests run with uv." in provider.requests[-1]["messages"][0]["content"]
         await type_text(pilot, "/context\n")
-        await until(pilot, lambda: "2 notes of earlier sessions here" in transcript_text(app))
+        await until(pilot, lambda: "2 notes from earlier sessions" in transcript_text(app))
         await pilot.press("f3")
         await until(
             pilot, lambda: "board" in screen_text(app) and "Notes that earlier sessions left" in screen_text(app)

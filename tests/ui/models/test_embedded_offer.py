@@ -25,23 +25,23 @@ async def test_it_is_offered_once_and_fetched_in_the_background(home: Path, monk
 
     monkeypatch.setattr("co_tui.agent.local.embedded_fetch.fetch", fetch)
     async with running(launch_for(home), size=(80, 24)) as (app, pilot):
-        await until(pilot, lambda: "Nobody is here to answer yet" in screen_text(app))
-        assert "Fetch it, 127 MB" in screen_text(app) and "No model here yet" in screen_text(app)
+        await until(pilot, lambda: "No model yet" in screen_text(app))
+        assert "Fetch it (127 MB)" in screen_text(app) and "No model yet" in screen_text(app)
         await pilot.press("f")
         await until(pilot, lambda: "50 %   64 of 127 MB" in screen_text(app))
         await pilot.press(*"hi", "enter")  # whoever types goes on typing, and what is sent waits
         await until(pilot, lambda: "▌ hi" in screen_text(app) and "starting…" in screen_text(app))
         assert app.focused is app.chat.prompt
         await pilot.press("escape")  # as its line of keys says, wherever the focus is
-        await until(pilot, lambda: "Cancelled" in transcript_text(app) and app.chat.prompt.text == "hi")
-        assert "is not on this machine" in transcript_text(app)
+        await until(pilot, lambda: "Download cancelled" in transcript_text(app) and app.chat.prompt.text == "hi")
+        assert "is not installed" in transcript_text(app)
         app.run_command("fetch", "")
         await until(pilot, lambda: "There is no network. /fetch tries again." in transcript_text(app))
-        assert "Fetching" not in screen_text(app)
+        assert "Downloading" not in screen_text(app)
     async with running(launch_for(home), size=(80, 24)) as (app, pilot):
-        await until(pilot, lambda: "Nobody is here" in screen_text(app))
+        await until(pilot, lambda: "No model yet" in screen_text(app))
         await pilot.press("tab", "escape")  # "hi" is in the prompt again, so that it does not take the keys by itself
-        await until(pilot, lambda: "/fetch brings the embedded model later" in transcript_text(app))
+        await until(pilot, lambda: "Download later with /fetch" in transcript_text(app))
     assert "embedded-model-offered" in (home / "state" / "hints.json").read_text()
 
 

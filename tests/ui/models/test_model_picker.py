@@ -152,7 +152,7 @@ async def test_the_present_model_is_first_then_recent_ones_and_typing_searches_t
         assert "● anthropic:claude-sonnet-5" in screen_text(app)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
-        assert "answers from now on" not in transcript_text(app)
+        assert "Now using" not in transcript_text(app)
 
 
 async def test_any_model_string_can_be_typed_and_chosen(home: Path, provider: Provider) -> None:
@@ -162,7 +162,7 @@ async def test_any_model_string_can_be_typed_and_chosen(home: Path, provider: Pr
         await until(pilot, lambda: rows(app)[-2:] == ["[As typed]", "openai-chat:my own"])
         assert "Enter Choose  Esc Back" in screen_text(app) and "openai-chat:my own" in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: "openai-chat:my own answers from now on" in transcript_text(app))
+        await until(pilot, lambda: "Now using openai-chat:my own" in transcript_text(app))
         await opened(app, pilot)
         app.screen.query_one(Input).value = "nonsense that is no model"
         await until(pilot, lambda: "No known model matches" in screen_text(app))

@@ -70,7 +70,7 @@ def conversation() -> list[Event]:
         UsageInfo(**{**usage.__dict__, "current_tokens": 110_000, "cost": None}),
         message("request", {"part_kind": "user-prompt", "content": "Thanks"}, turn=2),
         usage,
-        SessionError(what="asks to slow down", outcome="retrying in 1.0 s", kind="rate_limit", retry_in_s=1.0),
+        SessionError(what="is rate limiting", outcome="retrying in 1.0 s", kind="rate_limit", retry_in_s=1.0),
         ModelChange(from_="a", to="anthropic:claude-sonnet-5"),
         Clear(messages_removed=2, history=tuple((seq, 0) for seq in (2, 3, 4, 5, 7))),
     ]

@@ -134,7 +134,7 @@ async def test_lists(pictures: Pictures, home: Path, provider: Provider) -> None
         "board": pushed(lambda: board(*NOTES)),
         "earlier prompts": from_chat("ctrl+r", then="newest first"),
         "pager": pushed(lambda: PagerScreen("run_command · uv run pytest", LONG)),
-        "edit": pushed(lambda: EditScreen("The summary, before it is applied", "## Outcomes\n- We chose SQLite.")),
+        "edit": pushed(lambda: EditScreen("Review the summary", "## Outcomes\n- We chose SQLite.")),
         "palette": from_chat("ctrl+p", then="/help"),
         "palette, searched": pressed("c", "o", "m", then="/compact"),
         "leader": from_chat("ctrl+x", then="Ctrl+X, then"),
@@ -151,12 +151,12 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
         "permissions": pushed(lambda: permissions()),
         "board": pushed(lambda: board()),
         "memory": pushed(lambda: MemoryScreen((), "", delete=None, restore=None)),
-        "earlier prompts": from_chat("ctrl+r", then="was sent yet"),
+        "earlier prompts": from_chat("ctrl+r", then="No prompt in this folder yet"),
         "sessions": from_chat("f2", then="No sessions yet"),
         "trash": pressed("ctrl+t", then="The trash is empty"),
-        "nothing found": pressed("escape", "q", "x", then="Nothing found"),
+        "nothing found": pressed("escape", "q", "x", then="No matches"),
         "help, nothing found": from_chat("f1", "q", "x", "q", then="Nothing found"),
-        "palette, nothing found": from_chat("ctrl+p", "q", "x", "q", then="No command"),
+        "palette, nothing found": from_chat("ctrl+p", "q", "x", "q", then="No matching command"),
     }
     await pictures.of_each(Frozen(launch_for(home, provider)), scenes, SMALLEST)
 
@@ -177,7 +177,7 @@ async def test_browser(pictures: Pictures, home: Path, provider: Provider) -> No
         "export": pressed("escape", "ctrl+e", then="JSONL"),
         "fork": pressed("escape", "ctrl+f", then="all of it"),
         "trash": pressed("escape", "ctrl+d", "y", "ctrl+t", then="Deleted last"),
-        "delete for good": pressed("ctrl+d", then="for good?"),
+        "delete for good": pressed("ctrl+d", then="forever?"),
     }
     await pictures.of_each(CoTui(launch), scenes, SMALL)
 

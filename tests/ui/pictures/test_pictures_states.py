@@ -134,7 +134,7 @@ async def test_embedded_model(pictures: Pictures, home: Path, monkeypatch: pytes
     monkeypatch.setattr("co_tui.agent.local.embedded_fetch.fetch", fetch)
 
     async def offered(pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "Nobody is here" in screen_text(pilot.app))
+        await until(pilot, lambda: "No model yet" in screen_text(pilot.app))
         await until(pilot, lambda: pilot.app.chat.query_one(QuestionPanel).has_focus)
 
     async def fetching(pilot: Pilot[None]) -> None:
@@ -238,17 +238,17 @@ def troubled() -> list[Event]:
         CompactionUndone(compaction_seq=4, what="compaction", history=()),
         said("request", "user-prompt", "And tomorrow?", 2),
         SessionError(
-            what="openai-chat:scripted asks to slow down: Rate limit reached for requests.", kind="rate_limit",
-            outcome="trying again in 8 s", attempt=1, attempts=4, retry_in_s=8.0,
+            what="openai-chat:scripted is rate limiting: Rate limit reached for requests.", kind="rate_limit",
+            outcome="retrying in 8 s", attempt=1, attempts=4, retry_in_s=8.0,
         ),
         SessionError(
-            what="openai-chat:scripted refused the key in OPENAI_API_KEY: Incorrect API key provided. "
-            "Set the right key and start co-tui again, or choose another model with /model or --model.",
+            what="openai-chat:scripted rejected the key in OPENAI_API_KEY: Incorrect API key provided. "
+            "Set the right key and restart co-tui, or choose another model with /model or --model.",
             outcome="the turn ended", kind="authentication", status=401,
         ),
         said("request", "user-prompt", "And the day after?", 3),
         SessionError(
-            what="openai-chat:scripted cannot be reached at http://127.0.0.1:9/v1: connection refused. Is the server "
+            what="Cannot reach openai-chat:scripted at http://127.0.0.1:9/v1: connection refused. Is the server "
             "running, and is base_url or OPENAI_BASE_URL right?",
             outcome="the turn ended", kind="unreachable",
         ),
@@ -257,7 +257,7 @@ def troubled() -> list[Event]:
             pre_tokens=8_000, post_tokens=6_900, pre_messages=9, post_messages=7, tokens_removed=1_100,
             messages_removed=2, performed_by="balanced",
         ),
-        SessionInterrupted(what="stopped by you", outcome="what came is kept"),
+        SessionInterrupted(what="stopped by you", outcome="partial reply kept"),
         usage,
     ]  # fmt: skip
     return logged(facts)
@@ -271,12 +271,12 @@ async def test_what_went_wrong(pictures: Pictures, home: Path, provider: Provide
     async def told(pilot: Pilot[None]) -> None:
         await shown(pilot)
         retry = SessionError(
-            what="openai-chat:scripted asks to slow down: Rate limit reached for requests.", outcome="trying again",
+            what="openai-chat:scripted is rate limiting: Rate limit reached for requests.", outcome="trying again",
             kind="rate_limit", attempt=2, attempts=4, retry_in_s=8.0,
         )  # fmt: skip
         hear(pilot.app, retry)
         pilot.app.chat.feed.note(
-            "The disk that holds /home/ada/.local/share/co-tui is full: nothing more can be saved until there is room.",
+            "The disk with /home/ada/.local/share/co-tui is full. Nothing is saved until there is space.",
             "error",
         )
 
@@ -298,7 +298,7 @@ async def test_what_is_looked_for_and_pointed_out(pictures: Pictures, home: Path
         told = Hints(pilot.app.chat, pilot.app.launch.paths.hints, dict)
         for hint in (FOLDS, COMPACTED):
             pilot.app.chat.feed.note(told._wording(hint))
-        pilot.app.notify("Draft cleared; ↑ or Ctrl+Z brings it back.", timeout=1e6)
+        pilot.app.notify("Draft cleared. ↑ or Ctrl+Z brings it back.", timeout=1e6)
 
     async def found(pilot: Pilot[None]) -> None:
         pilot.app.clear_notifications()

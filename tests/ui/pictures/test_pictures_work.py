@@ -95,7 +95,7 @@ def work_so_far() -> list[Event]:
         returns(("r", "read_file", f"[tests/test_login.py | 41 lines]\n{NUMBERED}")),
         returns(("c", "run_command", "[stdout]\n1 failed\n[exit code: 1]\n[took 2.1 s]")),
         calls(("g", "run_command", {"command": "git push --force origin main"})),
-        returns(("g", "run_command", "The user did not allow it: not yet"), outcome="denied"),
+        returns(("g", "run_command", "The user denied it: not yet"), outcome="denied"),
         said(
             "response", {"part_kind": "text", "content": "The fixture opens the store too early. Two others look on."}
         ),

@@ -1,4 +1,4 @@
-"""The line that tells what runs: told by events and a clock, and nothing else."""
+"""The activity line, from events and a clock alone."""
 
 import pytest
 from textual.content import Content
@@ -42,7 +42,7 @@ def counted(tokens: int) -> UsageInfo:
     )  # fmt: skip
 
 
-STILL_WAITING = "waiting for openai · 7 s since its last word"
+STILL_WAITING = "waiting for openai · 7 s of silence"
 ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller", call_id="c1")
 
 
@@ -53,7 +53,7 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([], 9.0, "waiting for openai · 9 s without an answer"),
         ([(3.0, delta("x" * 400))], 3.5, "answering · 4 s · ~100 tokens"),
         ([(1.0, delta("x" * 400)), (3.0, delta("x" * 400))], 5.0, "answering · 5 s · ~200 tokens · 50/s"),
-        ([(1.0, delta("x" * 400))], 7.0, "waiting for openai · 6 s since its last word"),
+        ([(1.0, delta("x" * 400))], 7.0, "waiting for openai · 6 s of silence"),
         ([(1.0, delta("x" * 40, "thinking"))], 1.2, "thinking · 1 s · ~10 tokens"),
         ([(1.0, tool("started"))], 31.0, "run uv run pytest · 30 s"),
         ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run uv run pytest · 2 s · 2 at once"),
@@ -61,7 +61,7 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([(1.0, delta("{", "tool_call"))], 1.5, "calling a tool · 2 s"),
         # Thoughts that the provider does not show: it is there, and thinks.
         ([(1.0, delta("", "thinking"))], 31.0, "thinking · 31 s"),
-        ([(1.0, delta("", "thinking"))], 91.0, "thinking · 91 s · nothing heard for 90 s"),
+        ([(1.0, delta("", "thinking"))], 91.0, "thinking · 91 s · silent for 90 s"),
         ([(1.0, delta("", "thinking")), (2.0, delta("x" * 40, "thinking"))], 9.0, STILL_WAITING),
         # What was counted gives way to no guess; the speed is that of the reply, without the tools' time.
         ([(1.0, delta("x" * 400)), (2.0, counted(90)), (2.1, tool("started"))], 8.1, "run uv run pytest · 6 s"),
@@ -76,7 +76,7 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([(1.0, tool("started")), (1.1, ASKED)], 4.0, "reader find every caller · 3 s"),
         ([(1.0, tool("started")), (1.1, ASKED), (2.0, delegated("started"))], 4.0, "reader read a.py · 3 s"),
         ([(1.0, tool("started")), (3.0, delegated("finished"))], 4.0, "run uv run pytest · 3 s"),
-        ([(1.0, SessionError(what="x", retry_in_s=8.0)), (1.1, StreamReset(turn=1))], 3.0, "trying again in 6 s"),
+        ([(1.0, SessionError(what="x", retry_in_s=8.0)), (1.1, StreamReset(turn=1))], 3.0, "retrying in 6 s"),
         ([(1.0, SessionError(what="x", retry_in_s=8.0)), (1.1, StreamReset(turn=1))], 12.0, "asking openai · 12 s"),
         ([(1.0, delta("x" * 40)), (2.0, PROMPT)], 4.0, "asking openai · 2 s"),
         ([(1.0, tool("started")), (2.0, PROMPT.but(agent="self 1"))], 4.0, "run uv run pytest · 3 s"),

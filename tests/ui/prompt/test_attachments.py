@@ -37,7 +37,7 @@ async def test_a_missing_file_is_said_before_sending_and_enter_again_sends_the_w
     async with running(launch_for(home, provider)) as (app, pilot):
         app.chat.prompt.insert("read @gone.md")
         await pilot.press("enter")
-        await until(pilot, lambda: "There is no file gone.md" in transcript_text(app))
+        await until(pilot, lambda: "No file gone.md" in transcript_text(app))
         assert app.chat.prompt.text == "read @gone.md" and not provider.requests
         await pilot.press("enter")
         await until(pilot, lambda: len(provider.requests) == 1)

@@ -1,4 +1,4 @@
-"""What is being written is kept beside the screen, and never goes back to what it was before."""
+"""Drafts are saved in the background, and never overwritten by older ones."""
 
 from collections.abc import Callable
 from pathlib import Path

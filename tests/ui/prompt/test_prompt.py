@@ -133,7 +133,7 @@ async def test_a_command_typed_and_sent_in_one_burst_is_that_command(home: Path,
         await until(pilot, lambda: app.chat.prompt.text == "abd")
         app.chat.prompt.text = ""
         at_once(app, ["/", *"nosuch", "enter", *"xyz"])
-        await until(pilot, lambda: "There is no command /nosuch" in transcript_text(app))
+        await until(pilot, lambda: "Unknown command /nosuch" in transcript_text(app))
         assert app.chat.prompt.text == "xyz", "what is typed after it does not join it"
         assert not provider.requests, "nothing of it was for the model"
 
@@ -201,9 +201,9 @@ async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path
         app.chat.prompt.insert("talk")
         await pilot.press("enter")
         await until(pilot, lambda: "slow" in transcript_text(app))
-        assert "alt+enter steers" in screen_text(app)
+        assert "alt+enter adds to this turn" in screen_text(app)
         at_once(app, [*"later", "enter", *"now", "alt+enter", *"more"])
-        await until(pilot, lambda: app.chat.prompt.text == "more" and "joins the turn" in screen_text(app))
+        await until(pilot, lambda: app.chat.prompt.text == "more" and "added to this turn" in screen_text(app))
         assert [(each.text, each.steers) for each in app.controller.session.queue.prompts] == [
             ("now", True),
             ("later", False),
@@ -245,11 +245,11 @@ async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, pr
         await pilot.press("backspace")
         assert app.chat.prompt.text == ""
         app.post_message(PasteArriving(123_456))
-        await until(pilot, lambda: "taking in what you pasted, 123,456 characters" in screen_text(app))
+        await until(pilot, lambda: "reading your paste, 123,456 characters" in screen_text(app))
         app.post_message(Paste(line))
         app.post_message(PasteArriving(0))
         await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")
-        assert "taking in" not in screen_text(app)
+        assert "reading your paste" not in screen_text(app)
         await pilot.press("ctrl+t")
         await until(pilot, lambda: isinstance(app.screen, EditScreen))
         await pilot.press("escape", "backspace")

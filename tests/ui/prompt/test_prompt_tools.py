@@ -30,7 +30,7 @@ async def test_ctrl_c_clears_a_draft_that_comes_back_and_quits_only_when_asked_t
         await pilot.press("ctrl+c", "ctrl+z")
         assert app.chat.prompt.text == "a long thought\nin two lines"
         await pilot.press("ctrl+c", "ctrl+c")
-        assert app.is_running and any("again quits" in each.message for each in app._notifications)
+        assert app.is_running and any("again to quit" in each.message for each in app._notifications)
         await pilot.press("x", "ctrl+c", "ctrl+c", "f1", "escape", "ctrl+c")
         assert app.is_running, "what came between means that nobody wanted to leave"
         await pilot.press("ctrl+c")
@@ -47,12 +47,12 @@ async def test_earlier_prompts_are_searched_while_typing_in_this_folder_and_in_a
         app.chat.prompt.insert("half written")
         await pilot.press("ctrl+r")
         await until(
-            pilot, lambda: isinstance(app.screen, EarlierPromptsScreen) and "3 of this folder" in screen_text(app)
+            pilot, lambda: isinstance(app.screen, EarlierPromptsScreen) and "3 in this folder" in screen_text(app)
         )
         shown = [str(option.prompt) for option in app.screen.query_one(OptionList).options]
         assert shown == ["deploy it again", "write a haiku", "deploy 100% of it"], "the newest first"
         await pilot.press(*"deploy", "space", "1", "0", "0", "percent_sign")
-        await until(pilot, lambda: "1 of this folder" in screen_text(app))
+        await until(pilot, lambda: "1 in this folder" in screen_text(app))
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.prompt.text == "deploy 100% of it")
         await pilot.press("up")
@@ -61,9 +61,9 @@ async def test_earlier_prompts_are_searched_while_typing_in_this_folder_and_in_a
     elsewhere.mkdir()
     async with running(launch_for(home, provider).but(cwd=elsewhere)) as (app, pilot):
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "No prompt of this folder was sent yet" in screen_text(app))
+        await until(pilot, lambda: "No prompt in this folder yet" in screen_text(app))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "3 of all sessions" in screen_text(app))
+        await until(pilot, lambda: "3 in all sessions" in screen_text(app))
         await pilot.press("escape")
 
 
@@ -89,7 +89,7 @@ async def test_the_prompt_is_written_in_an_editor_and_the_file_is_the_user_s_alo
     async with running(launch_for(home, provider, environ=environ)) as (app, pilot):
         app.chat.prompt.insert("draft")
         await pilot.press("ctrl+g")
-        await until(pilot, lambda: "cannot take over the screen" in transcript_text(app))
+        await until(pilot, lambda: "Cannot open an editor" in transcript_text(app))
         assert app.chat.prompt.text == "draft"
         monkeypatch.setattr(app, "suspend", contextlib.nullcontext)
         await pilot.press("ctrl+g")
@@ -102,11 +102,11 @@ async def test_the_prompt_is_written_in_an_editor_and_the_file_is_the_user_s_alo
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
-        ({}, "No editor is named"),
-        ({"EDITOR": "  "}, "No editor is named"),
+        ({}, "No editor set"),
+        ({"EDITOR": "  "}, "No editor set"),
         ({"EDITOR": "vi 'x"}, "open quote"),
-        ({"EDITOR": "not-there-at-all --wait"}, "not there"),
-        ({"EDITOR": "/"}, "cannot be run"),
+        ({"EDITOR": "not-there-at-all --wait"}, "not found"),
+        ({"EDITOR": "/"}, "cannot run"),
     ],
 )
 def test_an_editor_that_cannot_be_used_is_a_sentence(environ: dict[str, str], said: str) -> None:

@@ -76,14 +76,14 @@ async def test_commands_and_prompts_are_carried_out_in_the_order_given(
         await type_text(pilot, "a fresh question\n")
         await pilot.press("f5")
         await type_text(pilot, "/context\n")
-        await until(pilot, lambda: "4 waiting" in screen_text(app))
+        await until(pilot, lambda: "4 queued" in screen_text(app))
         shown = screen_text(app)
-        assert "starting…" in shown and "/compact" in shown and "Esc takes back" in shown
+        assert "starting…" in shown and "/compact" in shown and "Esc drops the last" in shown
         assert not provider.requests and len(kept(home)) == 5
         release()
         await until(pilot, lambda: "conversation  " in transcript_text(app))
         told = transcript_text(app)
-        assert "waiting" not in screen_text(app) and "0 of 4,096 tokens" not in told and "messages      0" not in told
+        assert "queued" not in screen_text(app) and "0 of 4,096 tokens" not in told and "messages      0" not in told
     facts = [event.fact for event in kept(home)]
     done = [
         type(fact).__name__
@@ -108,7 +108,7 @@ async def test_a_command_does_not_stop_the_turn_of_a_prompt_given_before_it(
         release()
         await until(pilot, lambda: provider.requests)
         await type_text(pilot, "second\n")
-        await until(pilot, lambda: "2 waiting" in screen_text(app))
+        await until(pilot, lambda: "2 queued" in screen_text(app))
         answering.set()
         await until(pilot, lambda: app.controller.state.turn == 3 and app.controller.idle)
         assert "a whole answer" in transcript_text(app)
@@ -124,16 +124,16 @@ async def test_what_waits_can_be_taken_back(
         await type_text(pilot, "/rename kept\n")
         await type_text(pilot, "not yet\n")
         await pilot.press("f8")
-        await until(pilot, lambda: "3 waiting" in screen_text(app))
+        await until(pilot, lambda: "3 queued" in screen_text(app))
         await pilot.press(key)
-        await until(pilot, lambda: "2 waiting" in screen_text(app))
-        assert "/clear is taken back." in {each.message for each in app._notifications}
+        await until(pilot, lambda: "2 queued" in screen_text(app))
+        assert "Dropped /clear." in {each.message for each in app._notifications}
         await pilot.press(key)
         await until(pilot, lambda: app.chat.prompt.text == "not yet")
-        assert "1 waiting" in screen_text(app)
+        assert "1 queued" in screen_text(app)
         release()
         await until(pilot, lambda: app.controller.state.title == "kept")
-        assert "waiting" not in screen_text(app) and "starting…" not in screen_text(app)
+        assert "queued" not in screen_text(app) and "starting…" not in screen_text(app)
         assert app.chat.prompt.text == "not yet"
     assert not provider.requests
     assert not any(isinstance(event.fact, Clear) for event in kept(home))
@@ -145,7 +145,7 @@ async def test_a_report_given_early_is_that_of_the_whole_session(
     async with held_back(home, provider, monkeypatch, "engine") as (app, pilot, release):
         await type_text(pilot, "/history\n")
         await pilot.press("up")
-        await until(pilot, lambda: "Esc takes back the latest" in transcript_text(app))
+        await until(pilot, lambda: "Esc drops the last" in transcript_text(app))
         release()
         await until(pilot, lambda: "The model sees 2 messages; 2 were said" in transcript_text(app))
 
@@ -177,7 +177,7 @@ async def test_commands_for_a_session_that_does_not_open_are_named(
         release()
         await until(pilot, lambda: NOT_CARRIED_OUT in transcript_text(app))
         assert "/clear, /rename other." in transcript_text(app) and app.chat.prompt.text == "then this"
-        assert "waiting" not in screen_text(app)
+        assert "queued" not in screen_text(app)
     assert not provider.requests and not any(isinstance(event.fact, SessionRename) for event in kept(home))
 
 
@@ -195,7 +195,7 @@ async def test_another_model_is_waited_for_before_a_prompt_of_a_new_session(
         async with running(launch_for(home, provider), ready=False) as (app, pilot):
             await type_text(pilot, "/model openai-chat:other\n")
             await type_text(pilot, "who are you?\n")
-            await until(pilot, lambda: "2 waiting" in screen_text(app))
+            await until(pilot, lambda: "2 queued" in screen_text(app))
             loading.set()
             await until(pilot, lambda: app.controller.state.turn == 1 and app.controller.idle)
             assert provider.requests[0]["model"] == "other"

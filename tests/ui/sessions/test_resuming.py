@@ -82,7 +82,7 @@ async def test_a_session_of_another_folder_continues_there_or_here(
         await ask(app, pilot, "a prompt answers it: here")
         assert not question_shown(app) and app.launch.cwd == shop
         await type_text(pilot, "/resume s-3\n")
-        await until(pilot, lambda: "which is gone; it goes on in" in transcript_text(app))
+        await until(pilot, lambda: "(deleted); it now works in" in transcript_text(app))
         await until(pilot, lambda: app.controller.session is not None)
     assert {row.id: Path(row.cwd).name for row in listed(home)} == {"s-1": "shop", "s-2": "shop", "s-3": "shop"}
 
@@ -93,7 +93,7 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
     other = store_in(home)
     with other, other.claim("s-1"):
         async with running(launch) as (app, pilot):
-            await until(pilot, lambda: "only one can write it" in question_shown(app))
+            await until(pilot, lambda: "only one can write to it" in question_shown(app))
             await answer(app, pilot, "r")
             await until(pilot, lambda: "Read only" in transcript_text(app))
             before = len(stored_events(home, "s-1"))
@@ -208,7 +208,7 @@ async def test_the_policy_of_a_resumed_session_stays_when_a_setting_is_written(h
         await type_text(pilot, "/resume s-1\n")
         await until(pilot, lambda: app.controller.session is not None)
         await type_text(pilot, "/config few_turns 7\n")
-        await until(pilot, lambda: "written to" in transcript_text(app))
+        await until(pilot, lambda: "saved to" in transcript_text(app))
         assert app.controller.launch.loaded.origins["policy"] == ("off", "the resumed session")
         await type_text(pilot, "/config policy cowagent\n")
         await until(pilot, lambda: app.controller.state.policy == "cowagent")

@@ -74,12 +74,12 @@ async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provide
         await until(pilot, lambda: "▌ ★ first" in screen_text(app))
         assert screen_text(app).index("Pinned") < screen_text(app).index("★ first") < screen_text(app).index("renamed")
         await pilot.press("down", "ctrl+d")
-        await until(pilot, lambda: "into the trash?" in screen_text(app))
+        await until(pilot, lambda: "to the trash?" in screen_text(app))
         await pilot.press("n")
-        await until(pilot, lambda: "into the trash?" not in screen_text(app))
+        await until(pilot, lambda: "to the trash?" not in screen_text(app))
         assert "Sessions · 2" in screen_text(app)
         await pilot.press("ctrl+d")
-        await until(pilot, lambda: "into the trash?" in screen_text(app))
+        await until(pilot, lambda: "to the trash?" in screen_text(app))
         await pilot.press("y")
         await until(pilot, lambda: "Sessions · 1" in screen_text(app))
         await pilot.press("ctrl+t")
@@ -89,11 +89,11 @@ async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provide
         await pilot.press("escape")
         await until(pilot, lambda: "Sessions · 2" in screen_text(app))
         await pilot.press("down", "ctrl+d")
-        await until(pilot, lambda: "into the trash?" in screen_text(app))
+        await until(pilot, lambda: "to the trash?" in screen_text(app))
         await pilot.press("y", "ctrl+t")
         await until(pilot, lambda: "▌ renamed" in screen_text(app) and "Trash · 1" in screen_text(app))
         await pilot.press("ctrl+d")
-        await until(pilot, lambda: "for good?" in screen_text(app))
+        await until(pilot, lambda: "forever?" in screen_text(app))
         await pilot.press("y")
         await until(pilot, lambda: "Trash · 0" in screen_text(app))
         assert [row.id for row in listed(home)] == ["s-1"] and not stored_events(home, "s-2")
@@ -119,14 +119,14 @@ async def test_what_was_said_is_found_as_one_pauses(
         with monkeypatch.context() as typing:
             typing.setattr(sessions_screen, "PAUSE_S", HANGING_S)
             await type_text(pilot, "answe")
-            await until(pilot, lambda: "No title holds “answe”" in screen_text(app))
+            await until(pilot, lambda: "No title matches “answe”" in screen_text(app))
         await pilot.press("r")
-        await until(pilot, lambda: "Said in 4 sessions, newest first" in screen_text(app))
+        await until(pilot, lambda: "Found in 4 sessions, newest first" in screen_text(app))
         assert "Sessions · 4 of 4" in screen_text(app) and "^f fork" in screen_text(app)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "by relevance" in screen_text(app))
         await type_text(pilot, " swan")
-        await until(pilot, lambda: "Said in 1 session," in screen_text(app))
+        await until(pilot, lambda: "Found in 1 session," in screen_text(app))
         await until(pilot, lambda: "Answer to heron or swan" in screen_text(app))
         (marked,) = {
             segment.style.underline
@@ -136,13 +136,13 @@ async def test_what_was_said_is_found_as_one_pauses(
         }
         assert marked, "in the preview"
         await type_text(pilot, "qqq")
-        await until(pilot, lambda: "Nothing found for “answer swanqqq”; esc clears." in screen_text(app))
+        await until(pilot, lambda: "No matches for “answer swanqqq”. Esc clears." in screen_text(app))
         assert "^f fork" not in screen_text(app), "no key for nothing"
         await pilot.press("escape")
         await until(pilot, lambda: "Sessions · 4" in screen_text(app))
         for odd in ('"', "*", "NEAR(", "a-b OR", "'; --", "漢字", "x" * 10_000):
             app.screen.query_one(Input).value = odd
-            await until(pilot, lambda: "Nothing found for" in screen_text(app))
+            await until(pilot, lambda: "No matches for" in screen_text(app))
         app.screen.query_one(Input).value = "heron"
         await until(pilot, lambda: "Sessions · 2 of 4" in screen_text(app))
         seen = screen_text(app)
@@ -217,12 +217,12 @@ async def test_deleting_the_open_session_begins_a_new_one(home: Path, provider: 
         await pilot.press("f2")
         await until(pilot, lambda: "● doomed" in screen_text(app))
         await pilot.press("ctrl+d")
-        await until(pilot, lambda: "into the trash?" in screen_text(app))
+        await until(pilot, lambda: "to the trash?" in screen_text(app))
         await pilot.press("y", "ctrl+t")
         await until(pilot, lambda: "Trash · 1" in screen_text(app))
         assert app.controller.session is None
         await pilot.press("ctrl+d")
-        await until(pilot, lambda: "for good?" in screen_text(app))
+        await until(pilot, lambda: "forever?" in screen_text(app))
         await pilot.press("y")
         await until(pilot, lambda: "Trash · 0" in screen_text(app))
         await pilot.press("f2")
@@ -237,11 +237,11 @@ async def test_resume_by_id_and_its_mistakes(home: Path, provider: Provider) -> 
     store(launch, ("20260101-abc", "old one", ""))
     async with running(launch) as (app, pilot):
         await type_text(pilot, "/resume nope\n")
-        await until(pilot, lambda: "There is no session 'nope'" in transcript_text(app))
+        await until(pilot, lambda: "No session 'nope'" in transcript_text(app))
         await type_text(pilot, "/resume abc\n")
         await until(pilot, lambda: app.controller.session is not None and "Answer to old one" in screen_text(app))
         await type_text(pilot, "/resume abc\n")
-        await until(pilot, lambda: "open already" in transcript_text(app))
+        await until(pilot, lambda: "already open" in transcript_text(app))
 
 
 async def test_the_browser_opens_first_when_asked(home: Path, provider: Provider) -> None:
@@ -298,9 +298,9 @@ async def test_what_is_typed_with_enter_in_one_burst_chooses_what_it_says(home: 
 
 def test_deleting_mentions_a_pin_and_how_to_undo_it() -> None:
     row = SessionRow._make("" for _ in SessionRow._fields)._replace(title="Plans", messages=1)
-    assert deletion_question(row).startswith("Put “Plans” into the trash? ctrl+t")
+    assert deletion_question(row).startswith("Move “Plans” to the trash? ctrl+t")
     assert "“Plans” is pinned" in deletion_question(row._replace(pinned=True))
-    assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message for good?"
+    assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message forever?"
 
 
 def test_the_end_of_a_long_list_is_there_without_all_before_it(home: Path) -> None:

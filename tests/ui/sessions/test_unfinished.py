@@ -57,7 +57,7 @@ async def test_a_call_that_never_became_a_question_is_interrupted(
     session_id = await left_at_its_question(home, provider, cut_after)
     provider.script = [Reply("Then not.")]
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
-        await until(pilot, lambda: "the turn was cut off before it finished" in transcript_text(app))
+        await until(pilot, lambda: "the turn was cut off" in transcript_text(app))
         await until(pilot, lambda: status in screen_text(app))
         line = next(line for line in screen_text(app).split("\n") if "delegate_task" in line or "agent" in line)
         assert "…" not in line and "asked" not in line and not app.chat.query(QuestionPanel)
@@ -69,4 +69,4 @@ async def test_a_call_that_never_became_a_question_is_interrupted(
     assert not (home.parent / "new.txt").exists()
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         await until(pilot, lambda: status in screen_text(app))
-        assert transcript_text(app).count("the turn was cut off before it finished") == 1
+        assert transcript_text(app).count("the turn was cut off") == 1

@@ -195,4 +195,4 @@ async def test_nothing_moves_when_nothing_may(home: Path, provider: Provider) ->
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
         await type_text(pilot, "/config reduced_motion off\n")
-        await until(pilot, lambda: "It does not count as long as the environment" in screen_text(app))
+        await until(pilot, lambda: "It has no effect while the environment" in screen_text(app))

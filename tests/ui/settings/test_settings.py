@@ -40,7 +40,7 @@ async def test_settings_are_found_changed_in_place_and_reset(home: Path, provide
     async with running(launch, size=(100, 30)) as (app, pilot):
         await type_text(pilot, "/settings\n")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
-        await until(pilot, lambda: "Who answers" in screen_text(app))
+        await until(pilot, lambda: "The model. Empty" in screen_text(app))
         assert all(group in screen_text(app) for group in GROUPS) and "From the environment" in screen_text(app)
 
         for key in ("slash", *"retries"):  # in one burst
@@ -54,11 +54,11 @@ async def test_settings_are_found_changed_in_place_and_reset(home: Path, provide
         await until(pilot, lambda: "✗ max_retries = '99' is not allowed" in said(app))
         await pilot.press("backspace", "backspace")
         await type_text(pilot, "7\n")
-        await until(pilot, lambda: "It holds from now on" in said(app))
+        await until(pilot, lambda: "It applies now" in said(app))
         assert load(paths=launch.paths, cwd=launch.cwd, environ={}).settings.max_retries == 7
         assert app.launch.settings.max_retries == 7 and "config.toml" in screen_text(app)
         await pilot.press("backspace")
-        await until(pilot, lambda: app.launch.settings.max_retries == 4 and "no longer set" in said(app))
+        await until(pilot, lambda: app.launch.settings.max_retries == 4 and "removed from" in said(app))
         for key in ("enter", "backspace", "9", "enter"):  # in one burst, too
             app.post_message(Key(key, key if len(key) == 1 else None))
         await until(pilot, lambda: app.launch.settings.max_retries == 9)
@@ -83,14 +83,14 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         for key in ("left", "left", "down", "enter"):  # in one burst
             app.post_message(Key(key, None))
         await until(pilot, lambda: app.launch.settings.reduced_motion == "on")
-        assert "Whether spinners" in screen_text(app)
+        assert "Stop spinners" in screen_text(app)
         assert app.has_class("-still") and isinstance(app.focused, OptionList)
         await pilot.press("f1")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen" and "Filter" in screen_text(app))
         await pilot.press("escape")
         await pilot.press("right", "right", "right")
         await until(pilot, lambda: "policy" in screen_text(app) and "context  ← 2 of 5" in screen_text(app))
-        assert "balanced" in screen_text(app) and "Which policy" in screen_text(app)
+        assert "balanced" in screen_text(app) and "The context policy" in screen_text(app)
         await click_on(app, pilot, "Esc Back")
         await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/settings silent\n")

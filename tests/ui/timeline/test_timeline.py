@@ -232,7 +232,7 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         await pilot.press("f")
-        await until(pilot, lambda: "─ session ─" in screen_text(app) and "session began" in screen_text(app))
+        await until(pilot, lambda: "─ session ─" in screen_text(app) and "session started" in screen_text(app))
         await pilot.press("f")
         await until(pilot, lambda: "─ all entries ─" in screen_text(app) and "question 2" in screen_text(app))
 

@@ -103,9 +103,9 @@ def _compact(builder: SessionBuilder, row: Record | None, summary: str) -> None:
     if row is None:
         return
     about = row.get("compactMetadata")
-    told = about if isinstance(about, dict) else {}
-    trigger = "manual" if told.get("trigger") == "manual" else "background"
-    builder.compacted(summary, read_time(row.get("timestamp")), trigger=trigger, pre_tokens=count(told, "preTokens"))
+    details = about if isinstance(about, dict) else {}
+    trigger = "manual" if details.get("trigger") == "manual" else "background"
+    builder.compacted(summary, read_time(row.get("timestamp")), trigger=trigger, pre_tokens=count(details, "preTokens"))
 
 
 def _say(builder: SessionBuilder, row: Record) -> None:
@@ -118,16 +118,16 @@ def _say(builder: SessionBuilder, row: Record) -> None:
     if results:
         builder.results(results, time)
     said = prompt_content([block for block in blocks if block.get("type") != "tool_result"])
-    if not row.get("isMeta"):  # what the program told the model in the user's name
+    if not row.get("isMeta"):  # what the program said to the model in the user's name
         if not results:
             builder.follow(text(row.get("parentUuid")), time)
         builder.prompt(said.text, time, images=said.images, by_program=bool(results))
 
 
 def _result(block: Record) -> Result:
-    told = result_content(block.get("content"))
+    content = result_content(block.get("content"))
     failed = block.get("is_error") is True
-    return Result(text(block.get("tool_use_id")), told.text, failed=failed, images=told.images)
+    return Result(text(block.get("tool_use_id")), content.text, failed=failed, images=content.images)
 
 
 def _reply(builder: SessionBuilder, message: Record, blocks: list[Record], time: datetime | None) -> None:

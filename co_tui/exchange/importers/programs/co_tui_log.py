@@ -95,7 +95,7 @@ def _harmless(fact: Fact) -> Fact:
     if isinstance(fact, CompactionComplete):
         return fact.but(checkpoint_path="", checkpoint_number=None)
     if isinstance(fact, BoardShown):
-        return fact.but(note="", tokens=0, entries=0, where="")  # nobody else writes the system part of a prompt
+        return fact.but(note="", tokens=0, entries=0, where="")  # no one else may write the system prompt
     return fact
 
 

@@ -223,12 +223,12 @@ def _result(item: Record) -> Result:
     failed = isinstance(output, dict) and output.get("success") is False
     if isinstance(output, dict) and isinstance(output.get("content"), str):
         output = output["content"]
-    told = result_content(output)
-    return Result(text(item.get("call_id")), told.text, text(item.get("name")), failed, told.images)
+    content = result_content(output)
+    return Result(text(item.get("call_id")), content.text, text(item.get("name")), failed, content.images)
 
 
 def _messages(item: Record, when: datetime | None) -> Iterator[ModelMessage]:
-    """What stands in place of what was compacted: words only."""
+    """What replaces the compacted messages: text only."""
     said = text_of_blocks([block for block in blocks_of(item.get("content")) if text(block.get("text"))])
     time = when or _LONG_AGO
     if item.get("type") != "message" or not said:

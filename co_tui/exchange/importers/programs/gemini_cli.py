@@ -15,7 +15,7 @@ from co_tui.exchange.importers.importer import DocumentImporter
 
 NAME: Final = "gemini-cli"
 _SNAPSHOT: Final = "<state_snapshot>"
-"""How the summary begins that stands in place of what was compressed."""
+"""How a summary that replaces compressed messages begins."""
 _KINDS: Final = ("user", "gemini", "model")
 
 
@@ -76,7 +76,7 @@ def _before(messages: dict[str, Record], place: str) -> Iterator[tuple[str, Reco
 def _say(builder: SessionBuilder, message: Record) -> None:
     kind, time = message.get("type"), read_time(message.get("timestamp"))
     said, images = prompt_content(message.get("content") or message.get("parts") or "")
-    if kind not in _KINDS:  # what the program told its user
+    if kind not in _KINDS:  # messages of the program to its user
         return
     if kind == "user":
         if said.lstrip().startswith(_SNAPSHOT):
@@ -102,9 +102,9 @@ def _say(builder: SessionBuilder, message: Record) -> None:
 
 def _thoughts(message: Record) -> Iterator[ModelResponsePart]:
     for thought in objects(message.get("thoughts")):
-        told = "\n".join(filter(None, (text(thought.get("subject")), text(thought.get("description")))))
-        if told:
-            yield ThinkingPart(told)
+        thinking = "\n".join(filter(None, (text(thought.get("subject")), text(thought.get("description")))))
+        if thinking:
+            yield ThinkingPart(thinking)
 
 
 def _call(call: Record) -> ToolCallPart:
@@ -120,7 +120,7 @@ def _result(call: Record) -> Result:
 
 
 def _inside(result: Any) -> Iterator[Record]:
-    """The pieces of a result: beside the function's responses, and within these."""
+    """The pieces of a result, next to the function's responses and inside them."""
     for each in objects(result):
         yield each
         answer = each.get("functionResponse")
@@ -134,8 +134,8 @@ def _returned(result: Any) -> str:
         answer = each.get("functionResponse")
         response = answer.get("response") if isinstance(answer, dict) else None
         if isinstance(response, dict):
-            told = response.get("output", response.get("error", response))
-            outputs.append(readable(told))
+            output = response.get("output", response.get("error", response))
+            outputs.append(readable(output))
         elif text(each.get("text")):
             outputs.append(text(each.get("text")))
     return "\n".join(outputs) if outputs else readable(result)

@@ -85,13 +85,13 @@ def _say(builder: SessionBuilder, chat: Record, model: str) -> None:
     (part,) = message.parts
     if isinstance(part, ToolReturnPart):
         call_id, name = text(chat.get("tool_call_id")), text(chat.get("name"))
-        told, images = _split(part.content)
-        builder.results([Result(call_id, told, name, images=images)], time)
+        said, images = _split(part.content)
+        builder.results([Result(call_id, said, name, images=images)], time)
     elif isinstance(part, SystemPromptPart):
         builder.system(part.content, time)
     elif isinstance(part, UserPromptPart):
-        told, images = _split(part.content)
-        builder.prompt(told, time, images=images)
+        said, images = _split(part.content)
+        builder.prompt(said, time, images=images)
 
 
 def _split(content: Any) -> tuple[str, list[BinaryContent]]:

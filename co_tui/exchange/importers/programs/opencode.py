@@ -61,8 +61,8 @@ def load(document: Document) -> list[ImportedSession]:
         return _session(record["info"], messages, document.modified)
     if not _is_info(record):
         raise ImportRefused(
-            f"{document.path} is a piece of a session of opencode: import its file in storage/session, "
-            "the folder storage, or opencode.db."
+            f"{document.path} is only part of an opencode session. "
+            "Import storage/session, the storage folder, or opencode.db."
         )
     storage = document.path.absolute().parent.parent.parent
     return _session(record, _stored_messages(storage, text(record.get("id"))), document.modified)

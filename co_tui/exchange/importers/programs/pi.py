@@ -77,8 +77,8 @@ def _say(builder: SessionBuilder, message: Any, time: Any) -> None:
         case "toolResult":
             failed = message.get("isError") is True
             tool, call_id = text(message.get("toolName")), text(message.get("toolCallId"))
-            told = result_content(content)
-            builder.results([Result(call_id, told.text, tool, failed, told.images)], time)
+            returned = result_content(content)
+            builder.results([Result(call_id, returned.text, tool, failed, returned.images)], time)
         case "bashExecution":
             command = text(message.get("command"))
             builder.prompt(f"$ {command}\n{text(message.get('output'))}", time, command=command)

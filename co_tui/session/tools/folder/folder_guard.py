@@ -39,12 +39,12 @@ class CreatedProtected(NamedTuple):
     def _sentence(self, file: SetAside) -> str:
         name = path_text(self.folder / file.name)
         if file.kept is None:
-            outcome = "The earlier one is back" if file.restored else "It could not be moved away: check it"
-            return f"A command in the sandbox changed {name}, which can make other programs run things. {outcome}."
+            outcome = "The previous version is restored" if file.restored else "It could not be moved: check it"
+            return f"A sandboxed command changed {name}, which can make programs run. {outcome}."
         done = "replaced" if file.restored else "created"
-        then = "The earlier one is back" if file.restored else "To use it, check it and move it back"
-        moved = f"which can make other programs run things. It was moved to {path_text(file.kept)}. {then}."
-        return f"A command in the sandbox {done} {name}, {moved}"
+        then = "The previous version is restored" if file.restored else "To use it, check it and move it back"
+        moved = f"which can make programs run. It was moved to {path_text(file.kept)}. {then}."
+        return f"A sandboxed command {done} {name}, {moved}"
 
 
 class FolderGuard:

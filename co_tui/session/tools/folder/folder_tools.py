@@ -25,10 +25,10 @@ from co_tui.session.tools.folder.text_search import Found, TextSearch
 
 WALKING_S: Final = 10.0
 _MOST_NAMED: Final = 10
-_CUT: Final = "[... the folder is too large to look at all of it; narrow the path]"
+_CUT: Final = "[... the folder is too large to search completely; narrow the path]"
 _IGNORED: Final = "[all of these are ignored by .gitignore or .ignore]"
 _NO_MATCHES: Final = "No matches found."
-_LATE: Final = "[... the time for a search is over; narrow the path]"
+_LATE: Final = "[... the search timed out; narrow the path]"
 T = TypeVar("T")
 ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
 
@@ -279,7 +279,7 @@ def _kind(entry: os.DirEntry[str], root: Path) -> str | None:
     """The text after a name; None for a broken link."""
     try:
         if entry.is_symlink() and not is_inside(entry.path, root):
-            return "  (link that leads out of the folder)"
+            return "  (link out of the folder)"
         if entry.is_dir():
             return "/"
         status = entry.stat()

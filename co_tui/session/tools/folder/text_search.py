@@ -98,7 +98,7 @@ class TextSearch:
             except TimeoutError:
                 raise ValueError(
                     f"This regular expression takes too long on line {number} of {file}. "
-                    "Write it without repetitions inside of repetitions, such as (a+)+."
+                    "Avoid nested repetitions such as (a+)+."
                 ) from None
             if match is not None:
                 yield f"{file}:{number}:{_excerpt(line, match.start())}"
@@ -164,7 +164,7 @@ def _compiled(pattern: str, *, in_text: bool = False) -> Any:
 
     if len(pattern) > LONGEST_PATTERN_CHARS:
         raise ValueError(
-            f"The regular expression has {len(pattern):,} characters; {LONGEST_PATTERN_CHARS:,} are the most."
+            f"The regular expression has {len(pattern):,} characters; at most {LONGEST_PATTERN_CHARS:,} are allowed."
         )
     try:
         return regex.compile(pattern, regex.MULTILINE if in_text else 0)

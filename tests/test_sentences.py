@@ -1,0 +1,66 @@
+"""What people read is short, and in plain words."""
+
+import re
+
+import pytest
+
+from tests.sentences import Sentence, in_source, sentences
+
+LONGEST = 90
+"""Characters of a label, notice, description or setting."""
+LONGEST_SENTENCE = 120
+"""Characters of a sentence in a longer text, such as an error with advice."""
+ODD_WORDS = re.compile(r"\b(stands|lies|goes on|whoever|whom|nobody|somebody|beside|takes back|told)\b", re.IGNORECASE)
+LONG_ON_PURPOSE = (
+    "ID is listed by `co-tui sessions`",  # below all options of --help
+    "context       …",  # a table
+)
+ALL = tuple(sentences())
+
+
+def test_the_list_has_every_kind_of_sentence() -> None:
+    kinds = {each.kind for each in ALL}
+    assert kinds == {"notice", "help", "setting", "label", "error", "text"} and len(ALL) > 1_000
+    assert {"co_tui/arguments.py", "co_tui/headless/doctor.py", "co_tui/settings/all_settings.py"} <= {
+        each.file for each in ALL
+    }
+
+
+def test_no_sentence_has_odd_words() -> None:
+    assert [_shown(each) for each in ALL if ODD_WORDS.search(each.text)] == []
+
+
+def test_no_label_or_notice_is_long() -> None:
+    short = [each for each in ALL if each.kind in ("notice", "help", "setting", "label")]
+    assert [
+        _shown(each)
+        for each in short
+        for line in each.text.splitlines()
+        if len(line) > LONGEST and not each.text.startswith(LONG_ON_PURPOSE)
+    ] == []
+
+
+def test_no_sentence_is_long() -> None:
+    parts = ((each, part) for each in ALL for part in re.split(r"(?<=[.?!]) |\n", each.text))
+    assert [_shown(each) for each, part in parts if len(part) > LONGEST_SENTENCE] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('notify("Saved.")', []),
+        ('notify("Saved to disk.")', [("notice", "Saved to disk.")]),
+        ('raise Refused(f"Cannot read {path}: {why}.")', [("error", "Cannot read …: ….")]),
+        ('add_argument("--x", help="the number of rows")', [("help", "the number of rows")]),
+        ('x: Annotated[int, About("files", "Most files kept.")] = 1', [("setting", "Most files kept.")]),
+        ('"""Not a sentence for people."""', []),
+        ('re.compile("one or two")', []),
+        ('def f() -> "Row | None": ...', []),
+    ],
+)
+def test_sentences_are_found_where_they_are_written(source: str, found: list[tuple[str, str]]) -> None:
+    assert [(each.kind, each.text) for each in in_source(source, "x.py")] == found
+
+
+def _shown(each: Sentence) -> str:
+    return f"{each.file}:{each.line} {each.text!r}"
