@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.recorder import Cells, Frame, RecordedApp, flickers
 
@@ -17,7 +17,7 @@ WORDS = "The moon pulls at the water, and the sun does so as well, as notes/tide
 
 
 @pytest.fixture
-def app(served: Command, provider: Provider) -> Iterator[RecordedApp]:
+def app(served: CliCommand, provider: Provider) -> Iterator[RecordedApp]:
     provider.window = 100_000
     provider.default = Reply(text=WORDS, prompt_tokens=-1, completion_tokens=120, delay_s=0.01)
     provider.summary = Reply(text=SUMMARY, prompt_tokens=500, completion_tokens=40, wait_s=0.3)
