@@ -136,7 +136,7 @@ def test_who_only_looks_whether_a_session_is_open_keeps_nobody_from_opening_it(
     assert claimed_sessions(tmp_path) == frozenset(), "many may look at a time"
     session.acquire()
     assert looker.closed and claimed_sessions(tmp_path) == {"s"}
-    session.queue.release()
+    session.release()
 
 
 def test_a_file_left_by_a_dead_process_of_our_own_number_is_no_open_session(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from tests.support.command import Command
+from tests.support.command import CliCommand
 from tests.support.waiting import PATIENCE_S
 
 FRAME_ENDS = "\x1b[?2026l"
@@ -98,7 +98,7 @@ class Cells:
 class RecordedApp:
     """`co-tui` in a pseudo terminal that tells where each frame ends."""
 
-    def __init__(self, command: Command, columns: int = 110, rows: int = 40, arguments: Sequence[str] = ()) -> None:
+    def __init__(self, command: CliCommand, columns: int = 110, rows: int = 40, arguments: Sequence[str] = ()) -> None:
         self._cells, self._text, self._began = Cells(columns, rows), "", time.monotonic()
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.frames: list[Frame] = []
