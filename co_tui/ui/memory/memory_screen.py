@@ -29,9 +29,9 @@ NO_MATCH = "No entry holds all of these words."
 NOTHING_YET = "Nothing yet: what leaves the context when it is compacted or trimmed is noted here, by day."
 KEYS = (
     ("enter", "open"),
-    ("^o", "its session"),
-    ("^d", "delete"),
-    ("^z", "bring back"),
+    ("ctrl+o", "its session"),
+    ("ctrl+d", "delete"),
+    ("ctrl+z", "bring back"),
     ("esc", "back"),
 )
 
