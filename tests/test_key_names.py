@@ -35,14 +35,14 @@ def is_key(text: str) -> bool:
 
 
 def sentences(file: Path) -> Iterator[str]:
-    """The texts of a module that a user may read: neither docstrings nor single words, nor a binding."""
+    """The texts of a module that a user may read: neither docstrings nor single words but `^x`, nor a binding."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     docstrings = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
         text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
-        if isinstance(text, str) and " " in text.strip() and not is_key(text.strip()):
+        if isinstance(text, str) and (" " in text.strip() or re.fullmatch(r"\^\w", text)) and not is_key(text.strip()):
             yield text
 
 

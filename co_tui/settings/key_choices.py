@@ -37,7 +37,7 @@ def key_table() -> Rule:
             raise ValueError
         chosen = {str(name): _read_key(str(name), key) for name, key in value.items()}
         for name, advice in _clashes(chosen):
-            raise PartRefused(name, quoted(chosen[name]), advice)
+            raise PartRefused(name, quoted(key_name(chosen[name])), advice)
         return chosen
 
     return Rule(ALLOWED, read)

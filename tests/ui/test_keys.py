@@ -23,7 +23,7 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        ({"compact": "f2"}, "keys.compact = 'f2' is not allowed. Use a key of its own: F2 is that of sessions"),
+        ({"compact": "f2"}, "keys.compact = 'F2' is not allowed. Use a key of its own: F2 is that of sessions"),
         ({"compact": "x"}, "keys.compact = 'x' is not allowed. Use a key that is not needed for writing: x is"),
         (
             {"compact": "hyper+7"},

@@ -114,10 +114,9 @@ class PolicyScreen(ChoosingDialog[str]):
             self.query_one("#about", Static).update(self._about(name))
 
     def _about(self, name: str) -> Text:
-        description = self._policies[name]
-        text = Text(description or name, Style(bold=True))
         if self._conversation is None:
-            return text.append(f"\n{NOTHING_SENT}", Style(bold=False))
+            return Text(NOTHING_SENT)
+        text = Text(self._policies[name] or name, Style(bold=True))
         seen = self._outlooks.get(name)
         return text.append(f"\n{would_do(seen) if seen else 'Comparing…'}", Style(bold=False))
 

@@ -29,9 +29,9 @@ NO_MATCH = "No entry matches."
 NOTHING_YET = "No entries yet. Summaries of what leaves the context appear here, by day."
 KEYS = (
     ("enter", "open"),
-    ("^o", "session"),
-    ("^d", "delete"),
-    ("^z", "restore"),
+    ("ctrl+o", "session"),
+    ("ctrl+d", "delete"),
+    ("ctrl+z", "restore"),
     ("esc", "back"),
 )
 

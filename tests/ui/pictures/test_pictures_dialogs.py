@@ -209,7 +209,7 @@ async def test_settings_changed(pictures: Pictures, home: Path, provider: Provid
 
     async def clashing(pilot: Pilot[None]) -> None:
         await pilot.press("enter")
-        await pilot.press(*"compact=f1", "enter")
+        await pilot.press(*"compact=F1", "enter")
         await until(pilot, lambda: "✗" in screen_text(pilot.app))
 
     scenes = {

@@ -84,3 +84,18 @@ def test_dim_text_is_weaker_and_still_readable(theme, name: str) -> None:
     (dimmed,) = ReadableDim().apply([Segment("left the context", style)], ground)
     assert dimmed.style is not None and not dimmed.style.dim
     assert TEXT_CONTRAST <= seen_contrast(dimmed.style) <= contrast(colour, ground)
+
+
+@pytest.mark.parametrize(
+    ("keys", "chosen"),
+    [(("f6",), "claude-sonnet-5"), (("ctrl+x", "y"), "balanced"), (("/settings \n",), "model"), (("ctrl+p",), "/help")],
+)
+async def test_without_colours_the_chosen_line_is_reversed(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], chosen: str
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with Compacted(launch_for(home, provider, environ={"NO_COLOR": "1"})).run_test(size=(120, 40)) as pilot:
+        await opened(*keys, words=chosen)(pilot)
+        await until(pilot, lambda: any(style.reverse and chosen in text for text, style in drawn(pilot.app)))
+        lines = [text for text, style in drawn(pilot.app) if style.reverse]
+        assert len(lines) <= 4, "only the chosen line"

@@ -1,0 +1,52 @@
+"""The chat and the side column share the width: prose first, then the side column, the rest around the prose."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.geometry import Size
+
+from co_tui.ui.chat.columns import CHAT_COLUMNS, LEAST_SIDE, MOST_SIDE, WIDE_COLUMNS, columns_for, is_too_small
+from tests.support.provider import Provider
+from tests.support.screen import ask, launch_for, running, screen_text, until
+
+
+@given(st.integers(WIDE_COLUMNS, 500), st.booleans())
+def test_prose_comes_first_and_is_centred_in_what_is_left(width: int, with_side: bool) -> None:
+    side, margin = columns_for(width, with_side=with_side)
+    assert (LEAST_SIDE <= side <= MOST_SIDE) if with_side else side == 0
+    assert width - side - 2 * margin <= max(CHAT_COLUMNS + 1, width - LEAST_SIDE * with_side)
+    if side > LEAST_SIDE or margin:
+        assert CHAT_COLUMNS <= width - side - 2 * margin <= CHAT_COLUMNS + 1, "the prose has its 100 columns"
+    assert not margin or side in (0, MOST_SIDE), "the side column grows before there are margins"
+
+
+@pytest.mark.parametrize(
+    ("size", "too_small"),
+    [((60, 16), False), ((59, 29), True), ((43, 30), False), ((42, 60), True), ((200, 15), True), ((43, 36), False)],
+)
+def test_a_phone_held_upright_is_large_enough(size: tuple[int, int], too_small: bool) -> None:
+    assert is_too_small(Size(*size)) is too_small
+
+
+async def test_the_prose_moves_with_the_width_and_the_side_column(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(200, 40)) as (app, pilot):
+        await ask(app, pilot, "hi there")
+
+        def starts_at() -> int:
+            found = (line.find("▌ hi there") for line in screen_text(app).splitlines() if "▌ hi there" in line)
+            return next(found, -1)
+
+        await until(pilot, lambda: starts_at() > 10)
+        with_side = starts_at()
+        await pilot.press("f4")
+        await until(pilot, lambda: starts_at() > with_side)
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: starts_at() == with_side and "─ Timeline" in screen_text(app))
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: starts_at() == 2)
+        await pilot.press("escape")
+        await pilot.resize_terminal(43, 36)
+        await until(pilot, lambda: starts_at() == 2 and "Ctrl+P More" in screen_text(app))
+        assert max(map(len, screen_text(app).splitlines())) <= 43
