@@ -56,7 +56,7 @@ async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Pro
         assert app.chat.prompt.text == "/cleer ", "to be mended, not typed again"
         app.chat.prompt.text = ""
         await type_text(pilot, "/xyzzy \n")
-        await until(pilot, lambda: "/help lists them" in transcript_text(app))
+        await until(pilot, lambda: "See /help." in transcript_text(app))
         assert provider.requests == []
 
 
