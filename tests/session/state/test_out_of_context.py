@@ -51,10 +51,18 @@ def stored(session: Session) -> list[Event]:
         return list(reading.events(session.id, upto=session.state.seq))
 
 
-@pytest.mark.parametrize("policy", ["balanced", "co-cli", "inkeep", "copilot", "cowagent"])
-async def test_what_a_policy_leaves_of_a_talk_is_what_is_not_set_apart(home: Path, policy: str) -> None:
-    figures = {"agent_max_context_turns": 4, "max_history_messages": 8} if policy in ("cowagent", "co-cli") else {}
-    environment = environment_for(home, ScriptedModel(talker), policy=policy, **figures)
+WAYS: dict[str, dict[str, object]] = {
+    "a summary of its own": {},
+    "a marker in the middle": {"compaction": "window", "summary_form": "marker", "max_history_messages": 8},
+    "a summary in a prompt": {"compaction": "turns", "summary_form": "prompt", "agent_max_context_turns": 4},
+    "texts only": {"compaction": "turns", "agent_max_context_tokens": 900, "few_turns": 9},
+    "restored texts": {"compaction": "turns", "summary_form": "prompt", "restored": "texts"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_whatever_a_policy_leaves_of_a_talk_is_not_set_apart(home: Path, way: str) -> None:
+    environment = environment_for(home, ScriptedModel(talker), **WAYS[way])
     session = await Session.start(environment, "scripted")
     for number in range(1, 9):
         await session.submit(f"prompt-{number}x")
@@ -70,6 +78,7 @@ async def test_what_a_policy_leaves_of_a_talk_is_what_is_not_set_apart(home: Pat
     session = await Session.resume(environment, session.id)
     check(session)
     await session.submit("prompt-10x")
+    await session.settle(5)
     await session.compact()
     check(session)
     assert out_of_context(session.state).removals
