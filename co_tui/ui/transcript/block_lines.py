@@ -247,7 +247,7 @@ def _compaction(block: Block, renderer: TextRenderer, width: int) -> list[Strip]
 def _boundary(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """One line across; what does not fit is left out, the last item first."""
     width, items = prose_width(width), block.text.split(BETWEEN_FIGURES)
-    while len(items) > 1 and cell_len(BETWEEN_FIGURES.join(items)) > width - 4:
+    while len(items) > 1 and cell_len(BETWEEN_FIGURES.join(items)) > width - 3:
         items.pop()
     line = Text.assemble((f"{DASH * 2} ", renderer.muted), (items[0], renderer.compaction), no_wrap=True)
     line.append("".join(f"{BETWEEN_FIGURES}{item}" for item in items[1:]), renderer.muted)

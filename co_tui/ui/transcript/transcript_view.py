@@ -242,18 +242,20 @@ class TranscriptView(ScrollView):
         width = self.scrollable_content_region.width
         base = self.visual_style.rich_style
         position = self._position_at(y)
-        if position is None:
-            return Strip.blank(width, base)
         room = width - len(GUTTER)
+        if position is None:
+            return Strip([_blank_gutter(base), Segment(" " * room, base)], width)
         strip = self._decorated(self._layout.lay_out(position.block).line(position.line), position, room)
         row = self._layout.row_of(position)
         text = strip.crop_extend(0, room, base).apply_style(base).apply_offsets(0, row)
         return Strip([self._gutter(position, base), *text], width)
 
     def _gutter(self, position: LinePosition, base: Style) -> Segment:
+        """The column left of a line; the empty line above a block stays empty."""
         block, renderer = self.blocks[position.block], self._layout.renderer
-        is_bar = block.removal is not None and (position.line > 0 or block.tight) and renderer is not None
-        return Segment(REMOVED_BAR, base + renderer.muted) if is_bar and renderer is not None else Segment(GUTTER, base)
+        if block.removal is None or renderer is None or not (position.line or block.tight):
+            return _blank_gutter(base)
+        return Segment(REMOVED_BAR, base + renderer.muted)
 
     def _decorated(self, strip: Strip, position: LinePosition, width: int) -> Strip:
         """The line with highlights; subclasses add them."""
@@ -269,3 +271,7 @@ class TranscriptView(ScrollView):
             self._view = self._layout.window(self._top, self.size.height)
             self._view_of = wanted
         return self._view[y] if 0 <= y < len(self._view) else None
+
+
+def _blank_gutter(base: Style) -> Segment:
+    return Segment(GUTTER, base.background_style)
