@@ -29,7 +29,7 @@ from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.command_menus import CommandMenus
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.control.dialog_questions import DialogQuestions
-from co_tui.ui.control.prompt_sender import OutgoingPrompt
+from co_tui.ui.control.prompts_under_way import OutgoingPrompt
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch

@@ -18,7 +18,8 @@ from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.control.embedded_offer import EmbeddedOffer
-from co_tui.ui.control.prompt_sender import OutgoingPrompt, WaitingCommand
+from co_tui.ui.control.prompt_sender import WaitingCommand
+from co_tui.ui.control.prompts_under_way import OutgoingPrompt
 from co_tui.ui.keys import command_table
 from co_tui.ui.theme_choice import Appearance
 

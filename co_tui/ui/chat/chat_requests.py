@@ -145,13 +145,16 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @on(Transcript.ActionRequested)
     def _action_requested(self, event: Transcript.ActionRequested) -> None:
-        self._messages.do(event.action, event.block)
+        if event.action == "open":
+            self._open_entry(event.block.opens)
+        else:
+            self._messages.do(event.action, event.block)
 
-    @on(Transcript.EventOpened)
-    def _event_opened(self, event: Transcript.EventOpened) -> None:
+    def _open_entry(self, seq: int) -> None:
+        """Open the timeline entry of an event, if it is known by now."""
         timeline = self._state.timeline
-        place = bisect_left(timeline, event.seq, key=seq_of)
-        if place < len(timeline) and timeline[place].seq == event.seq:
+        place = bisect_left(timeline, seq, key=seq_of)
+        if place < len(timeline) and timeline[place].seq == seq:
             self._host.open_entry(timeline[place])
 
     @on(Transcript.Copied)

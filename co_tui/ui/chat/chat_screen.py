@@ -12,7 +12,6 @@ from textual.geometry import Size
 from co_tui.events import Event, UsageInfo
 from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
-from co_tui.session.state.out_of_context import NOTHING_REMOVED, is_same_context, out_of_context
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui.approvals.question_bar import QuestionPanel
@@ -62,9 +61,6 @@ class ChatScreen(ChatRequests):
         """The branch checked out in the working folder."""
         self._welcome: Block | None = None
         self._embedded_is_missing = False
-        self._shown_context = SessionState()
-        """A state with the same messages out of context as shown."""
-        self._removed = NOTHING_REMOVED
         self._can_withdraw = False
         """Whether a prompt waits for a session."""
 
@@ -198,15 +194,11 @@ class ChatScreen(ChatRequests):
 
     def show_state(self, state: SessionState) -> None:
         self._state = state
-        self.transcript.show_pins(state.pins)
-        if not is_same_context(state, self._shown_context):
-            self._shown_context = state
-            self._removed = out_of_context(state)
-            self.transcript.show_context(self._removed)
+        self.transcript.show_state(state)
         self._status.show_mode(self._host.controller.modes.current)
         self._status.provider = one_line(self._model.partition(":")[0], PROVIDER_CHARS)
         if self._late is not None:
-            self._late.show_gauge(state, self._launch.settings, self._removed.compactions)
+            self._late.show_gauge(state, self._launch.settings, self.transcript.context_marks.compactions)
         self._show_title()
 
     @property

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from textual.app import App
 
-from co_tui.events import CommandOutput, Fact, Message
-from co_tui.events.stored_messages import command_in, prompt_of
+from co_tui.events import Fact
 from co_tui.inert import one_line
-from co_tui.session.file_references import NamedFile
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.chat.transcript_feed import HELD, QUEUED, STARTING, STEERING, WaitingShown
 from co_tui.ui.control.backend import Backend
+from co_tui.ui.control.prompts_under_way import OutgoingPrompt, PromptsUnderWay
 from co_tui.ui.control.resume_questions import ResumeQuestions
 from co_tui.ui.prompt.prompt_area import is_own_command
 
@@ -53,14 +52,6 @@ class SessionOpener(Protocol):
         """Open the shown session, or start one. Failures are shown in the chat."""
 
 
-class OutgoingPrompt(NamedTuple):
-    """A prompt on its way to the session."""
-
-    text: str
-    files: tuple[NamedFile, ...] = ()
-    steers: bool = False
-
-
 class WaitingCommand(NamedTuple):
     """A slash command given before its session was open."""
 
@@ -81,8 +72,7 @@ class PromptSender:
         self._opener = opener
         self._unsent: list[OutgoingPrompt | WaitingCommand] = []
         """Prompts and commands that wait for a session, in order."""
-        self._under_way: list[OutgoingPrompt] = []
-        """Prompts given to the session that are not part of the conversation yet."""
+        self._under_way = PromptsUnderWay()
         self._run: object | None = None
         """Identifies the run that works off `_unsent`; None while there is none."""
         self._trouble = ""
@@ -188,7 +178,7 @@ class PromptSender:
     def _begin_turn(self, prompt: OutgoingPrompt) -> asyncio.Event:
         """Start a turn; returns an event that is set when the turn has ended."""
         ended = asyncio.Event()
-        self._under_way.append(prompt)
+        self._under_way.add(prompt)
         self.show_waiting()
 
         def failed() -> None:
@@ -199,37 +189,21 @@ class PromptSender:
             try:
                 await self._turn(prompt)
             finally:
-                self._arrived(prompt)
+                if self._under_way.remove(prompt):
+                    self.show_waiting()
                 ended.set()
 
         run_in_background(self._host, SENDING, turn, group="turns", failed=failed)
         return ended
 
     def show_said(self, fact: Fact) -> None:
-        """A prompt or command became part of the conversation, which shows it from now on."""
-        match fact:
-            case CommandOutput():
-                text = f"!{fact.command}"
-            case Message(message=message, agent=""):
-                command = command_in(message)
-                text = f"!{command}" if command else prompt_of(message) or ""
-            case _:
-                return
-        if text and self._under_way:
-            said = [each for each in self._under_way if _first_word(each.text) == _first_word(text)]
-            if said:
-                self._arrived(said[0])
+        """Stop showing a prompt as under way that the conversation shows from now on."""
+        if self._under_way.remove_said(fact):
+            self.show_waiting()
 
     def forget_under_way(self) -> None:
         """The session is left: its turns return what they did not send."""
-        self._under_way = []
-
-    def _arrived(self, prompt: OutgoingPrompt) -> None:
-        """Stop showing a prompt as under way."""
-        left = [each for each in self._under_way if each is not prompt]
-        if len(left) < len(self._under_way):
-            self._under_way = left
-            self.show_waiting()
+        self._under_way.forget_all()
 
     async def _turn(self, prompt: OutgoingPrompt) -> None:
         session = self._opener.session
@@ -290,17 +264,8 @@ class PromptSender:
         shown = [WaitingShown(each.text, HELD if each.held else STEERING if each.steers else QUEUED) for each in queued]
         waits_for = STARTING if session is None else QUEUED
         unsent = [WaitingShown(each.text, waits_for) for each in self._unsent]
-        self._chat.show_waiting([*self._shown_under_way([each.text for each in queued]), *shown, *unsent])
-
-    def _shown_under_way(self, queued: list[str]) -> list[WaitingShown]:
-        """The prompts that neither the conversation nor the queue shows."""
-        shown: list[WaitingShown] = []
-        for each in self._under_way:
-            if each.text in queued:
-                queued.remove(each.text)
-            else:
-                shown.append(WaitingShown(each.text))
-        return shown
+        under_way = [WaitingShown(text) for text in self._under_way.not_in(each.text for each in queued)]
+        self._chat.show_waiting([*under_way, *shown, *unsent])
 
     def withdraw_latest(self) -> bool:
         """Withdraw the latest prompt or command that waits for a session; False if none does."""
@@ -339,11 +304,6 @@ class PromptSender:
         dropped = [each.text for each in unsent if isinstance(each, WaitingCommand)]
         if dropped:
             self._chat.feed.note(f"{NOT_CARRIED_OUT} {one_line(', '.join(dropped), 200)}.", "error")
-
-
-def _first_word(text: str) -> str:
-    """Enough to recognise a prompt, which is stored without its files and outer blanks."""
-    return next(iter(text.split(maxsplit=1)), "")
 
 
 def _failure_text(error: Exception, session: "Session") -> str:

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from co_tui.events.symbols import COMPACTED_SYMBOL
-from co_tui.session.state.out_of_context import DOES_NOT_FIT, NOTHING_REMOVED, OutOfContext, RemovedGroup
+from co_tui.session.state.out_of_context import (
+    DOES_NOT_FIT,
+    NOTHING_REMOVED,
+    OutOfContext,
+    RemovedGroup,
+    is_same_context,
+    out_of_context,
+)
+from co_tui.session.state.session_state import SessionState
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.transcript_view import TranscriptView
 
@@ -24,7 +32,7 @@ class ContextMarks:
     """What is out of the context of the session shown."""
 
     def __init__(self) -> None:
-        self._out = NOTHING_REMOVED
+        self._state, self._out = SessionState(), NOTHING_REMOVED
         self._lines: dict[int, Block] = {}
         """The boundary lines by the event that removed the messages above."""
 
@@ -60,9 +68,20 @@ class ContextMarks:
             if block.removal is not None and (line := missing.pop(block.removal.seq, None)) is not None:
                 yield Boundary(block, line)
 
-    def show_in(self, view: TranscriptView, out: OutOfContext) -> None:
-        """Show what is out of the context now; only what changed is drawn again."""
-        self._use(out)
+    @property
+    def compactions(self) -> int:
+        """How many compactions are in force."""
+        return self._out.compactions
+
+    def follow(self, view: TranscriptView, state: SessionState) -> None:
+        """Show what is out of the context now; costs nothing unless the history was rewritten."""
+        if not is_same_context(state, self._state):
+            self._state = state
+            self._use(out_of_context(state))
+            self._show_in(view)
+
+    def _show_in(self, view: TranscriptView) -> None:
+        """Draw again what changed."""
         changed = self.apply(view.blocks)
         view.layout_of_blocks.show_removals(block for block in changed if block.is_message)
         for block in changed:

@@ -81,6 +81,23 @@ def code_in(block: Block) -> list[str]:
     return code_blocks(block.text) if block.kind in ("reply", "user") else []
 
 
+class CodeBlocks:
+    """Goes through the code blocks of a message, one at each request."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Block, int] | None = None
+
+    def next_of(self, block: Block | None) -> tuple[str, str] | None:
+        """The next code block and what to call it; None without one."""
+        codes = code_in(block) if block is not None else []
+        if block is None or not codes:
+            return None
+        last = self._last[1] if self._last is not None and self._last[0] is block else -1
+        number = (last + 1) % len(codes)
+        self._last = (block, number)
+        return codes[number], f"code block {number + 1} of {len(codes)}" if len(codes) > 1 else "code block"
+
+
 class Pins:
     """The pinned messages of the session shown."""
 

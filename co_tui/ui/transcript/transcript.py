@@ -1,6 +1,6 @@
 """The transcript's actions: marking, folding, copying, searching, and requests to other widgets."""
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 from rich.segment import Segment
@@ -10,20 +10,19 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from co_tui.events import Ref
-from co_tui.session.state.out_of_context import OutOfContext
+from co_tui.session.state.session_state import SessionState
 from co_tui.ui.background import run_in_background
 from co_tui.ui.keys import command_table
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.context_marks import ContextMarks
 from co_tui.ui.transcript.image_loader import ImageLoader
 from co_tui.ui.transcript.layout import LinePosition
-from co_tui.ui.transcript.marked_blocks import Mark, Pins, code_in, copied_text, event_at, index_of_event, toggle_all
+from co_tui.ui.transcript.marked_blocks import CodeBlocks, Mark, Pins, copied_text, event_at, index_of_event, toggle_all
 from co_tui.ui.transcript.matches import Search, marked
 from co_tui.ui.transcript.selected_text import selected_text, with_selection
 from co_tui.ui.transcript.transcript_view import TranscriptView
 
-MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links"]
+MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links", "open"]
 _HINTS = "↑↓ go · Shift selects · Esc back"
 
 
@@ -51,13 +50,6 @@ class Transcript(TranscriptView, can_focus=True):
             super().__init__()
             self.seq = seq
 
-    class EventOpened(Message):
-        """Open the timeline entry of this event."""
-
-        def __init__(self, seq: int) -> None:
-            super().__init__()
-            self.seq = seq
-
     class LinkClicked(Message):
         def __init__(self, address: str) -> None:
             super().__init__()
@@ -76,9 +68,9 @@ class Transcript(TranscriptView, can_focus=True):
         self._marked: set[Block] = set()
         self._search = Search()
         self._pins = Pins()
-        self._context_marks = ContextMarks()
+        self.context_marks = ContextMarks()
         self._images = ImageLoader(self.changed)
-        self._copied_code: tuple[Block, int] | None = None
+        self._codes = CodeBlocks()
         self._shown_event: tuple[int, Block | None] = (0, None)
         """The event shown last, and its block."""
 
@@ -90,24 +82,21 @@ class Transcript(TranscriptView, can_focus=True):
         self._search.set_needle("")
         blocks = list(blocks)
         self._pins.apply(blocks)
-        self._context_marks.apply(blocks)
-        super().show(self._context_marks.with_boundaries(blocks))
+        self.context_marks.apply(blocks)
+        super().show(self.context_marks.with_boundaries(blocks))
 
     def prepend(self, blocks: Sequence[Block]) -> None:
         self._pins.apply(blocks)
-        self._context_marks.apply(blocks)
-        super().prepend(self._context_marks.with_boundaries(blocks))
+        self.context_marks.apply(blocks)
+        super().prepend(self.context_marks.with_boundaries(blocks))
 
-    def show_pins(self, pins: Set[Ref]) -> None:
-        """Show which messages are pinned."""
-        if self._pins.are(pins) and (changed := self._pins.apply(self.blocks)):
+    def show_state(self, state: SessionState) -> None:
+        """Show which messages are pinned, and set apart what the model no longer sees."""
+        self.context_marks.follow(self, state)
+        if self._pins.are(state.pins) and (changed := self._pins.apply(self.blocks)):
             self._layout.refresh_all(changed)
             self._settle()
             self.refresh_bindings()
-
-    def show_context(self, out: OutOfContext) -> None:
-        """Set apart what the model no longer sees."""
-        self._context_marks.show_in(self, out)
 
     def drop(self, block: Block) -> None:
         self._mark.leave(block)
@@ -254,15 +243,8 @@ class Transcript(TranscriptView, can_focus=True):
 
     def action_copy_code(self) -> None:
         """Copy a code block of the marked message; repeated, the next one."""
-        block = self._mark.block
-        codes = code_in(block) if block is not None else []
-        if block is None or not codes:
-            return
-        last = self._copied_code[1] if self._copied_code is not None and self._copied_code[0] is block else -1
-        number = (last + 1) % len(codes)
-        self._copied_code = (block, number)
-        what = f"code block {number + 1} of {len(codes)}" if len(codes) > 1 else "code block"
-        self.post_message(self.Copied(codes[number], what))
+        if (code := self._codes.next_of(self._mark.block)) is not None:
+            self.post_message(self.Copied(*code))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide the keys of actions that the marked block does not have."""
@@ -321,7 +303,7 @@ class Transcript(TranscriptView, can_focus=True):
     def _open(self, block: Block) -> None:
         """Open a compaction, show an image full-screen, or toggle a fold."""
         if block.opens:
-            self.post_message(self.EventOpened(block.opens))
+            self._request("open", block)
         elif block.is_drawn_image:
             self._request("view", block)
         else:
