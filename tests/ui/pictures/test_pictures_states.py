@@ -235,7 +235,7 @@ def troubled() -> list[Event]:
         said("request", "user-prompt", "What is the weather in Bern, and will it stay so until the weekend?"),
         said("response", "text", "It rains."),
         compacted,
-        CompactionUndone(compaction_seq=4, what="compaction", history=()),
+        CompactionUndone(compaction_seq=4, what="compaction", history=((2, 0), (3, 0))),
         said("request", "user-prompt", "And tomorrow?", 2),
         SessionError(
             what="openai-chat:scripted is rate limiting: Rate limit reached for requests.", kind="rate_limit",
