@@ -96,9 +96,10 @@ class ContextMarks:
             view.insert_below(each.below, each.line)
         view.refresh()
 
-    def with_boundaries(self, blocks: Sequence[Block]) -> list[Block]:
-        """Blocks that were not shown yet, with the lines between them."""
-        below = {each.below: each.line for each in self.boundaries(blocks)}
+    def with_boundaries(self, blocks: Sequence[Block], following: Sequence[Block] = ()) -> list[Block]:
+        """Blocks that were not shown yet, with the lines between them that those `following` do not have."""
+        shown = {block for block in following if block.kind == "boundary"}
+        below = {each.below: each.line for each in self.boundaries(blocks) if each.line not in shown}
         return [each for block in blocks for each in (block, below.get(block)) if each is not None]
 
 

@@ -88,7 +88,7 @@ class Transcript(TranscriptView, can_focus=True):
     def prepend(self, blocks: Sequence[Block]) -> None:
         self._pins.apply(blocks)
         self.context_marks.apply(blocks)
-        super().prepend(self.context_marks.with_boundaries(blocks))
+        super().prepend(self.context_marks.with_boundaries(blocks, self.blocks))
 
     def show_state(self, state: SessionState) -> None:
         """Show which messages are pinned, and set apart what the model no longer sees."""

@@ -180,6 +180,23 @@ async def test_a_long_session_shows_it_page_by_page_after_a_resume(home: Path, p
         assert "300 messages above are summarised" in transcript.blocks[boundary].text
 
 
+async def test_messages_of_several_pages_have_one_line_below_the_last(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, session_id="long")
+    store_long_talk(home, 200, removed=195, cwd=launch.cwd)
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        transcript = app.chat.transcript
+        assert [block.kind for block in transcript.blocks].count("boundary") == 1 and len(transcript.blocks) < 100
+        await app.controller.older.load_back_to(0)
+        assert [n for n, block in enumerate(transcript.blocks) if block.kind == "boundary"] == [390]
+        app.run_command("clear", "")
+        await until(pilot, lambda: "400 messages above are cleared" in screen_text(app))
+        assert [n for n, block in enumerate(transcript.blocks) if block.kind == "boundary"] == [400]
+        app.run_command("undo", "")
+        await until(pilot, lambda: "The clearing is undone" in screen_text(app))
+        assert [n for n, block in enumerate(transcript.blocks) if block.kind == "boundary"] == [390]
+
+
 async def test_the_reader_stays_where_they_are_when_messages_leave_the_context(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider, session_id="long")
     store_long_talk(home, 40, removed=10, cwd=launch.cwd)
