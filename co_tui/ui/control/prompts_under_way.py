@@ -35,10 +35,14 @@ class PromptsUnderWay:
         self._prompts = []
 
     def remove_said(self, fact: Fact) -> bool:
-        """Remove the prompt or command that an event makes part of the conversation; False if it makes none so."""
+        """Remove the prompt or command that an event makes part of the conversation; False if it makes none so.
+
+        One that was stored in other words is the oldest: prompts are sent in order.
+        """
         said = _first_word(_text_of(fact)) if self._prompts else ""
-        found = next((each for each in self._prompts if _first_word(each.text) == said), None) if said else None
-        return found is not None and self.remove(found)
+        if not said:
+            return False
+        return self.remove(next((each for each in self._prompts if _first_word(each.text) == said), self._prompts[0]))
 
     def not_in(self, queued: Iterable[str]) -> list[str]:
         """The texts of those that the session's queue does not hold."""
@@ -64,5 +68,5 @@ def _text_of(fact: Fact) -> str:
 
 
 def _first_word(text: str) -> str:
-    """Enough to recognise a prompt, which is stored without its files and outer blanks."""
+    """Enough to tell prompts apart that are sent at the same time."""
     return next(iter(text.split(maxsplit=1)), "")
