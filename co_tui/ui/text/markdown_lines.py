@@ -118,7 +118,7 @@ class _Table(TableElement):
 
 DEEPEST = 120
 """How deeply blocks and emphasis may be nested; a list takes two levels."""
-LEAST_ITEM_COLUMNS = 20
+LEAST_ITEM_COLUMNS = 10
 """Items that would be narrower are not indented further."""
 
 
