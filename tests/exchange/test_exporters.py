@@ -332,6 +332,13 @@ def test_no_reply_makes_the_page_do_anything(words: str) -> None:
     assert all(link.lower().startswith(("http://", "https://", "mailto:")) for link in page.links)
 
 
+def test_what_is_nested_deeply_is_on_the_page() -> None:
+    text = "".join(f"{'  ' * level}- level {level} is here\n" for level in range(80))
+    for words in (text, text[: text.index("- level 30")]):
+        shown = "".join(Page(text_in("html", logged(said("text", words)))).shown)
+        assert all(f"level {n} is here" in shown for n in range(words.count("level")))
+
+
 DIFF = "--- a.py\n+++ a.py\n@@ -7,2 +7,2 @@\n kept <b>\n-say(hello)\n+say(goodbye)"
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MAX_MARKDOWN_CHARS: Final = 200_000
 """Longer texts are shown as plain text."""
 MAX_COLOURED_CHARS: Final = 50_000
+DEEPEST: Final = 120
+"""How deeply blocks and emphasis may be nested."""
 _BOXES: Final = {"[ ] ": "☐", "[x] ": "☑"}
 _LINK: Final = {"rel": "noreferrer noopener nofollow"}
 
@@ -25,6 +27,8 @@ def as_html(text: str) -> str:
         return f"<pre>{escape(text)}</pre>"
     parser = _parser()
     tokens = parser.parse(text)
+    if any(each.level >= DEEPEST - 1 for token in tokens for each in (token, *(token.children or ()))):
+        return f"<pre>{escape(text)}</pre>"  # the parser would leave out what is nested deeper
     for token in tokens:
         if token.children:
             token.children = list(_with_addresses(token.children))
@@ -35,7 +39,8 @@ def as_html(text: str) -> str:
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": True, "highlight": _coloured})
+    options = {"html": False, "linkify": True, "maxNesting": DEEPEST, "highlight": _coloured}
+    parser = MarkdownIt("commonmark", options)
     # Definitions of references would vanish from the page.
     parser.enable(["table", "strikethrough", "linkify"]).disable(["html_inline", "html_block", "reference"])
     assert parser.linkify is not None

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from markdown_it.token import Token
 
-from co_tui.ui.text.markdown_lines import PARSER
+from co_tui.ui.text.markdown_lines import NestedTooDeeply, parse
 from co_tui.ui.text.markdown_pieces import MARKER, NO_LEAD, Lead, LongCut, OpenItem
 
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]{0,4}")
@@ -44,7 +44,10 @@ def cut_long(text: str, lead: Lead) -> LongCut | None:
     """Where to cut; None if no place keeps the structure."""
     source = lead.text + text
     lines = source.split("\n")
-    blocks = _blocks(PARSER.parse(source), lines, lead.starts)
+    try:
+        blocks = _blocks(parse(source), lines, lead.starts)
+    except NestedTooDeeply:  # drawn as it is written
+        return LongCut(text.rfind("\n") + 1 or len(text), NO_LEAD)
     first = lead.text.count("\n")
     incomplete = len(lines) - 1  # the last line may go on
     places = [each for each in blocks if first < each.line < incomplete and each.can_be_first]
@@ -62,7 +65,10 @@ def open_items(text: str, lead: Lead) -> tuple[OpenItem, ...]:
     """The list items that a line after the text, indented as deep as the deepest, belongs to."""
     source = f"{lead.text}{text.rstrip()}\n"
     lines = source.split("\n")
-    found = _blocks(PARSER.parse(source), lines, lead.starts)
+    try:
+        found = _blocks(parse(source), lines, lead.starts)
+    except NestedTooDeeply:
+        return ()
     return found[-1].items if found else ()
 
 

@@ -48,8 +48,17 @@ class _Item(ListItem):
         item.bullet = token.meta.get(BULLET, cls.bullet)
         return item
 
+    def _not_indented(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Without a bullet: there is no room for one."""
+        for line in console.render_lines(self.elements, options, style=self.style):
+            yield from line
+            yield Segment.line()
+
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
         style = console.get_style("markdown.item.bullet", default="none")
+        if options.max_width - 3 < LEAST_ITEM_COLUMNS:
+            yield from self._not_indented(console, options)
+            return
         lines = console.render_lines(self.elements, options.update(width=options.max_width - 3), style=self.style)
         for n, line in enumerate(lines):
             yield Segment("   " if n else f" {self.bullet} ", style)
@@ -59,6 +68,9 @@ class _Item(ListItem):
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
         style = console.get_style("markdown.item.number", default="none")
         numeral = f" {number}. ".rjust(len(str(last_number - 1)) + 3)
+        if options.max_width - len(numeral) < LEAST_ITEM_COLUMNS:
+            yield from self._not_indented(console, options)
+            return
         inner = options.update(width=options.max_width - len(numeral))
         lines = console.render_lines(self.elements, inner, style=self.style)
         for n, line in enumerate(lines):
@@ -104,9 +116,29 @@ class _Table(TableElement):
         self.columns[:] = map(max, widths, before)
 
 
+DEEPEST = 120
+"""How deeply blocks and emphasis may be nested; a list takes two levels."""
+LEAST_ITEM_COLUMNS = 10
+"""Items that would be narrower are not indented further."""
+
+
+class NestedTooDeeply(ValueError):
+    """The parser would leave out what is nested deeper."""
+
+
+def parse(text: str) -> list[Token]:
+    """The tokens of a text. Raises `NestedTooDeeply`."""
+    tokens = PARSER.parse(text)
+    if any(each.level >= DEEPEST - 1 for token in tokens for each in (token, *(token.children or ()))):
+        raise NestedTooDeeply
+    return tokens
+
+
 def _parser() -> MarkdownIt:
     """Without HTML, so that tags in the text, such as `<Suspense>`, do not vanish."""
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": True}).enable(["strikethrough", "table", "linkify"])
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": True, "maxNesting": DEEPEST}).enable(
+        ["strikethrough", "table", "linkify"]
+    )
     assert parser.linkify is not None
     # Link only addresses with a scheme: README.md is a file.
     parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False, "fuzzy_ip": False})
@@ -147,7 +179,7 @@ class ChatMarkdown(MarkdownInternals, Markdown):
         `columns` are the least widths of a table's columns; afterwards it has those that were drawn.
         """
         # Not super().__init__: it creates a parser per text, which takes as long as parsing a page.
-        self.markup, self.parsed = text, _with_boxes(_numbered(PARSER.parse(text), starts))
+        self.markup, self.parsed = text, _with_boxes(_numbered(parse(text), starts))
         self.prose_width, self.wide = prose_width, wide
         self.columns = columns if columns is not None else []
 

@@ -88,7 +88,7 @@ class MarkdownSplitter:
         """The beginning of a block that has become too long."""
         cut = self._cut(self.rest[: self._room])
         if cut is None or cut.at <= 0:
-            self._room += LONG_BLOCK_CHARS
+            self._room *= 2
             return self._next_prose()
         piece = self._prose(self.rest[: cut.at])._replace(flows_on=cut.lead.flows)
         self._continue(cut.at, joined=cut.joined, lead=cut.lead)

@@ -77,6 +77,14 @@ def test_deep_lists_keep_their_depth_and_their_numbers(steps: list[int]) -> None
     assert len(deepest) <= 3 and min(deepest) > 8
 
 
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("levels", [12, 30, 58, 120])
+def test_no_level_of_a_list_is_too_deep_to_be_shown(levels: int, width: int) -> None:
+    text = "".join(f"{'  ' * level}- level {level} is here\n" for level in range(levels))
+    shown = " ".join(words(drawn(text, width, [29])))
+    assert all(f"level {level} is here" in shown for level in range(levels))
+
+
 def test_a_line_without_spaces_is_only_wrapped() -> None:
     text = "QUJD" * 12_500
     assert drawn(text) == in_one_piece(text) and "".join(drawn(text, steps=[333])) == text
