@@ -41,7 +41,7 @@ class SessionResume(SessionOrigin):
 
 class SessionFork(SessionOrigin):
     TYPE = "session.fork"
-    ENTRY = EntryStyle("↗", EntryKind.SESSION, is_quiet=True)
+    ENTRY = EntryStyle("↗", EntryKind.SESSION)
     source_session_id: str
     source_seq: int
 

@@ -133,7 +133,8 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         self._show_about()
 
     def _show_title(self, what: str) -> None:
-        groups = "" if self.filter.value.strip() else f"  ← {GROUPS.index(self._group) + 1} of {len(GROUPS)} →"
+        one_at_a_time = self.has_class("-narrow") and not self.filter.value.strip()
+        groups = f"  ← {GROUPS.index(self._group) + 1} of {len(GROUPS)} →" if one_at_a_time else ""
         self.query_one("#title", Static).update(
             Content.assemble(("Settings", "bold"), f" · {what}", (groups, "$muted"))
         )

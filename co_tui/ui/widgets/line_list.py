@@ -29,7 +29,7 @@ class LineList(ScrollView, can_focus=True):
     LineList { height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden; }
     LineList > .line-list--chosen { background: $panel; }
     LineList:focus > .line-list--chosen { background: $primary 15%; }
-    LineList > .line-list--nothing { color: $muted; }
+    LineList > .line-list--nothing { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "choose(-1)", show=False),

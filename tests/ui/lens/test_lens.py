@@ -67,7 +67,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
 
         await pilot.press("up", "up", "up", "p")
         await until(pilot, lambda: "◉ pinned" in screen_text(app))
-        assert "p unpin" in screen_text(app) and "s compact up to here" in screen_text(app)
+        assert "p Unpin" in screen_text(app) and "s Compact up to here" in screen_text(app)
         ref = session.state.history[6].ref
         assert session.state.pins == {ref} and lines.chosen == 7, "the place is kept"
         await pilot.press("p")

@@ -31,6 +31,7 @@ from co_tui.events import (
     Recollection,
     Rewind,
     SessionError,
+    SessionFork,
     SessionInterrupted,
     SessionStart,
     StreamReset,
@@ -172,6 +173,7 @@ WORTH_AN_ENTRY = (
     SessionInterrupted,
     Message,
     Pin,
+    SessionFork,
 )
 
 
