@@ -127,7 +127,7 @@ async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
         await type_text(pilot, f"{line}\n")
         await until(pilot, lambda told=told: transcript_text(app).count(READ_ALONG) == told + 1)
     await type_text(pilot, "/history\n")
-    await until(pilot, lambda: "The model sees 3 messages; 3 were said" in transcript_text(app))
+    await until(pilot, lambda: "The model sees 3 of 3 messages" in transcript_text(app))
 
 
 async def test_a_session_whose_model_is_gone_continues_with_the_default_one(home: Path, provider: Provider) -> None:
