@@ -93,7 +93,7 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
         async with running(launch) as (app, pilot):
             await until(pilot, lambda: "only one can write to it" in question_shown(app))
             await answer(app, pilot, "r")
-            await until(pilot, lambda: "Read only" in transcript_text(app))
+            await until(pilot, lambda: "Read-only" in transcript_text(app))
             before = len(stored_events(home, "s-1"))
             reply = {"kind": "response", "parts": [{"part_kind": "text", "content": "Said over there"}]}
             other.writing().append("s-1", [Message(turn=2, message=reply)]).result()
