@@ -82,5 +82,5 @@ def test_a_prompt_answered_cleans_up_what_the_user_or_the_sessions_policy_wants_
     assert "1 session unused for 30 days moved to the trash" in done.err and ids(talks, "--trash") == ["older"]
     monkeypatch.setenv("CO_TUI_RETENTION_DAYS", "35")
     done = served_here("run", "-p", "hi")
-    assert "1 session unused for 35 days put to the trash" in done.err and ids(talks, "--trash") == ["old", "older"]
+    assert "1 session unused for 35 days moved to the trash" in done.err and ids(talks, "--trash") == ["old", "older"]
     assert served_here("run", "-p", "hi").err == ""

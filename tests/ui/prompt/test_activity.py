@@ -56,7 +56,7 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([(1.0, delta("x" * 400))], 7.0, "waiting for openai · 6 s of silence"),
         ([(1.0, delta("x" * 40, "thinking"))], 1.2, "thinking · 1 s · ~10 tokens"),
         ([(1.0, tool("started"))], 31.0, "run uv run pytest · 30 s"),
-        ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run uv run pytest · 2 s · 2 at once"),
+        ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run uv run pytest · 2 s · 2 running"),
         ([(1.0, tool("started")), (8.0, tool("finished"))], 10.0, "asking openai · 10 s"),
         ([(1.0, delta("{", "tool_call"))], 1.5, "calling a tool · 2 s"),
         # Thoughts that the provider does not show: it is there, and thinks.

@@ -147,7 +147,7 @@ async def test_a_report_given_early_is_that_of_the_whole_session(
         await pilot.press("up")
         await until(pilot, lambda: "Esc drops the last" in transcript_text(app))
         release()
-        await until(pilot, lambda: "The model sees 2 messages; 2 were said" in transcript_text(app))
+        await until(pilot, lambda: "The model sees 2 of 2 messages" in transcript_text(app))
 
 
 async def test_what_follows_a_fork_is_said_in_the_copy(

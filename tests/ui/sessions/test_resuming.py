@@ -95,7 +95,7 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
         async with running(launch) as (app, pilot):
             await until(pilot, lambda: "only one can write to it" in question_shown(app))
             await answer(app, pilot, "r")
-            await until(pilot, lambda: "Read only" in transcript_text(app))
+            await until(pilot, lambda: "Read-only" in transcript_text(app))
             before = len(stored_events(home, "s-1"))
             reply = {"kind": "response", "parts": [{"part_kind": "text", "content": "Said over there"}]}
             other.writing().append("s-1", [Message(turn=2, message=reply)]).result()
@@ -131,7 +131,7 @@ async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
         await type_text(pilot, f"{line}\n")
         await until(pilot, lambda told=told: transcript_text(app).count(READ_ALONG) == told + 1)
     await type_text(pilot, "/history\n")
-    await until(pilot, lambda: "The model sees 3 messages; 3 were said" in transcript_text(app))
+    await until(pilot, lambda: "The model sees 3 of 3 messages" in transcript_text(app))
 
 
 async def test_a_session_whose_model_is_gone_continues_with_the_default_one(home: Path, provider: Provider) -> None:

@@ -298,7 +298,7 @@ async def test_what_is_typed_with_enter_in_one_burst_chooses_what_it_says(home: 
 
 def test_deleting_mentions_a_pin_and_how_to_undo_it() -> None:
     row = SessionRow._make("" for _ in SessionRow._fields)._replace(title="Plans", messages=1)
-    assert deletion_question(row).startswith("Move “Plans” to the trash? ctrl+t")
+    assert deletion_question(row).startswith("Move “Plans” to the trash? Restorable for 30 days (Ctrl+T)")
     assert "“Plans” is pinned" in deletion_question(row._replace(pinned=True))
     assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message forever?"
 
