@@ -60,7 +60,7 @@ async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provide
         await pilot.press("f1")
         await until(pilot, lambda: "Here" in screen_text(app))
         here = screen_text(app).partition("Here")[2].partition("First keys")[0].split()
-        assert [word for word in here if word.startswith("ctrl+")] == [f"ctrl+{letter}" for letter in "frkedt"]
+        assert [word for word in here if word.startswith("Ctrl+")] == [f"Ctrl+{letter}" for letter in "FRKEDT"]
         await pilot.press("f1")
         await pilot.press("ctrl+r")
         await pilot.pause()
@@ -115,7 +115,7 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         await type_text(pilot, "answer")
         assert "No title holds “answer”" in screen_text(app)
         await until(pilot, lambda: "Said in 4 sessions, newest first" in screen_text(app))
-        assert "Sessions · 4 of 4" in screen_text(app) and "^f fork" in screen_text(app)
+        assert "Sessions · 4 of 4" in screen_text(app) and "Ctrl+F Fork" in screen_text(app)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "by relevance" in screen_text(app))
         await type_text(pilot, " swan")
@@ -291,7 +291,7 @@ async def test_what_is_typed_with_enter_in_one_burst_chooses_what_it_says(home: 
 
 def test_deleting_mentions_a_pin_and_how_to_undo_it() -> None:
     row = SessionRow._make("" for _ in SessionRow._fields)._replace(title="Plans", messages=1)
-    assert deletion_question(row).startswith("Put “Plans” into the trash? ctrl+t")
+    assert deletion_question(row).startswith("Put “Plans” into the trash? Ctrl+T")
     assert "“Plans” is pinned" in deletion_question(row._replace(pinned=True))
     assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message for good?"
 
