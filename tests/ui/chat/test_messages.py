@@ -79,7 +79,7 @@ async def test_a_fork_begins_at_the_message_and_a_pin_holds_it(home: Path, provi
         assert screen_text(app).count("◉ pinned") == 1
         assert "p Unpin" in screen_text(app).splitlines()[-1]
         assert await marked(app, pilot, "home", "down", "down") == "second question"
-        assert "p pin" in screen_text(app).splitlines()[-1]
+        assert "p Pin" in screen_text(app).splitlines()[-1]
         await pilot.press("f")
         await until(pilot, lambda: app.controller.session_id != source and app.controller.idle)
         await until(pilot, lambda: app.chat.prompt.text == "second question")

@@ -129,7 +129,7 @@ async def test_what_was_said_is_found_as_one_pauses(home: Path, provider: Provid
         }
         assert marked, "in the preview"
         await type_text(pilot, "qqq")
-        await until(pilot, lambda: "Nothing found for “answer swanqqq”; esc clears." in screen_text(app))
+        await until(pilot, lambda: "Nothing found for “answer swanqqq”; Esc clears." in screen_text(app))
         assert "^f fork" not in screen_text(app), "no key for nothing"
         await pilot.press("escape")
         await until(pilot, lambda: "Sessions · 4" in screen_text(app))
