@@ -125,9 +125,9 @@ def test_tags_outside_code_are_shown() -> None:
 async def test_the_last_line_holds_whole_items(home: Path, provider: Provider, columns: int) -> None:
     async with running(launch_for(home, provider), size=(columns, 20), ready=False) as (app, pilot):
         await until(pilot, lambda: app.chat.query(KeyLine))
-        await until(pilot, lambda: "more" in screen_text(app).splitlines()[-1])
+        await until(pilot, lambda: "More" in screen_text(app).splitlines()[-1])
         items = screen_text(app).splitlines()[-1].strip().split("  ")
-        known = {"newline", "stop", "more", *(command.label.lower() for command in COMMANDS)}
+        known = {"Newline", "Stop", "More", *(command.label for command in COMMANDS)}
         assert {item.split()[-1] for item in items if item.strip()} <= known
         assert items[-1].strip() == "Ctrl+P More"
 
@@ -145,9 +145,9 @@ async def test_the_view_says_which_key_leads_to_the_end(home: Path, provider: Pr
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
         await pilot.press("pageup")
-        await until(pilot, lambda: "ctrl+end" in screen_text(app))
+        await until(pilot, lambda: "Ctrl+End" in screen_text(app))
         await pilot.press("ctrl+end")
-        await until(pilot, lambda: "paragraph 59" in screen_text(app) and "ctrl+end" not in screen_text(app))
+        await until(pilot, lambda: "paragraph 59" in screen_text(app) and "Ctrl+End" not in screen_text(app))
         await pilot.press("ctrl+f")
         await until(pilot, lambda: "Search in this conversation" in screen_text(app))
         assert "paragraph 59" in screen_text(app), "searching leaves the newest lines in view"

@@ -77,9 +77,9 @@ async def test_a_fork_begins_at_the_message_and_a_pin_holds_it(home: Path, provi
         await marked(app, pilot, "home", "p")
         await until(pilot, lambda: "◉ pinned" in first_line_of_chat(app))
         assert screen_text(app).count("◉ pinned") == 1
-        assert "p unpin" in screen_text(app).splitlines()[-1]
+        assert "p Unpin" in screen_text(app).splitlines()[-1]
         assert await marked(app, pilot, "home", "down", "down") == "second question"
-        assert "p pin" in screen_text(app).splitlines()[-1]
+        assert "p Pin" in screen_text(app).splitlines()[-1]
         await pilot.press("f")
         await until(pilot, lambda: app.controller.session_id != source and app.controller.idle)
         await until(pilot, lambda: app.chat.prompt.text == "second question")
@@ -126,7 +126,7 @@ async def test_links_tell_where_they_go_and_long_outputs_open_whole(home: Path, 
         await pilot.press("up")
         await until(pilot, lambda: "Find · 50,000 of 50,000" in screen_text(app))
         await pilot.press("enter", "n", "n", "N", "n")
-        await until(pilot, lambda: "Find · 2 of 50,000" in screen_text(app) and "n N next" in screen_text(app))
+        await until(pilot, lambda: "Find · 2 of 50,000" in screen_text(app) and "n N Next" in screen_text(app))
         await pilot.press("ctrl+f", *"nowhere")
         await until(pilot, lambda: "nothing found" in screen_text(app))
         app.post_message(Paste("x" * 1_000_000))

@@ -62,7 +62,7 @@ async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provide
         await pilot.press("f1")
         await until(pilot, lambda: "Here" in screen_text(app))
         here = screen_text(app).partition("Here")[2].partition("First keys")[0].split()
-        assert [word for word in here if word.startswith("ctrl+")] == [f"ctrl+{letter}" for letter in "frkedt"]
+        assert [word for word in here if word.startswith("Ctrl+")] == [f"Ctrl+{letter}" for letter in "FRKEDT"]
         await pilot.press("f1")
         await pilot.press("ctrl+r")
         await pilot.pause()
@@ -122,7 +122,7 @@ async def test_what_was_said_is_found_as_one_pauses(
             await until(pilot, lambda: "No title matches “answe”" in screen_text(app))
         await pilot.press("r")
         await until(pilot, lambda: "Found in 4 sessions, newest first" in screen_text(app))
-        assert "Sessions · 4 of 4" in screen_text(app) and "^f fork" in screen_text(app)
+        assert "Sessions · 4 of 4" in screen_text(app) and "Ctrl+F Fork" in screen_text(app)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "by relevance" in screen_text(app))
         await type_text(pilot, " swan")
@@ -137,7 +137,7 @@ async def test_what_was_said_is_found_as_one_pauses(
         assert marked, "in the preview"
         await type_text(pilot, "qqq")
         await until(pilot, lambda: "No matches for “answer swanqqq”. Esc clears." in screen_text(app))
-        assert "^f fork" not in screen_text(app), "no key for nothing"
+        assert "Ctrl+F Fork" not in screen_text(app), "no key for nothing"
         await pilot.press("escape")
         await until(pilot, lambda: "Sessions · 4" in screen_text(app))
         for odd in ('"', "*", "NEAR(", "a-b OR", "'; --", "漢字", "x" * 10_000):

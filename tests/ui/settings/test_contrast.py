@@ -40,7 +40,7 @@ SCENES = {
     "keys": opened("?", words="Scroll"),
     "models": opened("f6", words="Choose a model"),
     "policies": opened("/policy \n", words="Choose a policy"),
-    "settings": opened("/settings \n", words="reduced_motion"),
+    "settings": opened("/settings \n", words="agent_max_steps"),
     "leader": opened("ctrl+x", words="Ctrl+X, then"),
 }
 
