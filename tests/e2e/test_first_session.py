@@ -90,15 +90,15 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
 
 
 def look_around(terminal: Terminal) -> None:
-    terminal.press(key_for("side column"))
+    terminal.press(key_for("context and timeline column"))
     terminal.wait("╭─ Context", "╭─ Timeline", "of 16k", "turn 3")
-    terminal.press(key_for("side column"))
+    terminal.press(key_for("context and timeline column"))
     terminal.wait(gone="╭─ Timeline")
     look_at(terminal, key_for("lens"), "Context lens", "Why are there tides?", "kept")
     look_at(terminal, key_for("help"), "Type to search")
-    look_at(terminal, key_for("model"), "PROVIDER:NAME", "scripted")
+    look_at(terminal, key_for("choose a model"), "PROVIDER:NAME", "scripted")
     look_at(terminal, key_for("search earlier prompts"), "Earlier prompts", "Why are there tides?")
-    terminal.press(key_for("every command"))
+    terminal.press(key_for("all commands"))
     terminal.wait("/sessions")
     press(terminal, "Escape")
     terminal.wait("▌ Which ones matter?", gone="/sessions")
@@ -107,7 +107,7 @@ def look_around(terminal: Terminal) -> None:
 def compact_and_take_it_back(terminal: Terminal) -> None:
     terminal.press(key_for("compact"))
     terminal.wait("Conversation Compacted:")
-    terminal.press(key_for("timeline"))
+    terminal.press(key_for("go to the timeline"))
     terminal.wait("Conversation", "Compacted")
     press(terminal, "End", "Enter")
     terminal.wait("Summary", "Replaced", "Kept", "Cost", "notes/tides.md")
@@ -115,7 +115,7 @@ def compact_and_take_it_back(terminal: Terminal) -> None:
     terminal.wait("The compaction is undone")
     press(terminal, "Escape")
     terminal.wait(gone="╭─ Timeline")
-    terminal.press(key_for("clear what the model sees"))
+    terminal.press(key_for("clear the context"))
     terminal.wait("above are cleared")
     ask(terminal, "/undo ")
     terminal.wait("The clearing is undone")
@@ -175,7 +175,7 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     terminal.wait("Write a message", "view whole")
     terminal.press("Escape")
     terminal.wait("Write a message", gone="view whole")
-    terminal.press(key_for("find in this conversation"))
+    terminal.press(key_for("find in the conversation"))
     terminal.type("moon")  # right behind the key, as a fast hand does
     terminal.wait("Find · ")
     press(terminal, "Escape")

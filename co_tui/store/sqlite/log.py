@@ -48,7 +48,7 @@ def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact
 def _check_first_event(session_id: str, facts: Sequence[Fact]) -> None:
     first = facts[0] if facts else None
     if isinstance(first, Logged) and first.NEEDS_SESSION:
-        raise SessionNotFound(f"There is no session {session_id} any more.")
+        raise SessionNotFound(f"Session {session_id} no longer exists.")
 
 
 def _save(connection: sqlite3.Connection, session_id: str, counters: SessionCounters) -> None:
