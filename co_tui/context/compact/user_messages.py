@@ -1,4 +1,4 @@
-"""User messages that survive a compaction: standing rules and clipped quotes (C5, C16).
+"""What the user said and a compaction keeps: standing rules and clipped quotes (C5, C16).
 
 They are also stored in the metadata of the replacing message, so that the next compaction copies them instead of
 summarising them again.
@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
+from co_tui.context.compact.user_answers import answers_in, calls_in
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.turns import EARLIER, is_prompt
 from co_tui.events.content import typed_text
@@ -28,7 +29,7 @@ _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every
 
 
 class UserMessages(NamedTuple):
-    """What the user wrote, oldest first."""
+    """What the user wrote, oldest first: prompts, reasons of denials, and answers to the model's questions."""
 
     rules: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -44,13 +45,18 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
     rules: dict[str, None] = {}
     said: list[str] = []
     unsaid = 0
+    calls: dict[str, ToolCallPart] = {}
     for message in replaced:
-        if not isinstance(message, ModelRequest):
+        if isinstance(message, ModelResponse):
+            calls = calls_in(message)
             continue
         earlier = message.metadata or {}
         rules.update(dict.fromkeys(earlier.get(RULES, ())))
         said.extend(earlier.get(QUOTES, ()))
         unsaid += earlier.get(UNQUOTED, 0)
+        for answer in answers_in(message, calls):
+            rules.update(dict.fromkeys(_rules_in(answer.words) if answer.is_reason else ()))
+            said.append(clipped(answer.line))
         if is_prompt(message):
             text = "\n".join(_texts(message))
             rules.update(dict.fromkeys(_rules_in(text)))

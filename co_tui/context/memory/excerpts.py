@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.ledger import NOTABLE_LINE, Ledger
 from co_tui.context.memory.names import names_in, names_in_line
-from co_tui.context.memory.transcript_lines import MODEL, SUMMARY_SAID, Excerpt, bare_line, bare_lines
+from co_tui.context.memory.transcript_lines import MODEL, SUMMARY_SAID, Excerpt, LinePosition, bare_line, bare_lines
 
 AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
@@ -161,7 +161,9 @@ def _chosen(sources: Sources, budget_tokens: float, carried: Iterable[Excerpt], 
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1
     notable = (excerpt for excerpt in ledger.notable if excerpt.position.message in gone)
-    known = {(each.position, each.by, each.text): each for each in (*lines_with(sources, weights), *notable, *carried)}
+    known: dict[tuple[LinePosition, str], Excerpt] = {}
+    for each in (*lines_with(sources, weights), *notable, *carried):
+        known.setdefault((each.position, each.text), each)
     shown = bare_lines(standing)
     lines = [weighed_line(excerpt) for excerpt in known.values() if bare_line(excerpt.text) not in shown]
     chooser = Chooser(weights, there)
@@ -183,9 +185,9 @@ def names_there(ledger: Ledger, gone: Collection[int]) -> dict[str, int]:
 
 def lines_with(sources: Sources, names: Iterable[str]) -> list[Excerpt]:
     """The latest lines with these names, in messages that left the context."""
-    details = sources.ledger.details
+    ledger, details = sources.ledger, sources.ledger.details
     said = {excerpt.position: excerpt for name in names for excerpt in details[name].latest}
-    return [excerpt for position, excerpt in said.items() if position.message in sources.gone]
+    return [ledger.as_it_ended(excerpt) for position, excerpt in said.items() if position.message in sources.gone]
 
 
 @lru_cache(maxsize=32_768)

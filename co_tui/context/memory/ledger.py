@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.memory.names import Kind, names_in_line, parts_of
 from co_tui.context.memory.transcript_lines import (
+    CALLED,
     MODEL,
     USER,
     Excerpt,
@@ -85,6 +86,10 @@ class Ledger:
         """The names in each message."""
         self.tokens = 0
         """Approximate length of the conversation."""
+        self._calls: dict[str, tuple[int, int]] = {}
+        """The message and part of each call of the latest response, by its id."""
+        self._refused: dict[tuple[int, int], str] = {}
+        """The calls that were not run: what to add to their headings."""
 
     def add(self, message: ModelMessage) -> None:
         """Add the next message of the conversation."""
@@ -94,7 +99,10 @@ class Ledger:
     def _add(self, message: ModelMessage) -> None:
         number = len(self.names)
         used: dict[str, None] = {}
+        if isinstance(message, ModelResponse):
+            self._calls.clear()  # later responses may use the same ids
         for part, said in enumerate(transcript_parts(message)):
+            self._note_call(number, part, said)
             self.tokens += len(said.text) // CHARS_A_TOKEN
             for line, name, kind in _named(number, part, said):
                 detail = self.details.get(name)
@@ -113,6 +121,18 @@ class Ledger:
                 self.details[name].uses += 1
         if len(self.details) > MOST_DETAILS * OVERFULL:
             self._drop_lightest()
+
+    def _note_call(self, number: int, part: int, said: TranscriptPart) -> None:
+        if said.is_model and said.call_id:
+            self._calls[said.call_id] = number, part
+        elif said.refusal and (call := self._calls.get(said.call_id)) is not None:
+            self._refused[call] = said.refusal
+
+    def as_it_ended(self, excerpt: Excerpt) -> Excerpt:
+        """The line; that of a call that was not run says so in its heading."""
+        message, part, _ = excerpt.position
+        refusal = self._refused.get((message, part), "")
+        return excerpt._replace(by=f"{excerpt.by}{refusal}") if refusal and excerpt.by.endswith(CALLED) else excerpt
 
     def _note_notable(self, number: int, part: int, said: TranscriptPart) -> None:
         """Keep the first line of a reply, and its lines about decisions, errors and open tasks."""

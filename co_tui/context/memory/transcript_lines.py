@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
+from co_tui.events.refusals import DENIED, read_refusal
 from co_tui.events.stored_messages import COMMAND, REPLACES
 from co_tui.inert import one_line
 
@@ -28,6 +29,8 @@ MODEL: Final = "assistant"
 """Roles, never "you": a summary may be read by the model, the user, or a model that updates it."""
 USER_RAN: Final = "user ran"
 CALLED: Final = " called with"
+DENIED_BY_USER, NOT_ALLOWED = ", denied by the user", ", not allowed"
+"""Added to the heading of a call that was not run."""
 SUMMARY_SAID: Final = "an earlier summary said"
 _OF_BEFORE: Final = {"you said": MODEL, "the user said": USER, "the user ran": USER_RAN}
 
@@ -77,6 +80,10 @@ class TranscriptPart(NamedTuple):
     by: str
     text: str
     is_model: bool
+    call_id: str = ""
+    """Of a call or its result."""
+    refusal: str = ""
+    """For the result of a call that was not run: what to add to the heading of the call."""
 
 
 def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
@@ -86,7 +93,7 @@ def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
             if isinstance(part, TextPart):
                 yield TranscriptPart(MODEL, part.content, True)
             elif isinstance(part, ToolCallPart):
-                yield TranscriptPart(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), True)
+                yield TranscriptPart(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), True, part.tool_call_id)
         return
     metadata = message.metadata or {}
     if REPLACES not in metadata:
@@ -104,7 +111,15 @@ def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[Transcrip
                 for name, text in attached_texts(part.content)
             )
         elif isinstance(part, ToolReturnPart | RetryPromptPart):
-            yield TranscriptPart(f"{_name(part.tool_name or 'a check')} returned", content_text(part.content), False)
+            by, text = f"{_name(part.tool_name or 'a check')} returned", content_text(part.content)
+            yield TranscriptPart(by, text, False, part.tool_call_id, _refusal(part, text))
+
+
+def _refusal(part: ToolReturnPart | RetryPromptPart, text: str) -> str:
+    """By the outcome, which no tool can set: its output may look like a refusal."""
+    if not isinstance(part, ToolReturnPart) or part.outcome != DENIED:
+        return ""
+    return DENIED_BY_USER if read_refusal(text).by_user else NOT_ALLOWED
 
 
 def _name(name: str) -> str:

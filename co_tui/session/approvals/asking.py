@@ -15,6 +15,7 @@ from co_tui.agent.toolkit import WHAT, DescribeCall, no_description
 from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
 from co_tui.events.facts.agents import UNATTENDED
+from co_tui.events.refusals import DENIED, denied_by_user, refused_otherwise
 from co_tui.events.storable import storable, storable_text
 from co_tui.events.stored_messages import text_of
 from co_tui.session.approvals.permissions import Permissions
@@ -27,7 +28,6 @@ from co_tui.settings.rules import PRESENT_PLAN
 CHANGED_SINCE = "The file changed meanwhile. This is the change as it would be now."
 MOST_ASKED_AGAIN = 20
 KEEPS_CHANGING = "Not allowed: the file keeps changing while the user decides."
-PLAN_LEFT = "The user did not accept the plan. Stop here and wait for their next message."
 NOT_ANSWERED = "Not allowed: the user sent another message instead of answering."
 
 
@@ -187,7 +187,7 @@ def open_questions(state: SessionState, history: Sequence[ModelMessage]) -> list
 def not_answered(asked: Sequence[ApprovalRequested]) -> list[ToolReturnPart]:
     """The tool returns for calls whose questions were not answered."""
     return [
-        ToolReturnPart(tool_name=each.tool, content=NOT_ANSWERED, tool_call_id=each.call_id, outcome="denied")
+        ToolReturnPart(tool_name=each.tool, content=NOT_ANSWERED, tool_call_id=each.call_id, outcome=DENIED)
         for each in asked
     ]
 
@@ -199,7 +199,7 @@ def withdrawn(pending: Sequence[ApprovalRequested], reason: str) -> list[Approva
 
 def refused(decided: ApprovalDecided, tool: str) -> ToolReturnPart:
     """The answer to a call that was not allowed."""
-    return ToolReturnPart(tool, _refusal(tool, decided), tool_call_id=decided.call_id, outcome="denied")
+    return ToolReturnPart(tool, _refusal(tool, decided), tool_call_id=decided.call_id, outcome=DENIED)
 
 
 def _pending_of(state: SessionState, agent: str = "") -> list[ApprovalRequested]:
@@ -258,7 +258,5 @@ def _unanswered(reason: str) -> Approval:
 def _refusal(tool: str, decided: ApprovalDecided) -> str:
     """The refusal for the model; a reason that is not the user's own is already a full sentence."""
     if decided.by != USER:
-        return decided.reason or "Not allowed."
-    if tool == PRESENT_PLAN:
-        return f"The user sent the plan back: {decided.reason}" if decided.reason else PLAN_LEFT
-    return f"The user denied it: {decided.reason}" if decided.reason else "The user denied it."
+        return refused_otherwise(decided.reason)
+    return denied_by_user(decided.reason, is_plan=tool == PRESENT_PLAN)
