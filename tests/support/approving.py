@@ -9,7 +9,7 @@ from pydantic_ai.models.function import DeltaToolCall
 from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.agent.model_messages import read_messages
-from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Unattended
+from co_tui.session.approvals.questions import Approval, ApprovalQuestion, ModelAnswer, ModelQuestion, Unattended
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.state.derive import replay
@@ -37,6 +37,19 @@ class Person(Unattended):
                 self.withdrawn += 1
                 raise
         return self.answers.pop(0)
+
+
+class Somebody(Person):
+    """Answers the model's questions, too."""
+
+    def __init__(self, *answers: Approval, says: str = "") -> None:
+        super().__init__(*answers)
+        self.says = says
+        self.questions: list[ModelQuestion] = []
+
+    async def ask(self, question: ModelQuestion) -> ModelAnswer:
+        self.questions.append(question)
+        return ModelAnswer(text=self.says) if self.says else ModelAnswer(declined=True)
 
 
 class Tools:

@@ -58,7 +58,8 @@ def _denied(tool: str, arguments: Mapping[str, Any]) -> str:
         return "sent the plan back"
     gist = gist_of_call(tool, arguments)
     name = "" if gist and tool in COMMAND_TOOLS else one_line(tool, LABEL_CHARS)
-    return f"denied `{' '.join(filter(None, (name, gist))).replace('`', chr(39))}`"
+    call = " ".join(filter(None, (name, gist))).replace("`", "'")
+    return f"denied `{call}`"
 
 
 def _answered(given: Mapping[Any, Any], arguments: Mapping[str, Any]) -> Iterator[UserAnswer]:

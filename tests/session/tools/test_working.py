@@ -9,10 +9,10 @@ import pytest
 
 from co_tui.agent.tool_names import COMMAND_TOOLS
 from co_tui.events import ApprovalDecided, ApprovalRequested, PlanChanged
-from co_tui.session.approvals.questions import NOT_APPROVED, Approval, ModelAnswer, ModelQuestion, Unattended
+from co_tui.session.approvals.questions import NOT_APPROVED, Approval, Unattended
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
-from tests.support.approving import YES, Person, left, log_of
+from tests.support.approving import YES, Person, Somebody, left, log_of
 from tests.support.compacting import texts
 from tests.support.environments import facts
 from tests.support.waiting import until
@@ -26,19 +26,6 @@ PLAN = ("read the code", "mend it", "run the check")
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return repository(tmp_path / "shop")
-
-
-class Somebody(Person):
-    """Answers the model's questions, too."""
-
-    def __init__(self, *answers: Approval, says: str = "") -> None:
-        super().__init__(*answers)
-        self.says = says
-        self.questions: list[ModelQuestion] = []
-
-    async def ask(self, question: ModelQuestion) -> ModelAnswer:
-        self.questions.append(question)
-        return ModelAnswer(text=self.says) if self.says else ModelAnswer(declined=True)
 
 
 def plan(*states: str) -> tuple[str, dict]:
