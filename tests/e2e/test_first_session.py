@@ -118,7 +118,7 @@ def compact_and_take_it_back(terminal: Terminal) -> None:
     terminal.press(key_for("clear the context"))
     terminal.wait("above are cleared")
     ask(terminal, "/undo ")
-    terminal.wait("The clearing is undone")
+    terminal.wait("Undone: ")
 
 
 def change_things(terminal: Terminal) -> None:

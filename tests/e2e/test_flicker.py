@@ -30,11 +30,11 @@ def app(served: CliCommand, provider: Provider) -> Iterator[RecordedApp]:
 def test_nothing_vanishes_while_it_is_there_before_and_after(app: RecordedApp) -> None:
     app.until("Write a message")
     app.press("prompt-one about tides\r")  # the engine is still being loaded
-    app.until("▌ prompt-one", "● turn 1", gone="esc stop")
+    app.until("▌ prompt-one", "● turn 1", gone="Esc stop")
     app.press("prompt-two about tides\r")
-    app.until("● turn 2", gone="esc stop")
+    app.until("● turn 2", gone="Esc stop")
     app.press("prompt-three about tides\r")
-    app.until("● turn 3", gone="esc stop")
+    app.until("● turn 3", gone="Esc stop")
     welcomed = next(n for n, frame in enumerate(app.frames) if "● turn 1" in "\n".join(frame.rows))
     first_prompt = next(n for n, frame in enumerate(app.frames) if "▌ prompt-one" in "\n".join(frame.rows))
     assert all("▌ prompt-one" in "\n".join(frame.rows) for frame in app.frames[first_prompt:]), "from when it was sent"

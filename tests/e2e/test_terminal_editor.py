@@ -58,7 +58,7 @@ def test_an_editor_has_the_screen_to_itself_and_gives_it_back(
     seen = terminal.wait("written elsewhere", "at last", gone="THE EDITOR")
     assert "a draft" not in seen and seen.count("╭─ Chat") == 1
     terminal.press("Tab")
-    terminal.wait("c copy")
+    terminal.wait("c Copy")
     terminal.press("C-z")
     terminal.wait("Stopped", SHELL, gone="╭─ Chat")
     terminal.type("fg")

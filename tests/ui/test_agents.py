@@ -70,13 +70,13 @@ async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, pro
         await type_text(pilot, "Who calls it?\n")
         await until(pilot, lambda: "asked · ~" in screen_text(app) or "again · ~" in screen_text(app))
         looks.set()
-        await until(pilot, lambda: "read_file login.py · ~" in screen_text(app))
-        assert "of 60k" in screen_text(app).split("read_file login.py")[1].split("\n")[0]
+        await until(pilot, lambda: "read login.py · ~" in screen_text(app))
+        assert "of 60k" in screen_text(app).split("read login.py")[1].split("\n")[0]
         last.set()
         await until(pilot, lambda: "So there are three." in transcript_text(app))
         assert "done · 1 call · " in screen_text(app)
         await pilot.press("ctrl+o")
-        await until(pilot, lambda: "▸ read_file  login.py" in screen_text(app))
+        await until(pilot, lambda: "▸ read  login.py" in screen_text(app))
         opened = screen_text(app)
         assert "! openai-chat:scripted had a server error: overloaded" in opened and "context " in opened
     sent = provider.requests[1]["messages"]

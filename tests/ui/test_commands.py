@@ -217,7 +217,7 @@ async def test_the_policy_picker_compares_policies_on_this_conversation(home: Pa
         assert "co-cli" not in screen_text(app), "typing filters"
         await pilot.press("enter")
         await until(pilot, lambda: app.controller.state.policy == "balanced" and app.screen is app.chat)
-        assert "Policy balanced from now on" in transcript_text(app)
+        assert "Policy is now balanced" in transcript_text(app)
 
 
 async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, provider: Provider) -> None:

@@ -79,7 +79,7 @@ async def _until_asked_to_stop() -> None:
 def _tell(address: Address, secret: str) -> None:
     put(f"{address.url}/{secret}/")
     finish()
-    say("Open this address in a browser. Each tab runs its own app in this folder.")
+    say("Open this address in a browser. Every browser tab has its own app in this folder.")
     if address.is_loopback:
         say("Only this machine can open it, with the key in the address. Ctrl+C stops.")
     else:

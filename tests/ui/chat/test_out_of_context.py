@@ -193,7 +193,7 @@ async def test_messages_of_several_pages_have_one_line_below_the_last(home: Path
         await until(pilot, lambda: "400 messages above are cleared" in screen_text(app))
         assert [n for n, block in enumerate(transcript.blocks) if block.kind == "boundary"] == [400]
         app.run_command("undo", "")
-        await until(pilot, lambda: "The clearing is undone" in screen_text(app))
+        await until(pilot, lambda: "Undone: " in screen_text(app))
         assert [n for n, block in enumerate(transcript.blocks) if block.kind == "boundary"] == [390]
 
 

@@ -201,7 +201,7 @@ async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path
         app.chat.prompt.insert("talk")
         await pilot.press("enter")
         await until(pilot, lambda: "slow" in transcript_text(app))
-        assert "alt+enter adds to this turn" in screen_text(app)
+        assert "Alt+Enter adds to this turn" in screen_text(app)
         at_once(app, [*"later", "enter", *"now", "alt+enter", *"more"])
         await until(pilot, lambda: app.chat.prompt.text == "more" and "added to this turn" in screen_text(app))
         assert [(each.text, each.steers) for each in app.controller.session.queue.prompts] == [

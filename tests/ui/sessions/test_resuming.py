@@ -224,7 +224,7 @@ async def test_a_session_that_is_not_open_here_is_counted_from_its_log(home: Pat
             await until(pilot, lambda: not app.controller.opening)
             assert app.controller.session_id == "s-1" and "Answer to shared" in screen_text(app), "it stays"
             app.run_command("history", "")
-            await until(pilot, lambda: "The model sees 2 messages; 2 were said in all." in transcript_text(app))
+            await until(pilot, lambda: "sees 2 of 2 messages" in transcript_text(app))
             app.run_command("context", "")
             await until(pilot, lambda: "messages      2  (user 1  assistant 1)" in transcript_text(app))
 

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 import co_tui
+from co_tui.agent.wire import request_failures
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -113,7 +114,7 @@ COMPACTED = CompactionComplete(success=True, replaced=((1, 0),), pre_tokens=148_
 
 def test_every_kind_of_trouble_has_plain_words() -> None:
     source = "".join(path.read_text() for name in ("agent", "session") for path in (CO_TUI / name).rglob("*.py"))
-    kinds = {*re.findall(r'return "(\w+)", f?"', source), *re.findall(r'Failure\(kind="(\w+)"', source)}
+    kinds = {*(rule.kind for rule in request_failures._RULES), *re.findall(r'Failure\(kind="(\w+)"', source)}
     assert "rate_limit" in kinds and kinds <= set(TROUBLES)
     assert SessionError(what="x", kind="rate_limit").trouble == "rate limited"
     assert SessionError(what="x", kind="of_a_newer_version").trouble == "of a newer version"
