@@ -19,6 +19,8 @@ AGENT_CHARS: Final = 20
 SENTENCE_CHARS: Final = 300
 PLAN_MODES: Final = {"y": ASK, "e": EDITS, "a": AUTO}
 """The mode an accepted plan runs in, by the key of the answer."""
+ANSWER_LETTERS: Final = "yspnr"
+"""Of all questions about calls, though not every one offers all of them."""
 DENY: Final = (Choice("n", "Deny"), Choice("r", "Deny with a reason", same_row=True))
 
 
@@ -43,6 +45,7 @@ def _call(question: ApprovalQuestion) -> Question:
         opens=True,
         diff=change,
         is_command=question.tool in COMMAND_TOOLS,
+        unoffered=ANSWER_LETTERS,
     )
 
 
@@ -153,4 +156,5 @@ def _plan(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
         position=_position(question),
         note=one_line(question.note, SENTENCE_CHARS),
         opens=True,
+        unoffered=ANSWER_LETTERS,
     )

@@ -55,10 +55,18 @@ class Question(NamedTuple):
     diff: FileDiff | None = None
     """The change of a file that it asks about."""
     is_command: bool = False
+    unoffered: str = ""
+    """Letters that answer similar questions: pressed alone they do nothing here."""
 
     @property
     def opening_key(self) -> str:
         return VIEW_ALL_OF_SEVERAL if self.choices.several else VIEW_ALL
+
+    @property
+    def refusal(self) -> str:
+        """What Esc answers, in the words of the choice."""
+        labels = {each.key: each.label for each in self.choices.all}
+        return labels.get("esc") or labels.get("n") or "Not now"
 
 
 def simple_question(title: str, text: str, answers: Mapping[str, str], *, marked: str | None = None) -> Question:
@@ -86,7 +94,7 @@ class QuestionPanel(ChoiceBox):
     }
     """
     hears_letters = False  # they may be typed: see `press`
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now")]
 
     def __init__(self, question: Question, answered: Callable[[str], None]) -> None:
         """`answered` gets the key of the answer, or `esc`."""
@@ -96,6 +104,7 @@ class QuestionPanel(ChoiceBox):
         if question.opens:
             bindings_of(self).bind(question.opening_key, f"answer('{question.opening_key}')", "Show all", show=False)
         self._text = question.text
+        bindings_of(self).key_to_bindings["escape"] = [Binding("escape", "dismiss", question.refusal)]
         self.was_left = False
         """Whether Tab moved the focus away: then it does not return by itself."""
         self.was_focused = False
@@ -152,8 +161,8 @@ class QuestionPanel(ChoiceBox):
 
     def press(self, key: str) -> bool:
         """Hold a letter that is an answer until it is clear that no word follows. False for any other key."""
-        several = self.choices.several
-        if len(key) > 1 or key not in self.choices or (self._held and not {key, *self._held} <= several):
+        several, is_answer = self.choices.several, key in self.choices or key in self.question.unoffered
+        if len(key) > 1 or not is_answer or (self._held and not {key, *self._held} <= several):
             return False
         self._held += key
         self._stop_waiting()
@@ -175,7 +184,10 @@ class QuestionPanel(ChoiceBox):
     def _decide(self) -> bool:
         held = self.give_back()
         for key in held:
-            self.action_answer(key)
+            if key in self.choices:
+                self.action_answer(key)
+            else:
+                self.border_subtitle = Text(f"{key} is not offered here")
         return bool(held)
 
     def action_choose(self) -> None:

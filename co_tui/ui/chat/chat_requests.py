@@ -47,21 +47,58 @@ class ChatRequests(SteadyScreen, Screen[None]):
         self._messages = MessageActions(self, host)
         self._state = SessionState()
 
+    # What Esc does
+
+    def on_screen_suspend(self) -> None:
+        self.refresh_bindings()
+
+    def on_screen_resume(self) -> None:
+        self.refresh_bindings()
+
+    @property
+    def has_something_to_close(self) -> bool:
+        """Whether Esc closes something, or goes back to the prompt, before it stops anything."""
+        is_reading = self.transcript.has_focus or self.has_class("-drawer") or self._is_timeline_read
+        return not self.is_active or self.is_offering or self._finding is not None or is_reading
+
+    @property
+    def is_compacting(self) -> bool:
+        return self._late is not None and self._late.is_compacting
+
+    @property
+    def is_offering(self) -> bool:
+        return self._late is not None and self._late.is_offering
+
+    @property
+    def _is_timeline_read(self) -> bool:
+        return self._late is not None and self._late.is_timeline_read
+
+    def label_of(self, action: str) -> str:
+        """A compaction is cancelled, everything else is stopped."""
+        return "Cancel" if action == "stop" and self.is_compacting else ""
+
+    # The side column
+
     def toggle_side(self) -> None:
         """Show or hide the side column."""
-        if self._late is not None and self._late.is_timeline_read:
+        if self._is_timeline_read:
             self.prompt.focus()
         if self.has_class("-wide"):
             self.toggle_class("-folded")
             self.set_columns()
         else:
             self.toggle_class("-drawer")
+            self.refresh_bindings()
         if self._late is not None:
             self.call_after_refresh(self._late.see_newest)
 
     def set_columns(self) -> None:
         self.prompt.placeholder = PLACEHOLDER if self.size.width >= MIN_COLUMNS else SHORT_PLACEHOLDER
-        with_side = self.size.width >= WIDE_COLUMNS and not self.has_class("-folded")
+        is_wide = self.size.width >= WIDE_COLUMNS
+        if is_wide and self.has_class("-drawer"):  # the column has room now: nothing to close
+            self.remove_class("-drawer")
+            self.refresh_bindings()
+        with_side = is_wide and not self.has_class("-folded")
         set_columns(self.transcript, self.query_one("#side", Vertical), self.size.width, with_side=with_side)
 
     # Writing

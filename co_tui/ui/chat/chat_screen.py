@@ -85,7 +85,7 @@ class ChatScreen(ChatRequests):
         self.transcript.border_title = "Chat"
         self.feed = Feed(self.transcript, self.shortcut_for)
         self.prompt.cwd = self._launch.cwd
-        self._status = PromptStatus(self.prompt, self.shortcut_for)
+        self._status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
         self._status.show_mode(self._host.controller.modes.current)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         if self._launch.settings.keys:
@@ -259,27 +259,18 @@ class ChatScreen(ChatRequests):
         """Hide the keys of actions that are not possible now."""
         if action == "stop":
             withdraws = self._can_withdraw and not self._questions.is_dismissable  # a question gets Esc first
-            something_to_stop = self._status.busy or self._is_compacting or withdraws
-            return something_to_stop and not self._has_something_to_close
+            something_to_stop = self._status.busy or self.is_compacting or withdraws
+            return something_to_stop and not self.has_something_to_close
         if action == "back":
-            is_away = self.has_class("-drawer") or not self.prompt.has_focus or self._questions.is_dismissable
-            return self._has_something_to_close or is_away
+            return self.has_something_to_close or not self.prompt.has_focus or self._questions.is_dismissable
         if action == "next_mode":
-            return not self._is_offering
+            return not self.is_offering
         return True
 
     @property
-    def _has_something_to_close(self) -> bool:
-        """Whether Esc closes something before it stops anything."""
-        return self._is_offering or self._finding is not None or self.transcript.has_focus
-
-    @property
-    def _is_compacting(self) -> bool:
-        return self._late is not None and self._late.is_compacting
-
-    @property
-    def _is_offering(self) -> bool:
-        return self._late is not None and self._late.is_offering
+    def _esc_stops(self) -> bool:
+        """Whether Esc stops the turn: where the focus is now, nothing else gets it first."""
+        return not self.has_something_to_close and not isinstance(self.focused, QuestionPanel)
 
     # User actions
 
@@ -291,7 +282,7 @@ class ChatScreen(ChatRequests):
         self._host.controller.next_mode()
 
     def action_stop(self) -> None:
-        if self._is_compacting:
+        if self.is_compacting:
             self._host.controller.cancel_compaction()
         elif self._status.busy:
             self._host.controller.interrupt()
@@ -311,6 +302,7 @@ class ChatScreen(ChatRequests):
         else:
             self.remove_class("-drawer")
             self.prompt.focus()
+            self.refresh_bindings()
 
     def show_question(self, panel: QuestionPanel, *, turn_waits: bool = True) -> None:
         self._questions.show(panel)

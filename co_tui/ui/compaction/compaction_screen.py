@@ -195,7 +195,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
     def action_close(self) -> None:
         """Leave the search first, then the dialog."""
         search = self.query_one(Input)
-        if search.has_focus:
+        if search.has_focus or (search.value and self._tab == "replaced"):
             search.value = ""
             self.query_one("#replaced-list").focus()
         else:

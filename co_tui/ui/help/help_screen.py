@@ -24,7 +24,7 @@ _TYPED: Final = (
     ("!", "Run a shell command; the model sees it with your next prompt, Esc stops it"),
     ("up down", "Earlier prompts; ↑ in an empty prompt opens the queue"),
     ("ctrl+c", "Copy the selection; else clear the prompt; else stop the turn; twice quits"),
-    ("escape", "Stop the turn, or close what is open"),
+    ("escape", "Close what is open, or deny a question with the focus; else stop the turn"),
     ("tab", "Move between prompt, chat, timeline and a question"),
     ("ctrl+p", "All commands"),
 )

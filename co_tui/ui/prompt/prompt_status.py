@@ -1,6 +1,7 @@
 """The status shown on the prompt's border."""
 
 import time
+from collections.abc import Callable
 
 from textual.content import Content
 from textual.timer import Timer
@@ -25,8 +26,10 @@ MODE_LINE_S = 4.0
 class PromptStatus:
     """Shows the running turn on the upper border, and the keys and the mode on the lower one."""
 
-    def __init__(self, prompt: Prompt, shortcut_for: ShortcutFor) -> None:
+    def __init__(self, prompt: Prompt, shortcut_for: ShortcutFor, esc_stops: Callable[[], bool]) -> None:
+        """`esc_stops` says whether Esc would stop the turn now."""
         self._prompt = prompt
+        self._esc_stops = esc_stops
         self._way_to = shortcut_for
         self._activity = Activity()
         self._timer: Timer | None = None
@@ -142,7 +145,7 @@ class PromptStatus:
         if running and not hints:
             steer = self._way_to("steer")
             hints = [
-                _key("Esc", "stop"),
+                *([_key("Esc", "stop")] if self._esc_stops() else []),
                 *([_key(steer, "adds" if self._waiting else "adds to this turn")] if steer else []),
             ]
         if self._pasting:

@@ -85,11 +85,11 @@ def _label(each: ActiveBinding) -> str:
 
 
 def _place_in_chat(action: str) -> tuple[bool, bool]:
-    return action not in ("stop", "back"), action == "newline"
+    return action not in ("stop", "back", "dismiss"), action == "newline"
 
 
 class ChatKeys(KeyLine):
-    """The chat's key line: stop and back come first, newline last."""
+    """The chat's key line: what Esc does comes first, newline last."""
 
     @property
     def _shown(self) -> list[ActiveBinding]:

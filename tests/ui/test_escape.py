@@ -1,0 +1,126 @@
+"""Esc does what the footer and the prompt's border say, wherever the focus is."""
+
+import asyncio
+from pathlib import Path
+
+from textual.widgets import Input
+
+from co_tui.session.approvals.questions import ApprovalQuestion
+from co_tui.ui.app import CoTui
+from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.compaction.compaction_screen import CompactionScreen
+from co_tui.ui.control.dialog_questions import DialogQuestions
+from co_tui.ui.timeline.timeline_widget import Timeline
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, screen_text, until
+from tests.support.waiting import HANGING_S, PATIENCE_S
+
+COMMAND = ApprovalQuestion(
+    tool="run_command", arguments={"command": "make"}, what="\n".join(f"make {n}" for n in range(60))
+)
+
+
+def footer(app: CoTui) -> str:
+    return screen_text(app).rstrip("\n").splitlines()[-1]
+
+
+def border(app: CoTui) -> str:
+    """The prompt with its border, right above the footer."""
+    return "\n".join(screen_text(app).rstrip("\n").splitlines()[-4:-1])
+
+
+async def test_in_a_question_esc_denies_and_in_the_prompt_it_stops(home: Path, provider: Provider) -> None:
+    provider.default = Reply(wait_s=HANGING_S)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("go")
+        await until(pilot, lambda: "Esc stop" in border(app) and "Esc Stop" in footer(app))
+        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        app.chat.query_one(QuestionPanel).focus()
+        await until(pilot, lambda: "Esc Deny" in footer(app) and "Esc" not in border(app))
+
+        await pilot.press("space")
+        await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen) and "Esc Back" in footer(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat and app.chat.query(QuestionPanel))
+        app.chat.query_one(QuestionPanel).focus()
+        await until(pilot, lambda: "Esc Deny" in footer(app))
+
+        await pilot.press("tab")
+        app.chat.prompt.focus()
+        await until(pilot, lambda: "Esc Stop" in footer(app) and "Esc stop" in border(app))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press("escape")
+        assert not (await asyncio.wait_for(asking, PATIENCE_S)).approved
+        assert app.controller.busy, "the turn was not stopped"
+        await until(pilot, lambda: "Esc Stop" in footer(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle)
+
+
+async def test_the_letter_of_an_answer_that_is_not_offered_does_nothing(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        panel = app.chat.query_one(QuestionPanel)
+        panel.focus()
+        await pilot.press("p")
+        await until(pilot, lambda: "p is not offered here" in screen_text(app))
+        assert panel.has_focus and not app.chat.prompt.text
+        await pilot.press("y")
+        assert (await asyncio.wait_for(asking, PATIENCE_S)).approved
+
+        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        app.chat.query_one(QuestionPanel).focus()
+        await pilot.press(*"please")
+        await until(pilot, lambda: app.chat.prompt.text == "please"), "a word is a word"
+        asking.cancel()
+
+
+async def test_esc_leaves_the_timeline_before_it_stops_the_turn(home: Path, provider: Provider) -> None:
+    provider.default = Reply(wait_s=HANGING_S)
+    async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
+        app.send("go")
+        await until(pilot, lambda: "Esc Stop" in footer(app))
+        for key in ("ctrl+l", "f4"):
+            await pilot.press(key)
+            await until(pilot, lambda: "Timeline" in screen_text(app) and "Esc Back" in footer(app))
+            assert "Esc stop" not in border(app)
+            await pilot.press("escape")
+            await until(pilot, lambda: "Timeline" not in screen_text(app) and "Esc Stop" in footer(app))
+            assert app.controller.busy and app.focused is app.chat.prompt
+
+        await pilot.press("f4")
+        await until(pilot, lambda: "Esc Back" in footer(app))
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: "Esc Stop" in footer(app)), "beside the chat it need not be closed"
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: app.chat.query_one(Timeline).has_focus and "Esc Back" in footer(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.focused is app.chat.prompt and "Esc Stop" in footer(app))
+        assert app.controller.busy
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle)
+
+
+async def test_a_compaction_is_cancelled_and_its_search_is_closed_first(home: Path, provider: Provider) -> None:
+    provider.default = Reply(text="An answer of many words. " * 40)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        for n in range(4):
+            await ask(app, pilot, f"question {n} " + "with many words " * 20)
+        provider.summaries = [Reply(wait_s=HANGING_S)]
+        await pilot.press("f5")
+        await until(pilot, lambda: "Compacting" in screen_text(app) and "Esc Cancel" in footer(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Compaction cancelled" in screen_text(app) and "Esc" not in footer(app))
+
+        await pilot.press("f5")
+        await until(pilot, lambda: app.controller.state.rewrites)
+        app.open_entry(app.controller.state.compactions[-1])
+        await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
+        await pilot.press("slash", *"many", "enter", "escape")
+        assert isinstance(app.screen, CompactionScreen) and not app.screen.query_one(Input).value
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
