@@ -7,6 +7,8 @@ from co_tui.settings.rules import AUTO
 
 LINE_CHARS: Final = 60
 SENTENCE_CHARS: Final = 300
+MODEL_CHARS: Final = 22
+"""Of a model's name in the timeline."""
 COMPACTED: Final = "Conversation Compacted"
 TROUBLES: Final = {
     "authentication": "key refused",
@@ -87,11 +89,6 @@ def money(dollars: float | None) -> str:
     if dollars is None:
         return "unknown"
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
-
-
-def model_name(model: str) -> str:
-    """A model without its provider, as wide as the timeline."""
-    return one_line(model.rpartition(":")[2].rpartition("/")[2], 22)
 
 
 def mode_name(mode: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from co_tui import settings
-from co_tui.agent.models.catalogue import short_name
+from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.settings import Loaded
 from co_tui.ui.commands.host import CommandHost
