@@ -84,6 +84,11 @@ def tokens(count: int) -> str:
     return f"{count / 1_000_000:.1f}M"
 
 
+def percent(share: float) -> str:
+    """4 %, as everywhere on the screen."""
+    return f"{share * 100:.0f} %"
+
+
 def money(dollars: float | None) -> str:
     """A price; None if it is not published."""
     if dollars is None:

@@ -131,7 +131,7 @@ async def policy(host: CommandHost, name: str) -> None:
         host.fail(" ".join(changed.problems))
         return
     await host.settings.choose_policy(changed)
-    host.say(f"Policy is now {name}.")
+    host.say(f"Policy is now {name}, for this session and new ones until you quit.")
 
 
 async def _chosen_policy(host: CommandHost, names: Sequence[str]) -> str:
