@@ -22,6 +22,7 @@ STEP_CHARS: Final = 300
 BETWEEN_STEPS: Final = " · "
 BETWEEN_FIGURES: Final = " · "
 FAILED: Final = "failed"
+DENIED: Final = "denied"
 INTERRUPTED: Final = "interrupted"
 """How a call without a known result ended: it was stopped, or its process ended."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
@@ -81,7 +82,7 @@ def _in_a_line(value: object) -> str:
 def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finished", diff: str = "") -> str:
     """How a call ended, in a few words; `diff` is the change it made."""
     if stage != "finished":
-        return INTERRUPTED if stage == "stopped" else stage
+        return {"stopped": INTERRUPTED, "refused": DENIED}.get(stage, stage)
     if diff:
         return change_summary(diff)
     if tool == "run_command":

@@ -7,6 +7,8 @@ from co_tui.settings.rules import AUTO
 
 LINE_CHARS: Final = 60
 SENTENCE_CHARS: Final = 300
+MODEL_CHARS: Final = 22
+"""Of a model's name in the timeline."""
 COMPACTED: Final = "Conversation Compacted"
 TROUBLES: Final = {
     "authentication": "key refused",
@@ -82,16 +84,16 @@ def tokens(count: int) -> str:
     return f"{count / 1_000_000:.1f}M"
 
 
+def percent(share: float) -> str:
+    """4 %, as everywhere on the screen."""
+    return f"{share * 100:.0f} %"
+
+
 def money(dollars: float | None) -> str:
     """A price; None if it is not published."""
     if dollars is None:
         return "unknown"
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
-
-
-def model_name(model: str) -> str:
-    """A model without its provider, as wide as the timeline."""
-    return one_line(model.rpartition(":")[2].rpartition("/")[2], 22)
 
 
 def mode_name(mode: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.events.tool_wording import argument_lines, call_summary, diff_of, plan_progress, result_summary
+from co_tui.events.tool_wording import argument_lines, call_summary, diff_of, plan_progress, result_summary, stage_of
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,7 @@ def test_a_call_opened_is_told_in_lines() -> None:
     written = json.dumps({"command": "make", "env": {"A": 1}, "content": "x\ny", "items": [{"do": "it", "n": 2}, 3]})
     assert argument_lines(written) == "command: make\nenv: A: 1\ncontent: \n  x\n  y\nitems: \n  - do: it, n: 2\n  - 3"
     assert argument_lines('{"command": "ma') == '{"command": "ma' and argument_lines("{}") == ""
+
+
+def test_a_denied_call_reads_denied() -> None:
+    assert result_summary("run_command", "{}", "The user denied it.", stage_of("denied")) == "denied"

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from co_tui.events.model_names import is_file, served
 from co_tui.settings.rules import EMBEDDED as EMBEDDED
-from co_tui.settings.rules import GGUF, SERVED
 
 EMBEDDED_LABEL = "SmolLM2 135M"
 BASE_URL_VARIABLE = "OPENAI_BASE_URL"
@@ -51,48 +51,12 @@ def provider_of(model: str) -> Provider | None:
     return _BY_PREFIX.get(model.partition(":")[0])
 
 
-def is_file(model: str) -> bool:
-    """Whether a model string names a GGUF file on this machine."""
-    return model.startswith(f"{GGUF}:")
-
-
-class Served(NamedTuple):
-    """A model on an OpenAI-compatible server."""
-
-    name: str
-    address: str = ""
-    """The server's address; empty means the configured one."""
-
-    @property
-    def model(self) -> str:
-        return f"{SERVED}:{self.name}" + (f"@{self.address}" if self.address else "")
-
-
-def served(model: str) -> Served | None:
-    """Parse `openai-chat:NAME` and `openai-chat:NAME@ADDRESS`; None for other model strings."""
-    prefix, _, rest = model.partition(":")
-    if prefix != SERVED:
-        return None
-    name, at, address = rest.rpartition("@")
-    return Served(name, address) if at and address.startswith(("http://", "https://")) else Served(rest)
-
-
 def runs_locally(model: str) -> bool:
     """Whether it runs on this machine and so costs nothing: in our own process, or on a known local server. Servers
     on other ports may forward to a paid service, and so does Ollama for its cloud models."""
     at = served(model)
     is_weights = at is not None and _LOCAL_SERVER.match(at.address) and not at.name.endswith("cloud")
     return model == EMBEDDED or is_file(model) or bool(is_weights)
-
-
-def short_name(model: str) -> str:
-    """A model string, shortened for narrow places."""
-    if is_file(model):
-        return f"{GGUF}:{model.rpartition('/')[2]}"
-    at = served(model)
-    if at is not None and at.address:
-        return f"{at.name} @ {at.address.partition('://')[2].partition('/')[0]}"
-    return model
 
 
 class Choice(NamedTuple):

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from co_tui.agent.models.catalogue import LLAMA_CPP_PORT, LM_STUDIO_PORT, OLLAMA_PORT, VLLM_PORT, Served, served
+from co_tui.agent.models.catalogue import LLAMA_CPP_PORT, LM_STUDIO_PORT, OLLAMA_PORT, VLLM_PORT
 from co_tui.agent.models.native_answers import LLAMA_CPP, LM_STUDIO, OLLAMA, native_answer
 from co_tui.agent.models.served_models import list_models, name_of, window_of
 from co_tui.agent.wire.http import NoAnswer
+from co_tui.events.model_names import Served, served
 from co_tui.record import Record
 
 TIMEOUT_S: Final = 3.0

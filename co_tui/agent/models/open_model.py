@@ -15,7 +15,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
 from co_tui.agent.local.local_models import open_embedded, open_gguf
-from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, Served, is_file, provider_of, served
+from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of
 from co_tui.agent.models.known_models import known_names as known_names
 from co_tui.agent.models.known_models import recorded_window as recorded_window
 from co_tui.agent.models.known_models import unknown_model
@@ -32,6 +32,7 @@ from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import NoAnswer, new_client
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
+from co_tui.events.model_names import Served, is_file, served
 from co_tui.inert import one_line
 
 

@@ -8,7 +8,8 @@ from pydantic_ai.models import Model
 from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.settings import ModelSettings, ThinkingEffort
 
-from co_tui.agent.models.catalogue import EMBEDDED, is_file, served
+from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.events.model_names import is_file, served
 
 _CLAUDE_LIMITS: Final = (
     (r"claude-3-7", 64_000),

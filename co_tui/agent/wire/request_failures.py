@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 import httpx2
 from pydantic_ai import exceptions as errors
 
-from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of, served
+from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ReplyCutOff, ReplyTooLong, ReplyUnreadable
+from co_tui.events.model_names import served, short_name
 from co_tui.events.storable import storable_text
 
 MAX_DETAIL_CHARS = 390
@@ -150,7 +151,7 @@ def read_failure(error: Exception, asked: RequestTarget) -> Failure:
 def _sentence(template: str, error: Exception, detail: str, asked: RequestTarget) -> str:
     status = f"HTTP {getattr(error, 'status_code', None)}"
     return template.format(
-        name=asked.model,
+        name=_name(asked),
         at=f" at {asked.address}" if asked.address else "",
         detail=detail,
         key=_variable(asked.model),
@@ -158,6 +159,12 @@ def _sentence(template: str, error: Exception, detail: str, asked: RequestTarget
         status="" if detail.startswith(status) else f"{status}: ",
         error=type(error).__name__,
     ).rstrip()
+
+
+def _name(asked: RequestTarget) -> str:
+    """The model's name, without an address that the sentence may add."""
+    at = served(asked.model)
+    return at.name if at is not None and at.address else short_name(asked.model)
 
 
 def _detail(error: Exception, secrets: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """What the model sees: how full the context is, and how it was compacted, restored or pinned."""
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence, Ref
+from co_tui.events.model_names import model_name, short_name
 from co_tui.events.stored_messages import REPLACES
 from co_tui.events.symbols import COMPACTED_SYMBOL, EntryKind, EntryStyle, EntryWeight
 from co_tui.events.triggers import trigger_label
@@ -229,7 +230,7 @@ class CompactionComplete(Logged):
         if self.is_rewritten_by_user:
             return "summary edited by you"
         if not self.replaced:
-            return f"{COMPACTED}\nby {one_line(self.summarised_by, 20)}"
+            return f"{COMPACTED}\nby {one_line(model_name(self.summarised_by), 20)}"
         return "\n".join(filter(None, (COMPACTED, *self._timeline_figures())))
 
     def _timeline_figures(self) -> tuple[str, ...]:
@@ -252,7 +253,7 @@ class CompactionComplete(Logged):
         figures = (
             f"{self.pre_tokens:,} → {self.post_tokens:,} tokens" if self.replaced else "",
             f"{len(self.replaced):,} messages" if self.replaced else "",
-            f"by {long(self.summarised_by)}" if self.summarised_by else "",
+            f"by {long(short_name(self.summarised_by))}" if self.summarised_by else "",
             f"{self.duration_ms / 1000:.1f} s" if self.duration_ms else "",
             f"${self.cost:.4f}" if self.cost else "",
         )
@@ -265,7 +266,7 @@ class CompactionComplete(Logged):
         if not self.success:
             return f"Compaction failed, nothing changed: {self.error}."
         if not self.replaced:
-            return f"{COMPACTED} by {self.summarised_by} itself."
+            return f"{COMPACTED} by {model_name(self.summarised_by)} itself."
         if self.is_rewritten_by_user:
             return "Summary edited by you."
         note = f" ({self.note})" if self.note else ""
@@ -273,7 +274,7 @@ class CompactionComplete(Logged):
 
     def _what_was_done(self) -> str:
         if self.summarised_by:
-            by = "offline" if self.summarised_by == "offline" else f"by {self.summarised_by}"
+            by = "offline" if self.summarised_by == "offline" else f"by {model_name(self.summarised_by)}"
             return f"{counted(len(self.replaced), 'message')} summarised {by}"
         kept = sum(REPLACES not in (message.get("metadata") or {}) for message in self.replacement)
         removed = len(self.replaced) - kept
@@ -339,7 +340,7 @@ class Rewind(Logged):
     history: tuple[Ref, ...]
 
     def timeline_text(self) -> str:
-        return f"rewound · {counted(len(self.history), 'message')} left"
+        return f"rewound · {len(self.history):,} in context"
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry("Conversation rewound")

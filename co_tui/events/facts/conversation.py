@@ -124,8 +124,11 @@ class SessionError(Occurrence):
         return f"{sentence(self.what)} Retrying {wait} ({again})."
 
 
-BY_USER: Final = "interrupted by the user"
+TURN_STOPPED: Final = "Stopped"
 """What is logged when the user stops a turn."""
+_BY_USER: Final = "interrupted by the user"
+"""The same in older logs."""
+REPLY_KEPT: Final = "partial reply kept"
 
 
 class SessionInterrupted(Occurrence):
@@ -138,8 +141,9 @@ class SessionInterrupted(Occurrence):
 
     def sentence(self, *, has_partial_reply: bool = False) -> str:
         """What the chat and an export say about it."""
-        if self.what != BY_USER:
-            return long(" · ".join(filter(None, (self.what, self.outcome))))
+        if self.what not in (TURN_STOPPED, _BY_USER):
+            outcome = self.outcome if has_partial_reply or self.outcome != REPLY_KEPT else ""
+            return long(" · ".join(filter(None, (self.what, outcome))))
         return "Stopped. Partial reply kept." if has_partial_reply else "Stopped."
 
     def export_entry(self) -> ExportEntry:

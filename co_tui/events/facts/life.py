@@ -1,8 +1,9 @@
 """The life of a session: start, end, and changes of model, policy and mode."""
 
 from co_tui.events.facts.base import Announced, Logged
+from co_tui.events.model_names import model_name, short_name
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
-from co_tui.events.wording import ExportEntry, long, mode_name, model_name, short
+from co_tui.events.wording import MODEL_CHARS, ExportEntry, long, mode_name, short
 from co_tui.inert import one_line
 
 
@@ -21,7 +22,7 @@ class SessionStart(SessionOrigin):
     ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
 
     def timeline_text(self) -> str:
-        return f"session started\n{model_name(self.model)}"
+        return f"session started\n{one_line(model_name(self.model), MODEL_CHARS)}"
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry(f"Session started{f' with {long(self.model)}' if self.model else ''}")
@@ -121,10 +122,10 @@ class ModelChange(Logged):
     window_after: int | None = None
 
     def timeline_text(self) -> str:
-        return f"model → {model_name(self.to)}"
+        return f"model → {one_line(model_name(self.to), MODEL_CHARS)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Model changed to {long(self.to)}")
+        return ExportEntry(f"Model changed to {long(short_name(self.to))}")
 
 
 class PolicyChange(Logged):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from co_tui.context.policy import policy_of
+from co_tui.events.wording import percent
 from co_tui.headless.output import DONE, CommandContext, put, put_json, table
 from co_tui.headless.sessions.show_command import load_state
 from co_tui.session.event_wording import cost_text
@@ -53,7 +54,7 @@ def _print(figures: dict[str, Any]) -> None:
         ("system", f"{figures['system_tokens']:,}"),
         ("tools", f"{figures['tool_definition_tokens']:,}"),
         ("conversation", f"{figures['conversation_tokens']:,}"),
-        ("all", f"{mark}{figures['current_tokens']:,} of {limit} ({figures['share']:.0%})"),
+        ("all", f"{mark}{figures['current_tokens']:,} of {limit} ({percent(figures['share'])})"),
     )
     put(table(("KIND", "TOKENS"), rows))
     roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from co_tui.events.wording import percent
 from co_tui.headless.output import DONE, CommandContext, json_line, put, put_json, say
 from co_tui.headless.sessions.show_command import load_state
 from co_tui.inert import one_line
@@ -70,7 +71,7 @@ def _print_total(lens: Lens) -> None:
     mark = "" if reading.measured == "provider" else "~"
     limit = f"{reading.window.tokens:,}{'' if reading.window.known else ' (assumed)'}"
     kinds = " · ".join(f"{kind} {tokens:,}" for kind, tokens in lens.tokens_by_kind.items()) or "nothing"
-    put(f"\n{mark}{reading.current_tokens:,} of {limit} tokens ({reading.share:.0%}) under {lens.policy}")
+    put(f"\n{mark}{reading.current_tokens:,} of {limit} tokens ({percent(reading.share)}) under {lens.policy}")
     put(kinds)
     if lens.due:
         put(lens.due)

@@ -4,6 +4,7 @@ from typing import Final
 
 from co_tui.context.request.pipeline import Measured
 from co_tui.events import ModelChange, PolicyChange, SessionError, share_of
+from co_tui.events.wording import percent
 from co_tui.session.history.governed_history import GovernedHistory
 
 FIXED_PART: Final = "fixed_part"
@@ -55,7 +56,9 @@ def _what_helps(measured: Measured) -> str:
         ("tools", reading.tool_definition_tokens),
         ("instructions", reading.system_tokens),
     )
-    shares = [f"{name} take {share:.0%}" for name, tokens in parts if (share := share_of(tokens, window)) > MUCH_SHARE]
+    shares = [
+        f"{name} take {percent(share)}" for name, tokens in parts if (share := share_of(tokens, window)) > MUCH_SHARE
+    ]
     of_window = f"{_capitalised(' and '.join(shares))} of the window of {window:,} tokens. " if shares else ""
     advice = ["use a model with a larger window", "choose another policy (/policy)"]
     if share_of(reading.tool_definition_tokens, window) > MUCH_SHARE:

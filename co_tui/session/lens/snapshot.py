@@ -15,6 +15,7 @@ from co_tui.context.request.pipeline import Governor
 from co_tui.context.request.stages import split_note
 from co_tui.events import UsageInfo
 from co_tui.events.stored_messages import RECOLLECTED
+from co_tui.events.wording import percent
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.next_request import NextRequest, next_request, note_in, request_source
 from co_tui.session.lens.fates import Fates
@@ -235,4 +236,4 @@ def _plan_sentence(following: NextRequest, fates: Fates) -> str:
     if plan.texts_only:
         return f"Before sending, {count} reduced to the first and last text of each turn."
     when = "Before sending" if plan.waits else "In the background, with the next turn"
-    return f"{when}, {count} summarised: the window is {reading.share:.0%} full."
+    return f"{when}, {count} summarised: the window is {percent(reading.share)} full."

@@ -68,7 +68,7 @@ def cleared(state: SessionState) -> Clear:
     carried = [system_only(entry.message) for entry in system if entry.ref not in whole]
     return Clear(
         history=tuple(whole),
-        messages_removed=len(state.history) - len(system),
+        messages_removed=len(state.history) - len(whole),
         carried=tuple(carried),
         carried_at=len(whole),
     )

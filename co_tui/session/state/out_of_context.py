@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Truncation
+from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Rewind, Truncation
 from co_tui.events.stored_messages import REPLACES
+from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, replacement_entries, seq_of
 
 DOES_NOT_FIT: Final = "does not fit"
@@ -27,6 +28,7 @@ class RemovedGroup(NamedTuple):
 
     removal: Removal
     messages: int
+    """How many: for a clearing or a rewind those it removed from the context, which may include summaries."""
     undoable: int
     """How many of them `/undo` would bring back."""
 
@@ -38,7 +40,7 @@ class OutOfContext(NamedTuple):
     """By the seq of the message."""
     groups: tuple[RemovedGroup, ...] = ()
     undone: frozenset[int] = frozenset()
-    """The compactions that were undone."""
+    """The compactions that were undone or rewound."""
     compactions: int = 0
     """How many compactions the history builds on."""
 
@@ -62,12 +64,35 @@ def out_of_context(state: SessionState) -> OutOfContext:
     kinds = {found.seq: found for found in removals.values()}
     counts = Counter(found.seq for found in removals.values())
     undoable = Counter(removals[seq].seq for seq in back & removals.keys())
-    groups = tuple(
-        RemovedGroup(found, counts[seq], undoable[seq] if found.reason != DOES_NOT_FIT else 0)
-        for seq, found in kinds.items()
-    )
-    undone = {seq_of(event) for event in state.compactions} - {rewrite.seq for rewrite in state.rewrites}
-    return OutOfContext(removals, groups, frozenset(undone), _compactions_in_force(state))
+    groups = (RemovedGroup(found, counts[seq], undoable[seq]) for seq, found in kinds.items())
+    figures = tuple(_with_event_figures(group, state) for group in groups)
+    return OutOfContext(removals, figures, _undone(state), _compactions_in_force(state))
+
+
+def _with_event_figures(group: RemovedGroup, state: SessionState) -> RemovedGroup:
+    """Count what a clearing or a rewind removed, as the timeline does: what was summarised before was gone already."""
+    removal = group.removal
+    if removal.reason == DOES_NOT_FIT:
+        return group._replace(undoable=0)
+    rewrite = next((each for each in state.rewrites if each.seq == removal.seq), None)
+    if rewrite is None or isinstance(rewrite.event.fact, CompactionComplete):
+        return group
+    present = {entry.ref for entry in state.history}
+    left = sum(ref not in present for ref in rewrite.removed)
+    is_last = rewrite is state.rewrites[-1]
+    return RemovedGroup(removal, left, left if is_last else min(group.undoable, left))
+
+
+def _undone(state: SessionState) -> frozenset[int]:
+    """The compactions that were undone, or that a rewind went back before."""
+    rewinds = [(each.event.fact.to_seq, each.seq) for each in state.rewrites if isinstance(each.event.fact, Rewind)]
+    rewrites = {rewrite.seq for rewrite in state.rewrites}
+    found = {
+        seq
+        for seq in map(seq_of, state.compactions)
+        if seq not in rewrites or any(start < seq < end for start, end in rewinds)
+    }
+    return frozenset(found.difference(map(seq_of, standing_compactions(state)) if found else ()))
 
 
 def is_same_context(one: SessionState, other: SessionState) -> bool:

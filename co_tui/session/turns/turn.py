@@ -19,6 +19,7 @@ from co_tui.events import (
     Message,
     SessionInterrupted,
 )
+from co_tui.events.facts.conversation import REPLY_KEPT, TURN_STOPPED
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.asking import NOT_ANSWERED, StoppedWhileAsking, not_answered, open_questions
 from co_tui.session.compaction.compactor import Compactor
@@ -184,13 +185,13 @@ class Turn(GovernedRun):
             await self._log.close(run_messages, staying=waiting)
             return Outcome.INTERRUPTED
         asked = self._open_questions
-        what = OTHER_PROMPT if self._skipped else "Stopped"
+        what = OTHER_PROMPT if self._skipped else TURN_STOPPED
         answers = [ModelRequest(parts=not_answered(asked))] if self._skipped and asked else []
         await self._end_delegations()
         await self._approvals.withdraw(NOT_ANSWERED if self._skipped else what)
         await self._log.close([*run_messages, *answers])
         await self._recorder.record(
-            SessionInterrupted(what=what, where=f"turn {self._number}", outcome="partial reply kept"),
+            SessionInterrupted(what=what, where=f"turn {self._number}", outcome=REPLY_KEPT),
             ends_draft=True,
         )
         return Outcome.INTERRUPTED

@@ -10,6 +10,7 @@ from textual.events import Key, Paste
 from textual.geometry import Size
 
 from co_tui.events import Event, UsageInfo
+from co_tui.events.model_names import answering_name
 from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.state.session_state import SessionState
@@ -196,7 +197,7 @@ class ChatScreen(ChatRequests):
         self._state = state
         self.transcript.show_state(state)
         self._status.show_mode(self._host.controller.modes.current)
-        self._status.provider = one_line(self._model.partition(":")[0], PROVIDER_CHARS)
+        self._status.provider = one_line(answering_name(self._model), PROVIDER_CHARS)
         if self._late is not None:
             self._late.show_gauge(state, self._launch.settings, self.transcript.context_marks.compactions)
         self._show_title()

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from textual.content import Content
 from textual.widgets import Static
 
-from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, short_name
+from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
+from co_tui.events.model_names import model_name, short_name
 from co_tui.inert import one_line
 
 EMBEDDED_NOTICES = (
@@ -84,7 +85,7 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""
     effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
     policy, branch = one_line(facts.policy, 24), one_line(facts.branch, 24)
-    without_provider = model.partition(":")[2] or model
+    without_provider = model_name(facts.model)
     for who, further in (
         (model, (effort, policy, sandbox, branch)),
         (without_provider, (effort, policy, sandbox, branch)),

@@ -11,6 +11,7 @@ from co_tui.events import (
     MessageNotSaved,
     PlanChanged,
     SessionError,
+    SessionInterrupted,
     StreamDelta,
     StreamReset,
     ToolActivity,
@@ -107,6 +108,9 @@ class Feed:
                 self._show_plan(self._builder.plan(steps))
             case SessionError(retry_in_s=float()) as error:
                 self._show_retry(error)
+            case SessionError() | SessionInterrupted():
+                self._end_retries()
+                self._add_new(event)
             case _:
                 self._add_new(event)
 
@@ -178,6 +182,12 @@ class Feed:
         else:
             self._retry.text = text
             self._transcript.changed(self._retry)
+
+    def _end_retries(self) -> None:
+        """No further attempt: the error that follows says why."""
+        retry, self._retry = self._retry, None
+        if retry is not None:
+            self.drop(retry)
 
     def _add_new(self, event: Event) -> None:
         before = len(self._builder.blocks)

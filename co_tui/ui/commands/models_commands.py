@@ -1,6 +1,6 @@
 """Commands that choose the model."""
 
-from co_tui.agent.models.catalogue import short_name
+from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from co_tui.events.wording import percent
 from co_tui.inert import one_line
 from co_tui.session.state.context_report import context_report
 from co_tui.ui.commands.conversation_commands import clear, compact_now
@@ -48,7 +49,7 @@ async def context(host: CommandHost, arguments: str) -> None:
     measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
     host.say(
         f"context       {figures['current_tokens']:,} of {figures['token_limit']:,} tokens{assumed}, "
-        f"{figures['share']:.0%}, {measured}\n"
+        f"{percent(figures['share'])}, {measured}\n"
         f"system        {figures['system_tokens']:,}\n"
         f"{_board(figures)}"
         f"tools         {figures['tool_definition_tokens']:,}\n"

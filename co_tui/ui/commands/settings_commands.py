@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from co_tui import settings
-from co_tui.agent.models.catalogue import short_name
+from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.settings import Loaded
 from co_tui.ui.commands.host import CommandHost
@@ -131,7 +131,7 @@ async def policy(host: CommandHost, name: str) -> None:
         host.fail(" ".join(changed.problems))
         return
     await host.settings.choose_policy(changed)
-    host.say(f"Policy is now {name}.")
+    host.say(f"Policy is now {name}, for this session and new ones until you quit.")
 
 
 async def _chosen_policy(host: CommandHost, names: Sequence[str]) -> str:

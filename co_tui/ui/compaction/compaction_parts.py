@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from co_tui.events import CompactionComplete, Event
+from co_tui.events.model_names import short_name
 from co_tui.events.stored_messages import QUOTES, RULES, pieces
 from co_tui.events.triggers import trigger_label
 from co_tui.inert import inert
@@ -62,7 +63,7 @@ def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
 def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     """What the compaction cost, and what it saves."""
     waited = f"{fact.waited_ms / 1000:.1f} s of waiting" if fact.waited_ms else "in the background"
-    by = "the offline summariser" if fact.summarised_by == OFFLINE else fact.summarised_by
+    by = "the offline summariser" if fact.summarised_by == OFFLINE else short_name(fact.summarised_by)
     rows = [
         (
             "tokens",

@@ -5,7 +5,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from co_tui.agent.models.catalogue import EMBEDDED, short_name
+from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.session.state.session_state import SessionState

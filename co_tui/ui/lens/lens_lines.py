@@ -7,6 +7,7 @@ from rich.style import Style
 from rich.text import Text
 
 from co_tui.events.symbols import COMPACTED_SYMBOL
+from co_tui.events.wording import percent
 from co_tui.inert import one_line
 from co_tui.lab.outlook import PolicyOutlook
 from co_tui.session.lens.request_rows import Fate, Judgement, Kind, LeftMessage, LensMessage
@@ -124,7 +125,7 @@ def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, sty
     line.append(f"{reading.current_tokens:>{_TOKENS_WIDTH},}")
     if width >= WIDE:
         line.append(f" {bar(reading.current_tokens, reading.window.tokens)}", style_of("bar"))
-    line.append(f"{f'{reading.share:.0%}':>{_SHARE_WIDTH}}", style_of("muted"))
+    line.append(f"{percent(reading.share):>{_SHARE_WIDTH}}", style_of("muted"))
     counts = (seen.smaller, seen.summarised, seen.left_out, seen.compacted_tokens or 0)
     for column, count, style in zip(_columns(width), counts, ("smaller", "going", "smaller", "text"), strict=True):
         line.append(f"{f'{count:,}' if count else '–':>{column.width}}", style_of(style if count else "muted"))

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
+from co_tui.events.wording import percent
 from co_tui.inert import one_line
 from co_tui.lab.outlook import PolicyOutlook, outlook
 from co_tui.session.history.whole_transcript import WholeTranscript
@@ -130,6 +131,6 @@ def would_do(seen: PolicyOutlook) -> str:
         f"leaves out {seen.left_out:,}" if seen.left_out else "",
     ]
     does = ", ".join(filter(None, acts)) or "keeps everything"
-    size = f"{tokens(reading.current_tokens)} tokens, {reading.share:.0%} of the window"
+    size = f"{tokens(reading.current_tokens)} tokens, {percent(reading.share)} of the window"
     after = f"; {tokens(seen.compacted_tokens)} after that" if seen.compacted_tokens else ""
     return f"Next request: {does} ({size}{after})."

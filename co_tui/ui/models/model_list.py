@@ -7,16 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from co_tui.agent.models.catalogue import (
-    BASE_URL_VARIABLE,
-    EMBEDDED,
-    EMBEDDED_LABEL,
-    PROVIDERS,
-    Provider,
-    is_file,
-    provider_of,
-    served,
-)
+from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, EMBEDDED_LABEL, PROVIDERS, Provider, provider_of
+from co_tui.events.model_names import is_file, served
 from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
 from co_tui.record import Record
 from co_tui.settings import SettingsError, check

@@ -12,7 +12,8 @@ from textual.containers import Vertical
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, served, short_name
+from co_tui.agent.models.catalogue import BASE_URL_VARIABLE
+from co_tui.events.model_names import served, short_name
 from co_tui.inert import one_line
 from co_tui.record import Record
 from co_tui.ui.background import run_in_background

@@ -134,8 +134,10 @@ class Activity:
             case ToolActivity(tool_call_id=call):
                 self._tools.pop(call, None)
                 self._heard_at = now
-            case ApprovalDecided():
+            case ApprovalDecided(call_id=call):
                 self._heard_at = now
+                if call in self._tools:  # it starts only now
+                    self._tools[call] = self._tools[call]._replace(since=now)
             case BoardProgress(over=True):
                 self._tools.pop(BOARD, None)
             case BoardProgress(text=text):

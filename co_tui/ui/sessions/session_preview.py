@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.timer import Timer
 from textual.widgets import Static
 
+from co_tui.events.model_names import short_name
 from co_tui.inert import inert, one_line
 from co_tui.store.search.message_search import Hit
 from co_tui.store.store_errors import StoreError
@@ -52,7 +53,7 @@ def preview_text(row: SessionRow, previewed: Previewed, look: PreviewLook, *, no
 
 
 def _origin(row: SessionRow) -> str:
-    named = (one_line(fact, FACT_CHARS) for fact in (row.branch, row.model, row.policy) if fact)
+    named = (one_line(fact, FACT_CHARS) for fact in (row.branch, short_name(row.model), row.policy) if fact)
     return " · ".join(filter(None, (folder(row.cwd), *named)))
 
 

@@ -16,6 +16,7 @@ from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import (
     BETWEEN_FIGURES,
     BETWEEN_STEPS,
+    DENIED,
     FAILED,
     INTERRUPTED,
     STEP_CURRENT,
@@ -154,7 +155,7 @@ def _ended(status: str, renderer: TextRenderer) -> Text:
         return Text(status, renderer.error)
     if changed := _CHANGED.fullmatch(status):
         return Text.assemble((changed[1], renderer.reply), (changed[2] or "", renderer.error))
-    return Text(status, renderer.warning if end in ("refused", INTERRUPTED) else renderer.muted)
+    return Text(status, renderer.warning if end in (DENIED, INTERRUPTED) else renderer.muted)
 
 
 def _thought(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:

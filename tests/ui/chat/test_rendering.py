@@ -128,7 +128,7 @@ def test_changes_of_files_carry_their_signs_and_stand_on_grounds_of_their_own() 
     [
         ("exit 1 · 2.1 s", 60, [("exit 1 · 2.1 s", LOOK.error)]),
         ("exit 0 · 2.1 s", 60, [("exit 0 · 2.1 s", LOOK.muted)]),
-        ("refused", 60, [("refused", LOOK.warning)]),
+        ("denied", 60, [("denied", LOOK.warning)]),
         ("+3 −2", 60, [("+3", LOOK.reply), (" −2", LOOK.error)]),
         ("done · 9 calls · 41k · $0.02 · 38 s", 52, [("done · 38 s", LOOK.muted)]),
         ("done · 9 calls · 41k · $0.02 · 38 s", 90, [("done · 9 calls · 41k · $0.02 · 38 s", LOOK.muted)]),

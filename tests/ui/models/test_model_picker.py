@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from co_tui.agent.models import nearby_servers
-from co_tui.agent.models.catalogue import served, short_name
 from co_tui.agent.models.nearby_servers import UsualServer, models_at
+from co_tui.events.model_names import served, short_name
 from co_tui.ui.app import CoTui
 from co_tui.ui.models.model_list import ModelGroup, ModelList, RecentModels, known_models
 from co_tui.ui.models.model_order import is_older, rank

@@ -4,6 +4,7 @@ import pytest
 from textual.content import Content
 
 from co_tui.events import (
+    ApprovalDecided,
     CompactionComplete,
     CompactionStart,
     DelegationStart,
@@ -42,6 +43,7 @@ def counted(tokens: int) -> UsageInfo:
     )  # fmt: skip
 
 
+ALLOWED = ApprovalDecided(call_id="c1", approved=True, by="user")
 STILL_WAITING = "waiting for openai · 7 s of silence"
 ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller", call_id="c1")
 
@@ -56,6 +58,7 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         ([(1.0, delta("x" * 400))], 7.0, "waiting for openai · 6 s of silence"),
         ([(1.0, delta("x" * 40, "thinking"))], 1.2, "thinking · 1 s · ~10 tokens"),
         ([(1.0, tool("started"))], 31.0, "run uv run pytest · 30 s"),
+        ([(1.0, tool("started")), (17.0, ALLOWED)], 19.0, "run uv run pytest · 2 s"),
         ([(1.0, tool("started")), (2.0, tool("started", "c2"))], 4.0, "run uv run pytest · 2 s · 2 running"),
         ([(1.0, tool("started")), (8.0, tool("finished"))], 10.0, "asking openai · 10 s"),
         ([(1.0, delta("{", "tool_call"))], 1.5, "calling a tool · 2 s"),
