@@ -82,7 +82,7 @@ async def test_the_app_in_a_browser(
 
 async def what_is_copied_arrives(page: Page) -> None:
     await page.press("Tab", 9)
-    await page.wait("shift selects")
+    await page.wait("Shift selects")
     await page.type("c")
     await page.until_copied("The answer is **42**, as ever.")
     assert not await page.evaluate(SHOWN.format("#copying"))

@@ -64,8 +64,8 @@ def test_an_editor_has_the_screen_to_itself_and_gives_it_back(
     terminal.type("fg")
     terminal.press("Enter")
     terminal.wait("╭─ Chat", "written elsewhere", gone="Stopped")
-    terminal.type(" and read here")
-    seen = terminal.wait("written elsewhere and read here")
+    terminal.type("; read here")
+    seen = terminal.wait("written elsewhere; read here")
     assert seen.count("╭─ Chat") == 1
     terminal.leave()
     terminal.wait("continues “")
