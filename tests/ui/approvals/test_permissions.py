@@ -143,7 +143,7 @@ async def test_all_of_it_is_read_and_answered_on_the_full_screen(home: Path, pro
             answer = asyncio.create_task(DialogQuestions(app, app.chat).approve(question))
             await until(pilot, lambda: app.chat.query(QuestionPanel))
             app.chat.query_one(QuestionPanel).focus()
-            await until(pilot, lambda: "more lines" in screen_text(app) and "space  View all" in screen_text(app))
+            await until(pilot, lambda: "more lines" in screen_text(app) and "Space  View all" in screen_text(app))
             assert "program-number-8" not in screen_text(app) and "… this session" in screen_text(app)
             await pilot.press("space")
             await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen))
