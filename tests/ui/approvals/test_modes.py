@@ -129,7 +129,7 @@ async def test_the_mode_stays_on_the_border_while_a_turn_runs(home: Path, provid
 async def test_elsewhere_shift_tab_means_what_it_meant(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/mo")
-        await until(pilot, lambda: app.chat._is_offering)
+        await until(pilot, lambda: app.chat.is_offering)
         await pilot.press("shift+tab")
         await pilot.press("escape")
         app.chat.prompt.text = ""
