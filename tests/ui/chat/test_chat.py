@@ -113,6 +113,15 @@ async def test_a_retry_is_told_and_the_half_reply_goes(home: Path, provider: Pro
         assert "↻" in screen_text(app)
 
 
+async def test_giving_up_leaves_no_word_of_a_retry(home: Path, provider: Provider) -> None:
+    refusal = Reply(status=401, body='{"error": {"message": "bad key"}}')
+    provider.script = [Reply(text="half of this", reset_after=3), refusal]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        await until(pilot, lambda: "rejected the key" in transcript_text(app))
+        assert "Retrying" not in transcript_text(app)
+
+
 async def test_a_model_without_key_says_which_variable_and_gives_the_prompt_back(home: Path) -> None:
     launch = launch_for(home, environ={"CO_TUI_MODEL": "anthropic:claude-sonnet-5"})
     async with running(launch) as (app, pilot):
