@@ -135,9 +135,9 @@ def change_things(terminal: Terminal) -> None:
     terminal.press(key_for("sessions"))
     terminal.wait("Sessions", "Why are there tides?")
     terminal.type("matter")
-    terminal.wait("Said in 1 session,")
+    terminal.wait("Found in 1 session,")
     terminal.press("Escape")
-    terminal.wait("Sessions", gone="Said in 1 session,")
+    terminal.wait("Sessions", gone="Found in 1 session,")
     terminal.press("Escape")
     terminal.wait("Write a message")
 

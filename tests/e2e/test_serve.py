@@ -125,7 +125,8 @@ async def an_exported_page_shows_all_and_obeys_nothing(page: Page, folder: Path)
     assert "the second" in text and "In short." in text and "a shot" in text and "hm, a thought" in text
     assert await page.evaluate("[...document.images].every(each => each.checkVisibility())")
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "nothing sticks out"
-    assert not await page.evaluate("window.obeyed || document.scripts.length || document.links.length")
+    assert not await page.evaluate("window.obeyed || document.scripts.length")
+    assert await page.evaluate("[...document.links].every(each => each.protocol == 'https:')")
     fetched = "performance.getEntriesByType('resource').filter(each => !each.name.startsWith('data:')).length"
     assert await page.evaluate(fetched) == 0
 

@@ -92,7 +92,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     terminal.type("mend the greeting")
     terminal.press("Enter")
     seen = terminal.wait(*change)
-    assert "0 of 3  ▶ read the code" in seen and "read_file  login.py" in seen
+    assert "Plan  0 of 3" in seen and "▶ read the code" in seen and "read  login.py" in seen
     terminal.leave()
     terminal.start("--continue")
     terminal.wait(*change)
@@ -106,7 +106,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     terminal.wait("Reason, for the model")
     terminal.type("nothing leaves this machine")
     terminal.press("Enter")
-    terminal.wait("Find the callers", "Read the manual", "refused")
+    terminal.wait("Find the callers", "Read the manual", "denied")
     together.set()
     answer(terminal, "2", "The model asks", "Which name?", "1  v1", "done · 1 call")
     terminal.wait("All is done.", "3 of 3", gone="Esc stop")

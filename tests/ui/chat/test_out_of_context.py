@@ -132,7 +132,7 @@ async def test_the_line_below_says_why_and_opens_the_compaction(home: Path, prov
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
         await pilot.press("u")
-        await until(pilot, lambda: "The compaction is undone" in screen_text(app))
+        await until(pilot, lambda: "Undone: compaction" in screen_text(app))
         assert "not in context" not in screen_text(app) and "messages above" not in screen_text(app)
         assert "scripted · undone" in screen_text(app)
         await talk.do("clear")
