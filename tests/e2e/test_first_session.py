@@ -78,7 +78,7 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     terminal.wait("Ask anything")
     terminal.leave()
 
-    way_back = re.search(r"co-tui (--resume \S+)", terminal.wait("--resume"))
+    way_back = re.search(r"(--resume \S+)", terminal.wait("--resume"))
     assert way_back is not None, "nothing was said in the new one: the way back leads to the one before"
     terminal.start(way_back[1])
     terminal.wait("undone", "Write a message")

@@ -101,7 +101,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     terminal.start("--continue")
     answer(terminal, "y", *change)
 
-    answer(terminal, "y", "Run this command?", "check.py", "y Allow once")
+    answer(terminal, "y", "Run this command?", "check.py", "y  Allow once")
     answer(terminal, "r", "Run this command?", "git push", "Warning: publishes or sends to others", "exit 0")
     terminal.wait("Reason, for the model")
     terminal.type("nothing leaves this machine")

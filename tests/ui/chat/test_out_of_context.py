@@ -134,7 +134,7 @@ async def test_the_line_below_says_why_and_opens_the_compaction(home: Path, prov
         await pilot.press("u")
         await until(pilot, lambda: "Undone: compaction" in screen_text(app))
         assert "not in context" not in screen_text(app) and "messages above" not in screen_text(app)
-        assert "scripted · undone" in screen_text(app)
+        assert "summarised by scripted · " in screen_text(app) and "   undone   " in screen_text(app)
         await talk.do("clear")
         await click_on(app, pilot, "6 messages above are cleared")
         await until(pilot, lambda: isinstance(app.screen, EventScreen))
