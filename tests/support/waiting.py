@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from co_tui.session.recorder import Listener
 
 POLL_S = 0.005
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 """The longest wait for anything: a loaded machine keeps it, and a pass does not take longer."""
 HANGING_S = 600.0
 """How long something takes that the test expects to be stopped: far longer than anything is waited for."""

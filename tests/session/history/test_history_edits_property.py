@@ -65,10 +65,16 @@ def check_removed(state: SessionState, sent: set[Ref | None]) -> None:
     """What counts as out of the context is what a request lacks, each with an event that can be undone or opened."""
     out = out_of_context(state)
     assert set(out.removals) == {entry.seq for entry in state.transcript if entry.ref not in sent}
-    rewrites = {rewrite.seq for rewrite in state.rewrites}
-    assert {removal.seq for removal in out.removals.values()} <= rewrites
-    assert sum(group.messages for group in out.groups) == len(out.removals)
-    if state.rewrites:
+    rewrites = {rewrite.seq: rewrite.event.fact for rewrite in state.rewrites}
+    assert {removal.seq for removal in out.removals.values()} <= rewrites.keys()
+    for group in out.groups:
+        fact = rewrites[group.removal.seq]
+        if isinstance(fact, CompactionComplete):
+            assert group.messages == sum(removal.seq == group.removal.seq for removal in out.removals.values())
+        elif isinstance(fact, Clear):
+            assert group.messages <= fact.messages_removed, "what was summarised before does not count again"
+        assert 0 <= group.undoable <= group.messages
+    if state.rewrites and isinstance(state.rewrites[-1].event.fact, CompactionComplete):
         back = {entry.seq for entry in apply_undo(state).history}
         assert sum(group.undoable for group in out.groups) == len(back & set(out.removals))
 
