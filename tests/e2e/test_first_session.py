@@ -154,14 +154,17 @@ def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider
     assert "High water at noon." in str(provider.requests[0])
 
     provider.script = [Reply(text="It goes on for ever", until=threading.Event())]
+    answered = len(provider.requests)
     ask(terminal, "How long?")
     terminal.wait("▌ How long?", "Esc stop")
+    wait_until(lambda: len(provider.requests) > answered)  # stopped before, the next prompt would get this reply
     ask(terminal, "And then?")
     terminal.wait("queued")
     press(terminal, "Escape")
     terminal.wait("Stopped", "on hold, Enter sends", "F9 continues")
     terminal.press("Enter")
     terminal.wait("▌ And then?", "notes/tides.md", gone="on hold")
+    terminal.wait("Write a message", gone="Esc stop")
 
     terminal.type("a draft that goes")
     press(terminal, "C-c")
