@@ -7,6 +7,7 @@ A `…` is where an f-string puts a value.
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -68,6 +69,9 @@ def sentences(part: str = "") -> Iterator[Sentence]:
         name = path.relative_to(ROOT).as_posix()
         if part in name.removeprefix("co_tui/") and not any(other in name for other in NOT_FOR_PEOPLE):
             yield from in_source(path.read_text(encoding="utf-8"), name)
+    for path in sorted((ROOT / "co_tui" / "context" / "policies").glob("*.toml")):
+        if part in (name := path.relative_to(ROOT).as_posix()):
+            yield Sentence(name, 1, "label", tomllib.loads(path.read_text(encoding="utf-8"))["description"])
 
 
 def in_source(source: str, name: str) -> list[Sentence]:

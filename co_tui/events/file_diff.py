@@ -91,8 +91,8 @@ def is_diff(text: str) -> bool:
 
 def header(old: str, new: str, figures: tuple[int, int] | None = None) -> list[str]:
     """The first two lines of a diff; `figures` if not all of it is stored."""
-    told = f"\t+{figures[0]:,} −{figures[1]:,}" if figures else ""
-    return [f"--- {one_line(old, PATH_CHARS)}", f"+++ {one_line(new, PATH_CHARS)}{told}"]
+    written = f"\t+{figures[0]:,} −{figures[1]:,}" if figures else ""
+    return [f"--- {one_line(old, PATH_CHARS)}", f"+++ {one_line(new, PATH_CHARS)}{written}"]
 
 
 def read_diff(text: str) -> FileDiff | None:
@@ -151,10 +151,10 @@ class _Reader:
 
     def diff(self) -> FileDiff:
         old, new = self._headers[0][4:], self._headers[1][4:]
-        told = _FIGURES.search(new)
+        given = _FIGURES.search(new)
         added, removed = (sum(row.sign == sign for row in self._rows) for sign in "+-")
-        if told:
-            added, removed = (int(each.replace(",", "")) for each in told.groups())
+        if given:
+            added, removed = (int(each.replace(",", "")) for each in given.groups())
         path, rows = inert(_FIGURES.sub("", new)), tuple(_shown(self._rows))
         return FileDiff(path, old == NEW_FILE, added, removed, rows, self._left_out)
 

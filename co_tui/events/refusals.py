@@ -22,15 +22,14 @@ class Refusal(NamedTuple):
 
 
 def denied_by_user(reason: str, *, is_plan: bool = False) -> str:
-    """What the model is told when the user refused."""
+    """The answer the model gets when the user refused."""
     if is_plan:
         return f"{SENT_BACK}: {reason}" if reason else PLAN_LEFT
     return f"{DENIED_IT}: {reason}" if reason else f"{DENIED_IT}."
 
 
 def refused_otherwise(reason: str) -> str:
-    """What the model is told when someone else refused: the reason, which is a sentence, and never looks like the
-    user's."""
+    """The answer the model gets when a rule or mode refused. It never looks like the user's."""
     if not reason:
         return f"{NOT_ALLOWED}."
     return f"{NOT_ALLOWED}: {reason}" if read_refusal(reason).by_user else reason

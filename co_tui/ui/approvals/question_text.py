@@ -93,8 +93,8 @@ def _wrapped(line: _Line, width: int, rows: int) -> list[Content]:
         parts = [part.extend_right(max(0, room - part.cell_length)) for part in parts]
     if not line.left:
         return list(parts)
-    beside = line.left if line.left.isspace() else " " * (len(line.left.rstrip("│ "))) + GUTTER
-    return [Content.assemble((beside if n else line.left, "$muted"), part) for n, part in enumerate(parts)]
+    indent = line.left if line.left.isspace() else " " * (len(line.left.rstrip("│ "))) + GUTTER
+    return [Content.assemble((indent if n else line.left, "$muted"), part) for n, part in enumerate(parts)]
 
 
 def fitted_title(title: str, where: str, position: str, width: int) -> tuple[Content, str]:

@@ -12,7 +12,7 @@ FEWEST_COLUMNS, ROWS_FOR_FEW_COLUMNS = 43, 30
 """A phone held upright: fewer columns, if there are many rows."""
 SMALLEST: Final = f"{MIN_COLUMNS}×{MIN_ROWS} (or {FEWEST_COLUMNS}×{ROWS_FOR_FEW_COLUMNS})"
 WIDE_COLUMNS: Final = 110
-"""From here on the side column has room beside the chat."""
+"""The least width that has room for chat and side column."""
 CHAT_COLUMNS: Final = 105
 """Prose of 100 columns, with the border, the padding and the scroll bar of the chat."""
 LEAST_SIDE, MOST_SIDE = 36, 64

@@ -33,7 +33,7 @@ def number_of(row: DiffRow, width: int) -> str:
 
 
 def diff_strips(rows: Sequence[DiffRow], number_width: int, renderer: TextRenderer, width: int) -> list[Strip]:
-    """The rows of a diff; long lines wrap beside their number."""
+    """The rows of a diff; long lines wrap, indented past their number."""
     return [strip for row in rows for strip in _row(row, number_width, renderer, width)]
 
 
@@ -45,8 +45,8 @@ def _row(row: DiffRow, number_width: int, renderer: TextRenderer, width: int) ->
         return renderer.plain(number + row.text, width, renderer.muted)
     room = max(1, width - len(number))
     lines = _code(row, renderer, room)
-    beside = " " * number_width + GUTTER
-    return [Strip([Segment(beside if n else number, renderer.muted), *line]) for n, line in enumerate(lines)]
+    indent = " " * number_width + GUTTER
+    return [Strip([Segment(indent if n else number, renderer.muted), *line]) for n, line in enumerate(lines)]
 
 
 def _code(row: DiffRow, renderer: TextRenderer, width: int) -> list[Strip]:

@@ -123,10 +123,10 @@ class _Containers:
         return None
 
     def _first_number(self, token: Token) -> int | None:
-        told = self._starts.pop(0) if self._starts else None
+        earlier = self._starts.pop(0) if self._starts else None
         if token.type == "bullet_list_open":
             return None
-        return told if told is not None else int(token.attrs.get("start", 1))
+        return earlier if earlier is not None else int(token.attrs.get("start", 1))
 
     def _open_item(self, line: int) -> _Block | None:
         above, number = tuple(self._items), self._numbers[-1]

@@ -156,14 +156,14 @@ def _prompt(builder: SessionBuilder, message: StoredMessage) -> None:
     files = [part for part in message.parts if part.get("type") == "file"]
     others = (text(part.get("filename") or part.get("url")) for part in files if image_of(part) is None)
     said = _texts(message.parts) or _told_body(message.info)
-    told = "\n".join(filter(None, (said, *(f"[file: {one_line(name, NAME_CHARS)}]" for name in others))))
-    builder.prompt(told, _created(message.info), images=images_in(files))
+    prompt = "\n".join(filter(None, (said, *(f"[file: {one_line(name, NAME_CHARS)}]" for name in others))))
+    builder.prompt(prompt, _created(message.info), images=images_in(files))
 
 
 def _told_body(info: Record) -> str:
-    """The first versions kept a prompt's text beside it, and some files have lost the part."""
-    told = info.get("summary")
-    return text(told.get("body")) if isinstance(told, dict) else ""
+    """The first versions kept a prompt's text in its summary as well, and some files have lost the part."""
+    summary = info.get("summary")
+    return text(summary.get("body")) if isinstance(summary, dict) else ""
 
 
 def _reply(builder: SessionBuilder, message: StoredMessage) -> None:

@@ -38,7 +38,7 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelector("#copy").addEventListener("click", copyAfterClick);
   document.querySelector("#again").addEventListener("click", () => window.location.reload());
 
-  // Keys go to the app as soon as it is there, and it is told that it has them.
+  // Give the app the keyboard focus as soon as it is there, and report it.
   new MutationObserver((_, observer) => {
     const keys = document.querySelector(".xterm-helper-textarea");
     if (keys && document.body.classList.contains("-first-byte")) {
