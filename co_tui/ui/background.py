@@ -93,9 +93,9 @@ def start_awaited(work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
 def report(
     node: DOMNode, doing: str, error: Exception, failed: Callable[[], object] | None = None, *, once: bool = False
 ) -> None:
-    """Show a failure, and reset what waited for the work. A closed screen reports nothing."""
+    """Show a failure, and reset what waited for the work. A screen that is closed, or closing, reports nothing."""
     app = node.app
-    if not node.is_attached or not app.is_running:
+    if not node.is_attached or node._pruning or not app.is_running:  # pruning: its children may be gone already
         return
     if isinstance(app, ShowsFailures):
         app.background_failed(failure_sentence(doing, error), error, once=once)

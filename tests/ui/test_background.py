@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.app import App
+from textual.screen import Screen
 
 import co_tui.ui
 from co_tui.store.store_errors import StoreError
@@ -71,6 +72,20 @@ async def test_what_waits_for_failed_work_is_reset_even_if_that_fails_too() -> N
         run_in_background(app, "Looking", fails_later, group="looks", failed=fails)
         await until(pilot, lambda: len(app.failures) == 2)
         assert app.failures[1] == "Recovered from: Looking failed: ZeroDivisionError: by zero."
+
+
+async def test_work_of_a_screen_that_closes_under_it_reports_nothing() -> None:
+    app = Bare()
+    async with app.run_test() as pilot:
+        screen: Screen[None] = Screen()
+        await app.push_screen(screen)
+        looking = guarded_callback(screen, "Looking", fails)
+        gone = app._prune(screen)  # from here on its widgets leave one by one, while the screen is still attached
+        assert screen.is_attached
+        await looking()
+        await gone
+        await pilot.pause()
+        assert not app.failures
 
 
 async def test_a_task_raises_where_it_is_awaited_if_it_is() -> None:
