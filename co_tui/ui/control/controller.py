@@ -1,6 +1,5 @@
-"""A session's life on the screen: show, open, switch and close it."""
+"""A session's life on the screen: show, use, switch and close it."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from textual.app import App
 from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.store_errors import SessionBusy, StoreError
+from co_tui.store.store_errors import StoreError
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -22,6 +21,7 @@ from co_tui.ui.control.live_settings import LiveSettings
 from co_tui.ui.control.prompt_sender import PromptSender
 from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions
 from co_tui.ui.control.session_mode import Modes
+from co_tui.ui.control.session_opening import OpenedSession, SessionOpening
 from co_tui.ui.control.stored_transcript import OlderMessages, StoredTranscript
 from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.draft_saver import DraftSaver
@@ -52,23 +52,17 @@ class SessionController:
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
         self.modes = Modes(chat, sandbox, lambda: self.session, lambda: self.launch.settings.mode)
         self.resume_questions = ResumeQuestions(questions.choose, chat.shortcut_for)
-        self._folder_choice = FolderChoice(
-            chat, self.resume_questions, self.settings, self, lambda: self.sender.has_unsent
-        )
+        folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self, lambda: self.sender.has_unsent)
+        self._opening = SessionOpening(chat, self.backend, self.resume_questions, folder_choice, self)
         self.hints = Hints(chat, launch.paths.hints, lambda: self.launch.settings.keys)
         self._drafts = DraftSaver(
             host, launch.store.prompt_drafts, lambda: self.session_id, lambda: self.launch.cwd, self._unsent_text
         )
-        self._openings = 0
         self.exit_message = ""
         """Printed after the screen is gone."""
         self.resume_hint = ""
         """The command that resumes the session left last, of those with a turn."""
         self.older = OlderMessages(host, chat)
-        self._read_only_id = ""
-        """The session that another process writes and that is read-only here."""
-        self._came_from: str | None = None
-        """The session shown before the one being opened; None if there was none."""
         self._leaving = False
 
     @cached_property
@@ -114,13 +108,10 @@ class SessionController:
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
         if self.session_id:
-            self._folder_choice.settle()
-        self._openings += 1  # until the session can be opened, prompts and commands wait
-        try:
+            self._opening.settle_folder()
+        with self._opening:
             if not await self._start_engine(model):
                 return
-        finally:
-            self._openings -= 1
         if self.session_id:
             await self._open_shown(self.launch.model)
         else:
@@ -151,102 +142,35 @@ class SessionController:
 
     async def _open(self, session_id: str, model: str = "") -> bool:
         """Resume a session, or start one if the id is empty. Failures are shown in the chat."""
-        self._openings += 1
-        try:
-            if session_id:
-                await self._folder_choice.settle()
-            return self.session_id == session_id and await self._opened(session_id, model)
-        finally:
-            self._openings -= 1
+        with self._opening:
+            opened = await self._opening.open(session_id, model)
+            if opened is not None:
+                await self._use(opened, is_new=not session_id)
+            return opened is not None
 
-    async def _opened(self, session_id: str, model: str) -> bool:
-        from co_tui.agent.wire.model_errors import ModelUnusable
-        from co_tui.session.recorder import Listener
-
-        listener = Listener()
-        try:
-            if session_id:
-                session = await self.backend.resume(session_id, model, listener)
-            else:
-                session = await self.backend.start(listener)
-                self._drafts.forget_next()
-        except SessionBusy as busy:
-            return await self._open_elsewhere(session_id, model, busy)
-        except ModelUnusable as unusable:
-            return await self._open_with_another_model(session_id, model, str(unusable))
-        except StoreError as error:
-            self.chat.feed.note(str(error), "error")
-            return False
-        except Exception as error:  # whatever it is, the user must see it
-            self.chat.feed.note(f"Cannot open the session: {type(error).__name__}: {error}", "error")
-            return False
-        if self._leaving or self.session_id != session_id:  # the user left while it was being opened
-            await session.close("left")
-            return False
-        if session_id:
-            self._show_replayed(session.resumed_from)
-        self.session, self.session_id, self._came_from = session, session.id, None
+    async def _use(self, opened: OpenedSession, *, is_new: bool) -> None:
+        session = opened.session
+        if is_new:
+            self._drafts.forget_next()
+        else:
+            self.show_replayed(session.resumed_from)
+        self.session, self.session_id = session, session.id
+        self._opening.begin(came_from=None)
         await self.modes.begin(session)
-        if not session_id:
+        if is_new:
             self._drafts.save_soon()  # what was typed meanwhile is now this session's draft
-        self._follow(listener)
+        self.follow(opened.listener)
         if session.state.pending:
             self.sender.ask_pending(session)
-        return True
 
-    async def _open_elsewhere(self, session_id: str, model: str, busy: SessionBusy) -> bool:
-        """A session has one writer: read it, or continue in a copy."""
-        answer = await self.resume_questions.elsewhere(busy.owner)
-        if self._leaving or self.session_id != session_id:
-            return False
-        if answer == "fork":
-            self.session_id = await self.backend.fork(session_id)
-            self.show_stored(self.session_id)
-            self.chat.feed.note("Forked. The original is unchanged.")
-            return await self._opened(self.session_id, model)
-        if answer == "read":
-            await self._read_only()
-        elif self._came_from is not None and not self.is_read_only:
-            back = partial(self.switch_session, self._came_from)
-            run_in_background(self._host, "Going back", back, group="return", latest=True)
-        return False
-
-    async def _read_only(self) -> None:
-        """Show the whole state of a session that another process writes, and follow it."""
-        stored = self.older.stored
-        state = await asyncio.to_thread(stored.replayed) if stored is not None else SessionState()
-        if self.older.stored is stored:
-            self._show_replayed(state)
-            self._follow_read_only()
-
-    def _follow_read_only(self) -> None:
-        """Show what the other process appends to the shown session."""
-        stored = self.older.stored
-        if stored is not None:
-            self._read_only_id = self.session_id
-            self.chat.feed.note(
-                "Read-only: new messages from the other co-tui appear here. Send a prompt to try again."
-            )
-            self._follow(stored.new_events(lambda: self.older.stored is stored and self.session is None))
-
-    async def _open_with_another_model(self, session_id: str, model: str, why: str) -> bool:
-        """The session's own model is unusable: offer the default model, if that is another."""
-        usual, own = self.launch.choice.model, self.bridge.state.model
-        if session_id and not model and usual != own:
-            if other := await self.resume_questions.another_model(own, why, usual):
-                return self.session_id == session_id and await self._opened(session_id, other)
-        else:
-            self.chat.feed.note(why, "error")
-        return False
-
-    def _show_replayed(self, state: SessionState) -> None:
+    def show_replayed(self, state: SessionState) -> None:
         """Replace the preview with the state the engine replayed from the whole log."""
         if state.seq != self.bridge.state.seq:  # recovery appended a reply that a crash had cut short
             self.show_stored(state.session_id)
         self.bridge.begin(state)
         self.chat.show_replayed(state)
 
-    def _follow(self, events: AsyncIterator[Event]) -> None:
+    def follow(self, events: AsyncIterator[Event]) -> None:
         follow, lost = partial(self.bridge.follow, events), partial(self.chat.feed.note, NOT_FOLLOWING, "error")
         run_in_background(self._host, "Following the session", follow, group="bridge", latest=True, failed=lost)
 
@@ -275,15 +199,19 @@ class SessionController:
         """Open the shown session, or start one. Failures are shown in the chat."""
         return await self._open(self.session_id, self.launch.model)
 
+    def is_shown(self, session_id: str) -> bool:
+        """False once the user left it."""
+        return not self._leaving and self.session_id == session_id
+
     @property
     def opening(self) -> bool:
         """Whether a session is being opened, or a question about that is open."""
-        return self._openings > 0
+        return self._opening.is_under_way
 
     @property
     def is_read_only(self) -> bool:
         """Whether another process has the shown session open, and it is only read here."""
-        return self.session is None and bool(self.session_id) and self._read_only_id == self.session_id
+        return self._opening.is_read_only
 
     @property
     def state(self) -> SessionState:
@@ -350,8 +278,8 @@ class SessionController:
         await self.leave(takes_waiting=takes_waiting)
         self._drafts.save()
         self.chat.prompt.text = ""
-        self._came_from = self.session_id if self.session_id != session_id else None
-        self.session_id, self._read_only_id = session_id, ""
+        self._opening.begin(came_from=self.session_id if self.session_id != session_id else None)
+        self.session_id = session_id
         self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
         if self.session_id and self.backend.ready:
