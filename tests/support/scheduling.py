@@ -10,6 +10,9 @@ TOGETHER = {
     "tests/agent/local/test_gguf.py": "embedded",  # one model at a time has both cores
     "tests/e2e/test_embedded.py": "embedded",
     "tests/e2e/test_terminal.py": "embedded",
+    "tests/agent/wire/test_odd_arguments.py": "clients",  # each provider's client takes seconds to import
+    "tests/agent/models/test_output_limits.py": "clients",
+    "tests/agent/models/test_switching.py": "clients",
 }
 """Files whose tests run one after the other in one process; these begin first."""
 FIRST = ("tests/e2e/", "tests/lab/", "tests/headless/")
