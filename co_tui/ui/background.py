@@ -11,6 +11,7 @@ from textual.dom import DOMNode
 
 from co_tui.inert import one_line
 from co_tui.store.store_errors import StoreError
+from co_tui.ui.textual_internals import is_being_removed
 
 T = TypeVar("T")
 SWITCH_INTERVAL_S: Final = 0.0002
@@ -95,7 +96,7 @@ def report(
 ) -> None:
     """Show a failure, and reset what waited for the work. A screen that is closed, or closing, reports nothing."""
     app = node.app
-    if not node.is_attached or node._pruning or not app.is_running:  # pruning: its children may be gone already
+    if not node.is_attached or is_being_removed(node) or not app.is_running:
         return
     if isinstance(app, ShowsFailures):
         app.background_failed(failure_sentence(doing, error), error, once=once)

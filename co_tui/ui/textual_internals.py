@@ -70,6 +70,7 @@ INTERNALS: Final = (
     Internal("textual._animator", "Animator", "Subclassed: a step that ends another animation raises KeyError."),
     Internal("textual._animator:Animator", "_animations", "To tell that KeyError from others."),
     Internal("textual.dom:DOMNode", "_bindings", "Bindings per instance; a keymap is global, and not for the prompt."),
+    Internal("textual.dom:DOMNode", "_pruning", "A node being removed is still attached; its children may be gone."),
     Internal("textual.widget:Widget", "_forward_event", "Send keys to a widget as if they were typed.", "self event"),
     Internal("textual.screen:Screen", "_forward_event", "Ignore clicks on a widget being removed.", "self event"),
     Internal("textual.widget:Widget", "_scroll_update", "Resize the scroll bar without a layout.", "self virtual_size"),
@@ -233,6 +234,11 @@ def forward_event(widget: "Widget", event: Event) -> None:
 def bindings_of(node: "DOMNode") -> "BindingsMap":
     """The node's own bindings; changes apply to this instance."""
     return node._bindings
+
+
+def is_being_removed(node: "DOMNode") -> bool:
+    """Whether it is leaving the screen: still attached, but its children may be gone."""
+    return node._pruning
 
 
 def set_bindings(node: "DOMNode", bindings: "BindingsMap") -> None:

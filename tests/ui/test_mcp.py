@@ -10,7 +10,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from tests.support import waiting
 from tests.support.mcp_talk import ODD, lives
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import answer, ask, launch_for, running, screen_text, transcript_text, type_text, until
 
 
 def server(name: str, *arguments: str) -> str:
@@ -44,7 +44,7 @@ async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path
         await until(pilot, lambda: app.chat.query(QuestionPanel) and "Use echo (odd)?" in screen_text(app))
         shown = screen_text(app)
         assert "word: ␛[2Jhi" in shown and "Always allow mcp__odd__echo in this project" in shown
-        await pilot.press("tab", "y")
+        await answer(app, pilot, "y")
         await until(pilot, lambda: app.controller.idle)
         assert "MCP server gone failed" in screen_text(app)
         child = int(pid_file.read_text())
@@ -61,7 +61,7 @@ async def test_a_projects_servers_wait_for_trust(home: Path, provider: Provider)
         app.chat.prompt.focus()
         await type_text(pilot, "/mcp\n")
         await until(pilot, lambda: "theirs  not trusted: trust this folder to start it" in transcript_text(app))
-        await pilot.press("tab", "t")
+        await answer(app, pilot, "t")
         await until(pilot, lambda: [each.stage for each in servers(app)] == ["running"])
         await ask(app, pilot, "hello")
         assert "mcp__theirs__echo" in {tool["function"]["name"] for tool in provider.requests[-1]["tools"]}
