@@ -1,4 +1,4 @@
-"""Makes the pictures of the README anew: `uv run python -m tests.demo`."""
+"""Makes the README's pictures and film: `uv run python -m tests.demo`."""
 
 import asyncio
 import dataclasses
@@ -36,7 +36,7 @@ class Camera:
         return shot
 
     async def type(self, text: str, caption: str) -> None:
-        """As a hand does, some letters at a time."""
+        """Type it, some letters at a time."""
         for end in range(0, len(text) + 1, 6):
             self.app.chat.prompt.text = text[:end]
             await self.shoot(0.15, caption)
@@ -49,42 +49,42 @@ async def record(camera: Camera, provider: Provider) -> Shot:
     app.chat.prompt.cursor_blink = False
     summary_may_come = threading.Event()
     provider.summaries = [dataclasses.replace(provider.summary, until=summary_may_come)]
-    await camera.shoot(1.5, "Talk with agents in the terminal: the context in the open, nothing lost")
+    await camera.shoot(1.5, "Work with agents in the terminal. See the context window; lose nothing")
     first, second, third, fourth = STEPS
-    await camera.type(first.prompt, "Ask about the folder you are in")
+    await camera.type(first.prompt, "Ask about your folder")
     await _turn(camera, provider, first)
-    await camera.shoot(2.5, "It reads, then answers; the gauge tells what that takes")
+    await camera.shoot(2.5, "The agent reads files and answers. The gauge shows the tokens")
     await _turn(camera, provider, second)
-    await camera.shoot(2, "Every turn stands in the timeline")
+    await camera.shoot(2, "The timeline lists every turn")
     for step in (*UNSEEN, third):
         await _turn(camera, provider, step)
     await until(pilot, lambda: "summarising" in screen_text(app))
-    await camera.shoot(3, "At the mark, older messages are summarised in the background")
+    await camera.shoot(3, "At the threshold, older messages are summarised in the background")
     summary_may_come.set()
     await _turn(camera, provider, fourth)
     await until(pilot, lambda: "◆" in screen_text(app))
-    top = await camera.shoot(3, "Applied before the next request: room again")
+    top = await camera.shoot(3, "Compacted before the next request: there is room again")
     await pilot.press("ctrl+l")
     timeline = app.chat.query_one(Timeline)
     await until(pilot, lambda: app.focused is timeline)
     newest = max(n for n, option in enumerate(timeline.options) if "◆" in str(option.prompt))
     while timeline.highlighted != newest:
         await pilot.press("up" if (timeline.highlighted or 0) > newest else "down")
-    await camera.shoot(1.5, "Ctrl+L goes to the timeline")
+    await camera.shoot(1.5, "Ctrl+L: go to the timeline")
     await pilot.press("enter")
     await until(pilot, lambda: "Replaced" in screen_text(app))
-    await camera.shoot(3, "Enter opens it: the summary the model sees …")
+    await camera.shoot(3, "Enter: open the compaction. This is the summary the model sees")
     await pilot.press("2")
-    await camera.shoot(3, "… and every message that it replaced; u undoes it")
+    await camera.shoot(3, "2: every message it replaced. u: undo it")
     await pilot.press("escape")
     await until(pilot, lambda: app.screen is app.chat)
     await pilot.press("f3")
     await until(pilot, lambda: "· kept" in screen_text(app))  # lines come back only when the summary came in a turn
-    await camera.shoot(3.5, "F3, the lens: the next request, message by message, and what becomes of each")
+    await camera.shoot(3.5, "F3, the lens: the next request, message by message")
     await pilot.press("tab")
     await until(pilot, lambda: "co-cli" in screen_text(app))
     await asyncio.sleep(2)
-    await camera.shoot(3.5, "Tab: what every other policy would send instead")
+    await camera.shoot(3.5, "Tab: what each other policy would send")
     return top
 
 
