@@ -148,6 +148,17 @@ async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provid
         assert len(provider.requests) == 3, "nothing was sent"
 
 
+async def test_a_turn_that_failed_is_retried_by_the_key_it_names(home: Path, provider: Provider, folder: Path) -> None:
+    provider.script = [Reply(status=500, body="down"), Reply(text="here again")]
+    async with running(launch_for(home, provider, environ={"CO_TUI_MAX_RETRIES": "0"})) as (app, pilot):
+        app.send("are you there?")
+        await until(pilot, lambda: "F9 retries" in " ".join(screen_text(app).split()) and app.controller.idle)
+        await pilot.press("f9")
+        await until(pilot, lambda: "here again" in screen_text(app) and app.controller.idle)
+        assert provider.requests[0]["messages"] == provider.requests[1]["messages"]
+        assert CONTINUE_PROMPT not in transcript_text(app) and app.controller.state.turn == 1
+
+
 async def test_what_goes_with_every_request_can_be_read(home: Path, provider: Provider, folder: Path) -> None:
     (folder / "AGENTS.md").write_text("Use tabs in this folder.")
     async with running(launch_for(home, provider)) as (app, pilot):
