@@ -59,7 +59,9 @@ class Block:
     pinned: bool = False
     """Whether compaction keeps its message."""
     removal: Removal | None = None
-    """Why the model no longer sees it; None while it does."""
+    """Why its message is no longer sent; None while it is."""
+    quoted: bool = False
+    """Whether the model still sees the words of a removed prompt, because the summary quotes them."""
     undone: bool = False
     """Whether this compaction was undone."""
     opens: int = 0
@@ -73,6 +75,16 @@ class Block:
     def is_message(self) -> bool:
         """Whether it is part of the conversation, not a note about it."""
         return self.seq > 0 and self.kind not in ("note", "error", "plan", "compaction", "boundary", "welcome")
+
+    @property
+    def is_faded(self) -> bool:
+        """Whether the model no longer sees it."""
+        return self.removal is not None and not self.quoted
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it comments on the conversation, and fades with the messages around it."""
+        return self.kind in ("note", "error", "plan")
 
     def __post_init__(self) -> None:
         self.folded = self.folded or self.is_long_prompt

@@ -33,6 +33,7 @@ BETWEEN_DONE = "   "
 INDENT = "  "
 PINNED = "◉ pinned  "
 NOT_IN_CONTEXT = "not in context"
+QUOTED = ("quoted in the summary", "quoted")
 DASH = "┄"
 TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
 KEY_NAMES = re.compile(r"\b(?:Enter|F\d+|Ctrl\+\w)\b|(?<=  )[@!](?= )")
@@ -62,6 +63,8 @@ def _removal_label(block: Block, room: int) -> str:
     """That the model no longer sees it, and why; the longest form that fits."""
     if block.removal is None:
         return ""
+    if block.quoted:
+        return next((f"{form}  " for form in QUOTED if cell_len(form) + 2 <= room), "")
     forms = (f"{NOT_IN_CONTEXT} · {block.removal.reason}  " if block.removal.reason else "", f"{NOT_IN_CONTEXT}  ")
     return next((form for form in forms if form and cell_len(form) <= room), "")
 
