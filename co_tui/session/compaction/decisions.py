@@ -18,7 +18,6 @@ from co_tui.session.compaction.compaction_notices import FIXED_PART, NO_ROOM, ST
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.session_state import Entry, SessionState
 
-
 MUCH_FREED: Final = 0.5
 """Of the conversation: what is before the newest turn is compacted alone if it is this much."""
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Rewind, Truncation
 from co_tui.events.stored_messages import QUOTES, REPLACES, prompt_of
+from co_tui.session.state.derive import apply
 from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, replacement_entries, seq_of
 
@@ -69,6 +70,13 @@ def out_of_context(state: SessionState) -> OutOfContext:
     groups = (RemovedGroup(found, counts[seq], undoable[seq]) for seq, found in kinds.items())
     figures = tuple(_with_event_figures(group, state) for group in groups)
     return OutOfContext(removals, figures, _undone(state), _compactions_in_force(state), _quoted(state, removals))
+
+
+def messages_removed_by(fact: CompactionComplete, state: SessionState) -> int:
+    """How many messages of the conversation would be out of context because of this compaction."""
+    seq = state.seq + 1
+    after = apply(state, Event(session_id="", seq=seq, timestamp="", fact=fact))
+    return next((group.messages for group in out_of_context(after).groups if group.removal.seq == seq), 0)
 
 
 def _quoted(state: SessionState, removals: Mapping[int, Removal]) -> frozenset[int]:

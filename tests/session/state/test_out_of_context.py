@@ -123,6 +123,22 @@ async def test_an_edited_summary_is_still_the_compaction_that_made_it(home: Path
     environment.store.close()
 
 
+async def test_a_second_compaction_counts_as_many_messages_as_the_line_in_the_chat(home: Path) -> None:
+    environment = environment_for(home, ScriptedModel(talker))
+    session = await Session.start(environment, "scripted")
+    for number in range(1, 9):
+        await session.submit(f"prompt-{number}x")
+        if number % 4 == 0:
+            done = await session.compact()
+            (group,) = out_of_context(session.state).groups
+            assert done.messages == group.messages == 2 * number - 2
+            assert f"{done.messages} messages · " in done.timeline_text()
+            assert f" {done.messages} messages summarised" in done.outcome_sentence()
+    assert len(done.replaced) < done.messages, "one of them is the first summary"
+    await session.close()
+    environment.store.close()
+
+
 def test_what_a_rewrite_did_has_a_word() -> None:
     facts = [CompactionComplete(success=True, summary=summary) for summary in ("a", "")]
     words = [removal_reason(Event(session_id="s", seq=1, timestamp="", fact=fact)) for fact in facts]
