@@ -204,7 +204,7 @@ class CompactionComplete(Logged):
     replaced: tuple[Ref, ...] = ()
     replacement: tuple[Json, ...] = ()
     originals: int = 0
-    """How many messages of the conversation it stands for, those of the summaries it replaces included; 0 if unknown."""
+    """How many messages of the conversation it stands for, including those of summaries it replaces; 0 if unknown."""
     summary: str = ""
     summarised_by: str = ""
     checkpoint_number: int | None = None
