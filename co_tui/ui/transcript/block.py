@@ -51,6 +51,8 @@ class Block:
     """The change of a file that the call made; empty for other calls, and in sessions of older versions."""
     previews_diff: bool = False
     """Whether folding leaves the first lines of the diff: it is too long to be open by default."""
+    unfold_key: str = ""
+    """Shows all of the diff, wherever the focus is."""
     inner: str = ""
     """What a delegate did for this call, line by line."""
     outcome: str = ""
@@ -151,9 +153,9 @@ class Block:
         asked = f"{self.gist}\n{self.diff}" if self.diff else self.text
         return f"{tool_label(self.tool_name)} {asked}\n{self.result}"
 
-    def show_change(self, diff: str) -> None:
+    def show_change(self, diff: str, unfold_key: str) -> None:
         """Show the change that the call made; a short one is open."""
-        self.diff = diff
+        self.diff, self.unfold_key = diff, unfold_key
         change = read_diff(diff)
         if change is not None:
             self.previews_diff = len(change.rows) > DIFF_LINES_OPEN or bool(change.left_out)

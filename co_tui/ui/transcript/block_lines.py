@@ -123,7 +123,7 @@ def _change(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     rows = change.first_rows(DIFF_LINES_OPEN) if block.folded else with_marks(change.rows)
     lines = diff_strips(rows, change.number_width, renderer, width)
     if hidden := change.hidden_after(rows):
-        where = "Space shows all" if block.folded else "too many to keep"
+        where = f"{block.unfold_key} shows all" if block.folded else "too many to keep"
         lines += renderer.plain(f"… {hidden:,} more changed line{'s' * (hidden > 1)} · {where}", width, renderer.muted)
     return lines
 
