@@ -70,6 +70,11 @@ class GrowingTable:
 
 
 def _rows(source: str) -> list[str] | None:
-    """The lines of the source, None if one may be something else than a row."""
-    rows = source.removesuffix("\n").split("\n") if source else []
-    return rows if all(row.startswith("|") for row in rows) else None
+    """The rows of the source that are drawn; None if a line may be something else than a row.
+
+    An empty row is not drawn at the end: one that is only begun does not count, and others are left to the renderer.
+    """
+    *rows, last = source.split("\n")
+    rows += [last] if last.strip("| ") else []
+    is_table = all(row.startswith("|") and row.strip("| ") for row in rows) and last[:1] in ("", "|")
+    return rows if is_table else None
