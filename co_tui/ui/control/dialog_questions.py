@@ -86,8 +86,8 @@ class DialogQuestions:
         )
         several = "Space checks, Enter accepts." if question.multiple else ""
         whole = inert("\n".join(f"{option}: {meaning}" for option, meaning in _meanings(question) if meaning))
-        text = inert(question.question)
-        panel = Question(_title(question), text, choices, opens=True, below=(several,), whole=whole)
+        asked = inert(question.question)
+        panel = Question(_title(question), asked, choices, opens=True, below=(several,), whole=whole)
         while True:
             answer = await self._ask_or_view(panel)
             if answer[:1] in digits:
