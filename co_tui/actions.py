@@ -165,7 +165,7 @@ COMMANDS: Final = (
     SlashCommand(
         "approvals",
         "work",
-        "View, add or revoke permission rules",
+        "View, add or revoke approval rules",
         opens_screen=True,
     ),
     SlashCommand("history", "reports", "Count turns and messages", needs_session="always"),

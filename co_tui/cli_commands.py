@@ -243,7 +243,7 @@ COMMANDS: Final = (
                 choices=PROGRAMS,
                 help="import all sessions of this program",
             ),
-            _flag("--permissions", "with --from claude-code: import permission rules instead of sessions"),
+            _flag("--permissions", "with --from claude-code: import approval rules instead of sessions"),
             _JSON,
         ),
     ),

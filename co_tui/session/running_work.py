@@ -17,6 +17,7 @@ from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
 from co_tui.session.session_title import SessionTitle
+from co_tui.session.state.session_state import is_unanswered
 from co_tui.session.turns.turn import Outcome, Turn
 
 T = TypeVar("T")
@@ -75,8 +76,9 @@ class RunningWork:
             self._stop_next = True
         return self._queue.busy
 
-    async def answer(self, prompt: ModelRequest | None = None) -> Outcome:
-        """Run a turn from its prompt; without one, from the open questions at which it was left."""
+    async def answer(self, prompt: ModelRequest | None = None, *, again: bool = False) -> Outcome:
+        """Run a turn from its prompt; without one, from the open questions at which it was left, or (`again`) from
+        its last request."""
         runtime, number = self._runtime, self._recorder.state.turn + (prompt is not None)
         # Created before the prompt is logged, so that it can be stopped from its first moment on.
         self.turn = Turn(
@@ -90,7 +92,7 @@ class RunningWork:
         self._stop_if_asked(self.turn)
         runtime.history.in_turn = True
         try:
-            outcome = await self.turn.run(prompt)
+            outcome = await self.turn.run(prompt, again=again)
         finally:
             self.turn = None
             runtime.history.in_turn = False
@@ -128,6 +130,9 @@ class RunningWork:
     async def ask_pending(self) -> Outcome | None:
         # A waiting prompt takes the place of the answers.
         return await self.answer() if self._recorder.state.pending and not self._queue.prompts else None
+
+    async def retry(self) -> Outcome | None:
+        return await self.answer(again=True) if is_unanswered(self._recorder.state) else None
 
     async def command(self, command: str) -> Outcome:
         if self._recorder.state.pending:

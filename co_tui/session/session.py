@@ -240,6 +240,11 @@ class Session:
         outcome: Outcome | None = await self._work.in_order(self._work.ask_pending)
         return outcome
 
+    async def retry(self) -> Outcome | None:
+        """Send the last request again and wait for the end of the turn; None if it has a reply by then."""
+        outcome: Outcome | None = await self._work.in_order(self._work.retry)
+        return outcome
+
     def _announce_queue(self) -> None:
         waiting = self.queue.prompts
         self._recorder.announce(

@@ -20,6 +20,8 @@ DEEPEST_BODY = 8
 """How deep to search a body for its message."""
 
 
+OPENAI_ADDRESS: Final = "https://api.openai.com/"
+"""Of the one provider whose address can be set and has a default on the network."""
 _ANOTHER = "choose another model with /model or --model"
 _ADVICE = {
     "authentication": f"Set the right key and restart co-tui, or {_ANOTHER}.",
@@ -155,7 +157,7 @@ def _sentence(template: str, error: Exception, detail: str, asked: RequestTarget
         at=f" at {asked.address}" if asked.address else "",
         detail=detail,
         key=_variable(asked.model),
-        hint=_hint(asked.model),
+        hint=_hint(asked),
         status="" if detail.startswith(status) else f"{status}: ",
         error=type(error).__name__,
     ).rstrip()
@@ -212,13 +214,14 @@ def _variable(model: str) -> str:
     return f" in {' or '.join(provider.key_variables)}" if provider and provider.key_variables else ""
 
 
-def _hint(model: str) -> str:
-    provider = provider_of(model)
-    if model == EMBEDDED or provider is None:
+def _hint(asked: RequestTarget) -> str:
+    """What to check if there is no connection."""
+    provider = provider_of(asked.model)
+    if asked.model == EMBEDDED or provider is None:
         return ""
-    if (at := served(model)) is not None and at.address:
+    if (at := served(asked.model)) is not None and at.address:
         return "Is the server running?"
-    if not provider.address_variable:
-        return "Check your network."
+    if not provider.address_variable or asked.address.startswith(OPENAI_ADDRESS):
+        return "Are you online?"
     setting = "base_url or " if provider.address_variable == BASE_URL_VARIABLE else ""
     return f"Is the server running, and is {setting}{provider.address_variable} right?"

@@ -145,6 +145,21 @@ class CompactionStart(Logged):
     """Whether a request waits for it; otherwise it runs in the background."""
     agent: str = ""
 
+    def description(self) -> str:
+        """What is done, why, and of how much, line by line."""
+        why = trigger_label(self.trigger)
+        sizes = (("system", self.system_tokens), ("tools", self.tool_definition_tokens))
+        parts = [f"{name} {tokens(count)}" for name, count in (*sizes, ("conversation", self.conversation_tokens))]
+        lines = (
+            f"Summarises {counted(self.messages, 'message')}{f', {why}' if why else ''}.",
+            "The next request waits for it."
+            if self.blocks
+            else "It runs in the background; the conversation continues.",
+            f"Focus: {self.focus}" if self.focus else "",
+            f"Tokens before: {' · '.join(parts)}.",
+        )
+        return "\n".join(filter(None, lines))
+
     def timeline_text(self) -> str:
         why = trigger_label(self.trigger) or ("in the background" if self.trigger == "background" else "")
         return f"compacting\n{f'{why} · ' if why else ''}{counted(self.messages, 'message')}"
@@ -188,6 +203,8 @@ class CompactionComplete(Logged):
     messages_removed: int = 0
     replaced: tuple[Ref, ...] = ()
     replacement: tuple[Json, ...] = ()
+    originals: int = 0
+    """How many messages of the conversation it stands for, including those of summaries it replaces; 0 if unknown."""
     summary: str = ""
     summarised_by: str = ""
     checkpoint_number: int | None = None
@@ -212,6 +229,11 @@ class CompactionComplete(Logged):
     @property
     def is_rewritten_by_user(self) -> bool:
         return self.edited and self.summarised_by == "you"
+
+    @property
+    def messages(self) -> int:
+        """How many messages are summarised, as people are told."""
+        return self.originals or len(self.replaced)
 
     def entry(self) -> EntryStyle:
         if self.cancelled:
@@ -241,7 +263,7 @@ class CompactionComplete(Logged):
         cost = money(self.cost) if self.cost else ""
         return (
             f"{tokens(self.pre_tokens)} → {tokens(self.post_tokens)}{saved}",
-            f"{counted(len(self.replaced), 'message')} · {took}",
+            f"{counted(self.messages, 'message')} · {took}",
             " · ".join(filter(None, (checkpoint, cost))),
         )
 
@@ -252,7 +274,7 @@ class CompactionComplete(Logged):
             return ExportEntry("Compaction failed", self.error)
         figures = (
             f"{self.pre_tokens:,} → {self.post_tokens:,} tokens" if self.replaced else "",
-            f"{len(self.replaced):,} messages" if self.replaced else "",
+            f"{self.messages:,} messages" if self.replaced else "",
             f"by {long(short_name(self.summarised_by))}" if self.summarised_by else "",
             f"{self.duration_ms / 1000:.1f} s" if self.duration_ms else "",
             f"${self.cost:.4f}" if self.cost else "",
@@ -275,7 +297,7 @@ class CompactionComplete(Logged):
     def _what_was_done(self) -> str:
         if self.summarised_by:
             by = "offline" if self.summarised_by == "offline" else f"by {model_name(self.summarised_by)}"
-            return f"{counted(len(self.replaced), 'message')} summarised {by}"
+            return f"{counted(self.messages, 'message')} summarised {by}"
         kept = sum(REPLACES not in (message.get("metadata") or {}) for message in self.replacement)
         removed = len(self.replaced) - kept
         return f"{counted(removed, 'message')} removed, no summary" if removed > 0 else "texts shortened, no summary"
@@ -290,6 +312,10 @@ class CompactionUndone(Logged):
     history: tuple[Ref, ...]
     what: str = "compaction"
     """Or `clearing`, or `rewind`."""
+
+    def entry(self) -> EntryStyle:
+        is_of_context = self.what in ("clearing", "rewind")
+        return self.ENTRY._replace(kind=EntryKind.CONTEXT) if is_of_context else self.ENTRY
 
     def timeline_text(self) -> str:
         return f"{short(self.what)} undone"

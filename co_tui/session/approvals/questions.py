@@ -79,6 +79,8 @@ class ModelQuestion(Record):
     question: str
     options: tuple[str, ...] = ()
     """Proposed answers; any other text is valid, too."""
+    descriptions: tuple[str, ...] = ()
+    """What each option means; empty, or one for each."""
     multiple: bool = False
     """Whether several options may be chosen."""
     agent: str = ""

@@ -8,7 +8,7 @@ from co_tui.paths import Paths
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.approvals.permissions import THIS_PROJECT, THIS_SESSION
 from co_tui.session.recorder import Recorder
-from co_tui.settings.permission_rules import RuleInForce
+from co_tui.settings.permission_rules import Rule, RuleInForce
 from co_tui.settings.writing import remove_permission
 
 
@@ -45,6 +45,10 @@ class StandingApprovals:
             *(StandingRule(RuleInForce("allow", rule, THIS_PROJECT), True) for rule in kept),
             *(StandingRule(each, each.source == own) for each in self._written()),
         ]
+
+    def of_this_session(self) -> list[Rule]:
+        """The rules that hold for this session alone; they do when it is resumed, too."""
+        return [each.rule.rule for each in self.all() if each.rule.source == THIS_SESSION]
 
     def drop_too_broad(self) -> list[str]:
         """Rules of an older version that are asked about again; returned once."""

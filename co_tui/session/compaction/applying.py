@@ -21,6 +21,7 @@ from co_tui.session.compaction.job import Compaction, Job, since
 from co_tui.session.compaction.prepare import work_in_progress
 from co_tui.session.compaction.summaries import Summary
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.state.out_of_context import messages_removed_by
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
 from co_tui.session.turns.classify_failure import classify
@@ -67,7 +68,9 @@ class Applier:
         # Before applying, so that nothing leaves the context unremembered.
         trimmed = history.policy.rule is CompactionRule.TURNS
         await self._files.remember(summary.text, job.trigger, trimmed=trimmed)
-        return _exchange(history.entries, measured, done).but(
+        exchange = _exchange(history.entries, measured, done)
+        return exchange.but(
+            originals=0 if history.agent else messages_removed_by(exchange, history.state),
             note=summary.note,
             trigger=job.trigger,
             pre_tokens=pre,

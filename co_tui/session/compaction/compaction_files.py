@@ -60,7 +60,7 @@ class CompactionFiles:
             "trigger": fact.trigger,
             "tokens before": fact.pre_tokens,
             "tokens after": fact.post_tokens,
-            "messages replaced": len(fact.replaced),
+            "messages replaced": fact.messages,
             "summarised by": fact.summarised_by,
         }
         workspace = _workspace(self._recorder.session_id, state)

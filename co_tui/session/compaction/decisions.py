@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from pydantic_ai.messages import ModelResponse
+
 from co_tui.context.compact import cuts
 from co_tui.context.compact.cuts import Cut
-from co_tui.context.compact.decide import WELL_BELOW, Plan, frees_enough
+from co_tui.context.compact.decide import LEAST_FREED, LEAST_LEFT_TOKENS, WELL_BELOW, Plan, frees_enough
 from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
 from co_tui.context.turns import is_prompt, latest_prompt, turn_starts
@@ -15,6 +17,9 @@ from co_tui.session.compaction.background_compaction import Urgency
 from co_tui.session.compaction.compaction_notices import FIXED_PART, NO_ROOM, STOPPED
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.session_state import Entry, SessionState
+
+MUCH_FREED: Final = 0.5
+"""Of the conversation: what is before the newest turn is compacted alone if it is this much."""
 
 
 def requested_cut(governor: Governor, measured: Measured, trigger: Trigger) -> Cut | None:
@@ -28,9 +33,24 @@ def requested_cut(governor: Governor, measured: Measured, trigger: Trigger) -> C
     if governor.policy.keep_recent_share and len(turn_starts(live)) > 1:
         cut = cuts.whole_cut(live, trigger, upto=latest_prompt(live), pinned=pinned)
         held = sum(governor.meter.tokens(live[index]) for index in cut.replaced) if cut else 0
-        if held >= measured.reading.conversation_tokens / 2:
+        if cut is not None and held >= _least_before_newest(governor, measured, trigger):
             return cut
     return cuts.whole_cut(live, trigger, pinned=pinned)
+
+
+def _least_before_newest(governor: Governor, measured: Measured, trigger: Trigger) -> float:
+    """How many tokens before the newest turn are worth a compaction of their own.
+
+    A person expects what was said last to stay, so that a little is enough, above all while that turn is not finished.
+    Asked once more, the newest turn goes, too.
+    """
+    conversation = measured.reading.conversation_tokens
+    if trigger is not Trigger.MANUAL:
+        return MUCH_FREED * conversation
+    last = measured.live[-1]
+    is_unfinished = isinstance(last, ModelResponse) and last.state == "interrupted"
+    a_summary = 0 if is_unfinished else 2 * LEAST_LEFT_TOKENS * governor.meter.ratio
+    return min(MUCH_FREED * conversation, max(LEAST_FREED * conversation, a_summary))
 
 
 def cut_up_to(entries: Sequence[Entry], measured: Measured, trigger: Trigger, upto: Ref) -> Cut | None:

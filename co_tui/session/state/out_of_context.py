@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Rewind, Truncation
-from co_tui.events.stored_messages import REPLACES
+from co_tui.events.stored_messages import QUOTES, REPLACES, prompt_of
+from co_tui.session.state.derive import apply
 from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, replacement_entries, seq_of
 
@@ -43,6 +44,8 @@ class OutOfContext(NamedTuple):
     """The compactions that were undone or rewound."""
     compactions: int = 0
     """How many compactions the history builds on."""
+    quoted: frozenset[int] = frozenset()
+    """The removed prompts whose words a summary quotes in full: the model still sees those."""
 
 
 NOTHING_REMOVED: Final = OutOfContext()
@@ -66,7 +69,27 @@ def out_of_context(state: SessionState) -> OutOfContext:
     undoable = Counter(removals[seq].seq for seq in back & removals.keys())
     groups = (RemovedGroup(found, counts[seq], undoable[seq]) for seq, found in kinds.items())
     figures = tuple(_with_event_figures(group, state) for group in groups)
-    return OutOfContext(removals, figures, _undone(state), _compactions_in_force(state))
+    return OutOfContext(removals, figures, _undone(state), _compactions_in_force(state), _quoted(state, removals))
+
+
+def messages_removed_by(fact: CompactionComplete, state: SessionState) -> int:
+    """How many messages of the conversation would be out of context because of this compaction."""
+    seq = state.seq + 1
+    after = apply(state, Event(session_id="", seq=seq, timestamp="", fact=fact))
+    return next((group.messages for group in out_of_context(after).groups if group.removal.seq == seq), 0)
+
+
+def _quoted(state: SessionState, removals: Mapping[int, Removal]) -> frozenset[int]:
+    quotes = {quote for entry in state.history for quote in _quotes_in(entry.message)} if removals else set()
+    removed = (entry for entry in state.transcript if entry.seq in removals) if quotes else ()
+    return frozenset(entry.seq for entry in removed if " ".join((prompt_of(entry.message) or "").split()) in quotes)
+
+
+def _quotes_in(message: Json) -> list[str]:
+    """The user messages that a replacement says in its own text."""
+    quotes = (message.get("metadata") or {}).get(QUOTES) or ()
+    text = "\n".join(str(part.get("content")) for part in message.get("parts") or ()) if quotes else ""
+    return [quote for quote in quotes if quote and quote in text]
 
 
 def _with_event_figures(group: RemovedGroup, state: SessionState) -> RemovedGroup:

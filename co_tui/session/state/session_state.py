@@ -16,6 +16,7 @@ from co_tui.events import (
     Json,
     Recollection,
     Ref,
+    SessionError,
     UsageInfo,
 )
 from co_tui.events.stored_messages import REPLACES, command_in, pieces
@@ -229,6 +230,29 @@ def is_finished(state: SessionState) -> bool:
     """Whether the latest turn ended with a complete reply; also true for an empty session."""
     latest = next(_said(state), None)
     return latest is None or _ends_a_turn(latest)
+
+
+_STOPPED_ITSELF: Final = frozenset({"steps", "repeated_call"})
+"""Failures after which the same request would fail again: a turn that works too long, or in circles."""
+
+
+def is_unanswered(state: SessionState) -> bool:
+    """Whether the latest request got no reply, so that sending it again continues the turn."""
+    latest = next(_said(state), None)
+    if latest is None or latest.message.get("kind") != "request" or not state.history or state.pending:
+        return False
+    return any(role == "user" for role, _, _ in pieces(latest.message)) or _failed_since(state, latest.seq)
+
+
+def _failed_since(state: SessionState, seq: int) -> bool:
+    """Whether the turn failed after an event, for a reason outside of the conversation."""
+    for event in reversed(state.timeline):
+        if seq_of(event) <= seq:
+            break
+        fact = event.fact
+        if isinstance(fact, SessionError) and not fact.agent and fact.retry_in_s is None:
+            return fact.kind not in _STOPPED_ITSELF
+    return False
 
 
 def _said(state: SessionState) -> Iterator[Entry]:

@@ -207,9 +207,11 @@ class ModelQuestions:
         answers = []
         for each in request.questions:
             labels = tuple(option.label for option in each.options)
-            described = [f"{option.label}: {option.description}" for option in each.options if option.description]
             asked = ModelQuestion(
-                question="\n".join([each.question, *described]), options=labels, multiple=each.multi_select
+                question=each.question,
+                options=labels,
+                descriptions=tuple(option.description or "" for option in each.options),
+                multiple=each.multi_select,
             )
             answer = await self._questions.ask(asked)
             if answer.declined:

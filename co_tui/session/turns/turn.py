@@ -82,11 +82,12 @@ class Turn(GovernedRun):
             self._skipped = True
             self.interrupt()
 
-    async def run(self, prompt: ModelRequest | None = None) -> Outcome:
-        """Answer a prompt; without one, continue from the open questions at which the turn was left."""
+    async def run(self, prompt: ModelRequest | None = None, *, again: bool = False) -> Outcome:
+        """Answer a prompt; without one, continue from the open questions at which the turn was left. `again`: send
+        the last request again, which got no reply."""
         if prompt is not None:
             await self._log_prompt(prompt)
-        elif not waiting_calls(self._recorder.state):
+        elif not again and not waiting_calls(self._recorder.state):
             await self._recorder.record(*abandoned(self._recorder.state, NO_LONGER_OPEN, NO_LONGER_OPEN))
             return Outcome.DONE
         try:

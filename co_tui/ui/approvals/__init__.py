@@ -1,1 +1,1 @@
-"""Questions above the prompt, permission rules, modes."""
+"""Questions above the prompt, approval rules, modes."""

@@ -1,4 +1,4 @@
-"""The permission rules in force: where each is written, and how to add or revoke one."""
+"""The approval rules in force: where each is written, and how to add or revoke one."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
@@ -17,6 +17,7 @@ from co_tui.inert import one_line
 from co_tui.settings import SettingsError, quoted
 from co_tui.settings.permission_rules import FORMS, Effect, parse_rule
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
+from co_tui.ui.approvals.modes import mode_line
 from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.formatting import folder
@@ -36,7 +37,7 @@ AROUND_CELLS: Final = 16
 LEAST_SOURCE: Final = 14
 LIST_KEYS: Final = (("a", "add"), ("d", "revoke"), ("escape", "back"))
 NOTHING: Final = (
-    "No rules yet. Reading in this folder is allowed; changes and other commands ask first. "
+    "No rules yet. Reading in this folder is allowed; what the mode does not allow asks first. "
     "Answer a question with s or p to keep a rule, or press a to add one."
 )
 _STYLES: Final = {"allow": "bold $success", "ask": "bold $warning", "deny": "bold $error"}
@@ -59,13 +60,13 @@ class RuleEditor(Protocol):
     async def revoke(self, rule: "RuleInForce") -> str: ...
 
 
-class PermissionsScreen(Dialog[None]):
+class ApprovalsScreen(Dialog[None]):
     """Lists the rules; keys add and revoke."""
 
     DEFAULT_CSS = """
-    PermissionsScreen #said { height: auto; color: $muted; margin-top: 1; display: none; }
-    PermissionsScreen #said.-said { display: block; }
-    PermissionsScreen #said.-bad { color: $error; }
+    ApprovalsScreen #said { height: auto; color: $muted; margin-top: 1; display: none; }
+    ApprovalsScreen #said.-said { display: block; }
+    ApprovalsScreen #said.-bad { color: $error; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),
@@ -73,14 +74,16 @@ class PermissionsScreen(Dialog[None]):
         Binding("d,delete", "revoke", "Revoke"),
     ]
 
-    def __init__(self, editor: RuleEditor) -> None:
+    def __init__(self, editor: RuleEditor, mode: str = "") -> None:
+        """`mode` is the one in force, which allows more than the rules."""
         super().__init__(wide=True)
-        self._editor = editor
+        self._editor, self._mode = editor, mode
         self._shown: Sequence[StandingRule] = ()
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = "Permissions"
+            box.border_title = "Approvals"
+            box.border_subtitle = Text(f"mode {mode_line(self._mode)}") if self._mode else ""
             yield SteadyList(classes="-filling")
             yield Static(id="said", markup=False)
             yield KeyHints(*LIST_KEYS)

@@ -241,4 +241,4 @@ class ChatRequests(SteadyScreen, Screen[None]):
             self.toggle_side()
         self.set_class(self.has_class("-narrow"), "-drawer")
         if self._late is not None:
-            self._late.go_to_timeline(self._state.seq if seq is None else seq)
+            self._late.go_to_timeline(seq)

@@ -75,7 +75,7 @@ class LateWidgets:
         """Whether it has the focus."""
         return self._timeline.has_focus
 
-    def go_to_timeline(self, seq: int) -> None:
+    def go_to_timeline(self, seq: int | None) -> None:
         self._timeline.go_to(seq)
 
     def apply_event(self, event: Event, state: SessionState) -> None:

@@ -42,7 +42,7 @@ FINISHED = "The last turn is finished. Type your next prompt."
 
 @command("continue")
 async def continue_turn(host: CommandHost, _: str) -> None:
-    from co_tui.session.state.session_state import is_finished
+    from co_tui.session.state.session_state import is_finished, is_unanswered
 
     is_known = host.session is not None or not host.sessions.session_id
     if is_known and not host.state.history:
@@ -51,6 +51,8 @@ async def continue_turn(host: CommandHost, _: str) -> None:
         host.say("The turn is already running.")
     elif is_known and is_finished(host.state):
         host.say(FINISHED)
+    elif host.session is not None and is_unanswered(host.state):
+        host.sessions.sender.retry(host.session)
     else:
         host.send(CONTINUE_PROMPT)
 

@@ -38,13 +38,13 @@ async def mode(host: CommandHost, name: str) -> None:
 
 @command("approvals")
 async def approvals(host: CommandHost, _: str) -> None:
-    from co_tui.ui.approvals.approvals_screen import PermissionsScreen
+    from co_tui.ui.approvals.approvals_screen import ApprovalsScreen
 
-    await host.ask(lambda: PermissionsScreen(PermissionEditor(host)))
+    await host.ask(lambda: ApprovalsScreen(ApprovalEditor(host), host.sessions.modes.current))
 
 
-class PermissionEditor:
-    """Lists, adds and revokes permission rules; a change applies to the open session, too."""
+class ApprovalEditor:
+    """Lists, adds and revokes approval rules; a change applies to the open session, too."""
 
     def __init__(self, host: CommandHost) -> None:
         self._host = host

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import App
@@ -28,6 +29,7 @@ T = TypeVar("T")
 MOST_OPTIONS = 9
 """One for each digit."""
 OPTION_CHARS = 60
+MEANING_CHARS = 200
 
 
 class DialogQuestions:
@@ -77,13 +79,15 @@ class DialogQuestions:
     async def ask(self, question: ModelQuestion) -> ModelAnswer:
         options = question.options[:MOST_OPTIONS]
         digits = [str(n) for n in range(1, len(options) + 1)]
-        listed = [Choice(digit, one_line(text, OPTION_CHARS)) for digit, text in zip(digits, options, strict=True)]
+        listed = [Choice(digit, "{}", text) for digit, text in zip(digits, _option_texts(question), strict=True)]
         own = Choice("w", "Another answer…" if options else "Write an answer…")
         choices = Choices(
             (*listed, own, Choice("n", "No answer", same_row=True)), several=digits if question.multiple else ()
         )
         several = "Space checks, Enter accepts." if question.multiple else ""
-        panel = Question(_title(question), inert(question.question), choices, opens=True, below=(several,))
+        whole = inert("\n".join(f"{option}: {meaning}" for option, meaning in _meanings(question) if meaning))
+        asked = inert(question.question)
+        panel = Question(_title(question), asked, choices, opens=True, below=(several,), whole=whole)
         while True:
             answer = await self._ask_or_view(panel)
             if answer[:1] in digits:
@@ -167,6 +171,19 @@ class DialogQuestions:
         finally:
             if not answer.done() or answer.cancelled():
                 self._app.call_later(screen.withdraw)
+
+
+def _option_texts(question: ModelQuestion) -> list[str]:
+    """Each option with what it means."""
+    return [
+        " · ".join(filter(None, (one_line(text, OPTION_CHARS), one_line(meaning, MEANING_CHARS))))
+        for text, meaning in _meanings(question)
+    ]
+
+
+def _meanings(question: ModelQuestion) -> list[tuple[str, str]]:
+    options = question.options[:MOST_OPTIONS]
+    return list(zip_longest(options, question.descriptions[: len(options)], fillvalue=""))
 
 
 def _title(question: ModelQuestion) -> str:

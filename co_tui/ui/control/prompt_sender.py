@@ -231,6 +231,11 @@ class PromptSender:
         pending = partial(self._follow, session, session.ask_pending)
         run_in_background(self._host, "Asking again", pending, group="turns", failed=self.stop_waiting)
 
+    def retry(self, session: "Session") -> None:
+        """Send the last request again."""
+        again = partial(self._follow, session, session.retry)
+        run_in_background(self._host, "Retrying", again, group="turns", failed=self.stop_waiting)
+
     async def _follow(self, session: "Session", turn: Callable[[], Awaitable[object]]) -> bool:
         """Show a running turn until it ends; False if it failed, which the chat says."""
         self._chat.set_busy(True)

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from co_tui.inert import one_line
 from co_tui.settings import quoted
 from co_tui.settings.rules import AUTO, MODES
 from co_tui.ui.approvals.modes import SandboxCheck, mode_line
@@ -11,6 +12,10 @@ from co_tui.ui.chat.chat_screen import ChatScreen
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
+
+
+STILL_ALLOWED: Final = "Still allowed in this session: {}. /approvals lists and revokes."
+RULES_CHARS: Final = 120
 
 
 class ModeUnavailable(Exception):
@@ -69,7 +74,8 @@ class Modes:
         self.show()
 
     async def begin(self, session: "Session") -> None:
-        """Apply the mode chosen before this session was open; the chat says why a mode was refused."""
+        """Apply the mode chosen before this session was open; the chat says why a mode was refused, and what earlier
+        answers of a resumed session still allow."""
         trouble, waiting, self._waiting = session.mode_refused, self._waiting, ""
         try:
             if waiting:
@@ -78,7 +84,16 @@ class Modes:
             trouble = str(unavailable)
         if trouble:
             self._chat.feed.note(trouble, "error")
+        if session.resumed_from.allowed:
+            await self._say_still_allowed(session)
         self.show()
+
+    async def _say_still_allowed(self, session: "Session") -> None:
+        from co_tui.ui.approvals.approval_wording import rules_text
+
+        rules = await asyncio.to_thread(session.approvals.of_this_session)
+        if rules:
+            self._chat.feed.note(STILL_ALLOWED.format(one_line(rules_text([*map(str, rules)]), RULES_CHARS)))
 
     def forget(self) -> None:
         """Drop the waiting choice: it does not apply to another session."""

@@ -11,7 +11,7 @@ from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
-from co_tui.ui.formatting import tokens
+from co_tui.ui.formatting import counted, tokens
 
 MAX_TURNS = 100
 """Forecasts beyond this many turns are not shown as a number."""
@@ -43,6 +43,8 @@ class GaugeReading(NamedTuple):
     marks: Thresholds = Thresholds(NEARLY, FULLY)
     summarising: int = 0
     """Number of messages being summarised in the background."""
+    messages: int = 0
+    """Number of messages in the context, also while it is not measured."""
 
     def with_reply(self, tokens: int) -> "GaugeReading":
         """With the estimated tokens of a reply that is not counted yet."""
@@ -55,6 +57,20 @@ class GaugeReading(NamedTuple):
     @property
     def share(self) -> float:
         return self.usage.share if self.usage else 0.0
+
+    @property
+    def empty_text(self) -> str:
+        """What is known before anything is measured: the marks depend on the window, and are not."""
+        if self.messages:
+            return f"Not measured yet: {counted(self.messages, 'message')} in context. The next request counts them."
+        compacts = " and when older messages are summarised" if any(self.marks) else ""
+        return f"Nothing sent yet. This shows what fills the window{compacts}."
+
+    @property
+    def short_empty_text(self) -> str:
+        if self.messages:
+            return f"context: {counted(self.messages, 'message')}, not measured yet"
+        return "context: nothing sent yet"
 
     @property
     def percent(self) -> str:
@@ -168,5 +184,6 @@ def reading_of(state: SessionState, settings: Settings, compactions: int = 0) ->
         compactions=compactions,
         turns=state.turns_in_context(acts.turns) if acts.turns else 0,
         marks=acts,
+        messages=len(state.history),
         summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,
     )

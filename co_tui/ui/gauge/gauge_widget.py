@@ -17,7 +17,6 @@ from co_tui.ui.themes.motion import has_reduced_motion
 
 MOVE_S = 0.2
 """Time per step of the moving marker of a background compaction."""
-EMPTY_TEXT = "Nothing sent yet. This shows what fills the window; at ┆ older messages are summarised."
 MINI_BAR, SMALL_MINI_BAR, SMALL_COLUMNS = 20, 14, 70
 SEPARATOR = " · "
 ALL_PARTS_ROWS = 6
@@ -71,7 +70,7 @@ class Gauge(Widget):
         reading = self.reading
         bar = Text(no_wrap=True)
         moving = self._moving_at(width) if reading.summarising else -1
-        marks = (reading.marks.share, reading.marks.blocking_share)
+        marks = (reading.marks.share, reading.marks.blocking_share) if reading.usage is not None else ()
         for n, cell in enumerate(bar_cells(reading.usage, marks, width)):
             if n == moving:
                 bar.append(COMPACTED_SYMBOL, self.style_of("warning"))
@@ -88,7 +87,7 @@ class Gauge(Widget):
     def _lines(self) -> Iterator[Text]:
         reading, muted = self.reading, self.style_of("muted")
         if reading.usage is None:
-            yield Text(EMPTY_TEXT, style=muted)
+            yield Text(reading.empty_text, style=muted)
             return
         rows = self.size.height
         bold = self.style_of(reading.level) + Style(bold=True)
@@ -140,7 +139,7 @@ class MiniGauge(Gauge):
     def render(self) -> Text:
         reading = self.reading
         if reading.usage is None:
-            return Text("context: nothing sent yet", style=self.style_of("muted"))
+            return Text(reading.short_empty_text, style=self.style_of("muted"))
         bold = self.style_of(reading.level) + Style(bold=True)
         cells = MINI_BAR if self.size.width >= SMALL_COLUMNS else SMALL_MINI_BAR
         line = Text.assemble((f"{reading.percent} ", bold), self.bar(cells), f" {reading.amount}", no_wrap=True)

@@ -4,7 +4,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual.strip import Strip
 
-from co_tui.ui.text.markdown_pieces import MARKER, MarkdownPiece
+from co_tui.ui.text.growing_table import GrowingTable
+from co_tui.ui.text.markdown_pieces import MARKER, NO_LEAD, MarkdownPiece
 from co_tui.ui.text.markdown_splitter import LONGEST_CODE_LINE_CHARS, MarkdownSplitter
 from co_tui.ui.text.text_rendering import TextRenderer
 
@@ -26,6 +27,7 @@ class Prose:
         self._splitter = MarkdownSplitter(
             max(1, LONGEST_CODE_LINE_CHARS // inner) * inner, reads_structure=renderer.rich
         )
+        self._table = GrowingTable(renderer, width)
         self._columns: list[int] = []
         """How wide the columns of the last final table are."""
         self._drawn_columns: list[int] = []
@@ -39,11 +41,21 @@ class Prose:
             self._add(self._final, self._lines(piece), piece)
             self._columns = self._drawn_columns
             self._open_line = self._final.pop() if piece.flows_on and self._final else []
+            self._table.forget()
         tail = self._splitter.tail
         self._tail = [self._open_line] if self._open_line else []
         if tail is not None:
             self._tail = []
-            self._add(self._tail, self._lines(tail), tail)
+            self._add(self._tail, self._tail_lines(tail), tail)
+
+    def _tail_lines(self, piece: MarkdownPiece) -> list[Strip]:
+        """The lines of what is still being written."""
+        lead = piece.lead
+        if piece.language is None and not piece.indent and (lead is NO_LEAD or (lead.is_table and not lead.rows)):
+            columns = self._columns if lead.is_table else ()
+            if (lines := self._table.lines(lead.text + piece.text, columns)) is not None:
+                return lines
+        return self._lines(piece)
 
     def _lines(self, piece: MarkdownPiece) -> list[Strip]:
         indent = min(piece.indent + 1 if piece.indent else 0, self._width // 2)  # as lists are drawn

@@ -10,7 +10,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from co_tui.events import Event, Fact, Message, Occurrence
+from co_tui.events import CompactionStart, Event, Fact, Message, Occurrence
 from co_tui.events.event import payload_of
 from co_tui.events.stored_messages import pieces
 from co_tui.inert import inert
@@ -51,6 +51,8 @@ def _text(event: Event) -> Text:
     fact = event.fact
     if isinstance(fact, Message):
         return Text(inert("\n".join(text for _, text, _ in pieces(fact.message))))
+    if isinstance(fact, CompactionStart):
+        return Text(inert(fact.description()))
     details = Text(f"{inert(_sentence(fact))}\n\n")
     details.append(f"In the log: {event.type}, event {event.seq}\n", "dim")
     for key, value in payload_of(event).items():

@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
-from co_tui.events import ApprovalDecided, ApprovalRequested, CompactionUndone, Event
+from co_tui.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    CompactionComplete,
+    CompactionStart,
+    CompactionUndone,
+    Event,
+    Rewind,
+)
 from co_tui.events.symbols import EntryKind
 from co_tui.events.tool_calls import gist_of_call
 
@@ -17,27 +25,35 @@ EVERYTHING: Final = "all entries"
 class TimelineLog:
     """All entries in order, those shown without a filter, and those of each kind.
 
-    A question about a call leaves as soon as it is answered: the answer is one entry that names the call.
+    A question about a call leaves as soon as it is answered: the answer is one entry that names the call. So does the
+    start of a compaction when it ends.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._all: list[Event] = []
         self._undone: set[int] = set()
+        self._rewinds: list[tuple[int, int]] = []
+        """The events between which each rewind went back."""
         self._main: list[Event] = []
         self._of_kind: dict[EntryKind, list[Event]] = {kind: [] for kind in EntryKind}
         self._asked: dict[tuple[str, str], Event] = {}
+        self._started: dict[str, Event] = {}
+        """The compaction under way, by its agent."""
         self._about: dict[int, str] = {}
         for event in events:
             self.add(event)
 
     def add(self, event: Event) -> bool:
-        """Add an event; returns whether an entry was removed: a question it answers."""
+        """Add an event; returns whether an entry was removed: a question it answers, a start of which it is the end."""
         entry = event.fact.entry()
         if entry is None:
             return False
-        if isinstance(event.fact, CompactionUndone):
-            self._undone.add(event.fact.compaction_seq)
-        removed = self._answered(event)
+        match event.fact:
+            case CompactionUndone(compaction_seq=seq):
+                self._undone.add(seq)
+            case Rewind(to_seq=start):
+                self._rewinds.append((start, event.seq or 0))
+        removed = self._answered(event) or self._ended(event)
         self._all.append(event)
         self._of_kind[entry.kind].append(event)
         if not entry.is_quiet:
@@ -45,8 +61,21 @@ class TimelineLog:
         return removed
 
     def is_undone(self, event: Event) -> bool:
-        """Whether a later entry undid this compaction, clearing or rewind."""
-        return event.seq in self._undone
+        """Whether a later entry undid this compaction, clearing or rewind, or went back before this compaction."""
+        if event.seq in self._undone:
+            return True
+        rewinds = self._rewinds if isinstance(event.fact, CompactionComplete) else ()
+        return any(start < (event.seq or 0) < end and end not in self._undone for start, end in rewinds)
+
+    def _ended(self, event: Event) -> bool:
+        match event.fact:
+            case CompactionStart(agent=agent):
+                self._started[agent] = event
+            case CompactionComplete(agent=agent) if started := self._started.pop(agent, None):
+                for entries in (self._all, self._of_kind[EntryKind.COMPACTION]):
+                    _remove_latest(entries, started)
+                return True
+        return False
 
     def _answered(self, event: Event) -> bool:
         match event.fact:

@@ -11,8 +11,9 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.events import CompactionUndone, Event
+from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Rewind
 from co_tui.events.symbols import EntryWeight
+from co_tui.session.state.session_state import seq_of
 from co_tui.ui.keys import command_table
 from co_tui.ui.timeline.timeline_entry import timeline_row
 from co_tui.ui.timeline.timeline_log import MAIN, TimelineFilter, TimelineLog
@@ -108,11 +109,11 @@ class Timeline(SteadyList):
         self.see_newest()
 
     def _show_undone(self, event: Event) -> None:
-        """Draw the entry again that this event undoes."""
-        if not isinstance(event.fact, CompactionUndone):
+        """Draw the entries again that this event undoes, or brings back."""
+        if not isinstance(event.fact, CompactionUndone | Rewind):
             return
         for position, index in enumerate(self._drawn):
-            if self._log.is_undone(self._entries[index]):
+            if isinstance(self._entries[index].fact, CompactionComplete | Clear | Rewind):
                 self.replace_option_prompt_at_index(position, self._option(self._entries[index]).prompt)
 
     def see_newest(self) -> None:
@@ -233,14 +234,15 @@ class Timeline(SteadyList):
         if self._index is not None:
             self.post_message(self.ShowInChat(self._entries[self._index]))
 
-    def go_to(self, seq: int) -> None:
-        """Focus the newest entry up to an event, without a filter."""
-        if self._filter != MAIN:
+    def go_to(self, seq: int | None = None) -> None:
+        """Focus the newest entry; with an event, the newest up to that, without a filter, which may hide it."""
+        if self._filter != MAIN and seq is not None:
             self._filter = MAIN
             self._draw_newest()
         self.focus()
         if self._entries:
-            self._draw_and_go_to(max(0, bisect_right(self._entries, seq, key=lambda event: event.seq or 0) - 1))
+            newest = len(self._entries) if seq is None else bisect_right(self._entries, seq, key=seq_of)
+            self._draw_and_go_to(max(0, newest - 1))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()

@@ -51,6 +51,8 @@ class Block:
     """The change of a file that the call made; empty for other calls, and in sessions of older versions."""
     previews_diff: bool = False
     """Whether folding leaves the first lines of the diff: it is too long to be open by default."""
+    unfold_key: str = ""
+    """Shows all of the diff, wherever the focus is."""
     inner: str = ""
     """What a delegate did for this call, line by line."""
     outcome: str = ""
@@ -59,7 +61,9 @@ class Block:
     pinned: bool = False
     """Whether compaction keeps its message."""
     removal: Removal | None = None
-    """Why the model no longer sees it; None while it does."""
+    """Why its message is no longer sent; None while it is."""
+    quoted: bool = False
+    """Whether the model still sees the words of a removed prompt, because the summary quotes them."""
     undone: bool = False
     """Whether this compaction was undone."""
     opens: int = 0
@@ -73,6 +77,16 @@ class Block:
     def is_message(self) -> bool:
         """Whether it is part of the conversation, not a note about it."""
         return self.seq > 0 and self.kind not in ("note", "error", "plan", "compaction", "boundary", "welcome")
+
+    @property
+    def is_faded(self) -> bool:
+        """Whether the model no longer sees it."""
+        return self.removal is not None and not self.quoted
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it comments on the conversation, and fades with the messages around it."""
+        return self.kind in ("note", "error", "plan")
 
     def __post_init__(self) -> None:
         self.folded = self.folded or self.is_long_prompt
@@ -139,9 +153,9 @@ class Block:
         asked = f"{self.gist}\n{self.diff}" if self.diff else self.text
         return f"{tool_label(self.tool_name)} {asked}\n{self.result}"
 
-    def show_change(self, diff: str) -> None:
+    def show_change(self, diff: str, unfold_key: str) -> None:
         """Show the change that the call made; a short one is open."""
-        self.diff = diff
+        self.diff, self.unfold_key = diff, unfold_key
         change = read_diff(diff)
         if change is not None:
             self.previews_diff = len(change.rows) > DIFF_LINES_OPEN or bool(change.left_out)

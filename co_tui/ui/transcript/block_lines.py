@@ -33,6 +33,7 @@ BETWEEN_DONE = "   "
 INDENT = "  "
 PINNED = "◉ pinned  "
 NOT_IN_CONTEXT = "not in context"
+QUOTED = ("quoted in the summary", "quoted")
 DASH = "┄"
 TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
 KEY_NAMES = re.compile(r"\b(?:Enter|F\d+|Ctrl\+\w)\b|(?<=  )[@!](?= )")
@@ -62,6 +63,8 @@ def _removal_label(block: Block, room: int) -> str:
     """That the model no longer sees it, and why; the longest form that fits."""
     if block.removal is None:
         return ""
+    if block.quoted:
+        return next((f"{form}  " for form in QUOTED if cell_len(form) + 2 <= room), "")
     forms = (f"{NOT_IN_CONTEXT} · {block.removal.reason}  " if block.removal.reason else "", f"{NOT_IN_CONTEXT}  ")
     return next((form for form in forms if form and cell_len(form) <= room), "")
 
@@ -120,7 +123,7 @@ def _change(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     rows = change.first_rows(DIFF_LINES_OPEN) if block.folded else with_marks(change.rows)
     lines = diff_strips(rows, change.number_width, renderer, width)
     if hidden := change.hidden_after(rows):
-        where = "Space shows all" if block.folded else "too many to keep"
+        where = f"{block.unfold_key} shows all" if block.folded else "too many to keep"
         lines += renderer.plain(f"… {hidden:,} more changed line{'s' * (hidden > 1)} · {where}", width, renderer.muted)
     return lines
 

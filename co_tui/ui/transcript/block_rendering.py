@@ -69,7 +69,7 @@ class BlockLayout:
         )
         self._head = self._make_head()
         self._faded = renderer.faded
-        self._is_faded = block.removal is not None
+        self._is_faded = block.is_faded
         self._prose: Prose | None = None
         self._body: list[list[Segment]] = []
         self._fed = 0
@@ -127,9 +127,9 @@ class BlockLayout:
         line = self._line(index)
         return Strip(self._faded(line) if self._is_faded and index not in self._drawn else line)
 
-    def show_removal(self, is_removed: bool) -> None:
+    def show_removal(self, is_faded: bool) -> None:
         """Fade it or not; its lines stay where they are."""
-        self._is_faded = is_removed
+        self._is_faded = is_faded
         self._head = self._make_head()
 
     def _line(self, index: int) -> list[Segment]:

@@ -235,7 +235,7 @@ class BlockBuilder:
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
             block.status = block.outcome or result_summary(block.tool_name, block.text, block.result, stage, diff)
             if diff:
-                block.show_change(diff)
+                block.show_change(diff, self._way_to("folds"))
             if block.unseen and stage != "finished":
                 self._reveal(block)
         return block

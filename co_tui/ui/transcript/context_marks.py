@@ -8,6 +8,7 @@ from co_tui.session.state.out_of_context import (
     DOES_NOT_FIT,
     NOTHING_REMOVED,
     OutOfContext,
+    Removal,
     RemovedGroup,
     is_same_context,
     out_of_context,
@@ -36,7 +37,8 @@ class ContextMarks:
         self._lines: dict[int, Block] = {}
         """The boundary lines by the event that removed the messages above."""
 
-    def _use(self, out: OutOfContext) -> None:
+    def use(self, out: OutOfContext) -> None:
+        """Mark blocks by this from now on."""
         self._out = out
         wording = {group.removal.seq: boundary_text(group) for group in out.groups}
         self._lines = {seq: self._line(seq, text) for seq, text in wording.items()}
@@ -46,17 +48,21 @@ class ContextMarks:
         line = self._lines.get(seq)
         return line if line is not None and line.text == text else Block("boundary", text, tight=True, opens=seq)
 
-    def apply(self, blocks: Iterable[Block]) -> list[Block]:
-        """Mark blocks; returns those that changed."""
-        return [block for block in blocks if self._is_changed(block)]
+    def apply(self, blocks: Sequence[Block], following: Iterable[Block] = ()) -> list[Block]:
+        """Mark blocks, of which those `following` are shown already; returns those that changed."""
+        changed = [block for block in blocks if self._is_changed(block)]
+        return [*changed, *_fade_between(blocks, next((each.removal for each in following if each.is_message), None))]
 
     def _is_changed(self, block: Block) -> bool:
         if block.kind == "compaction":
             changed = block.undone != (block.seq in self._out.undone)
             block.undone ^= changed
             return changed
-        removal = self._out.removals.get(block.seq) if block.is_message else None
-        changed, block.removal = block.removal != removal, removal
+        if not block.is_message:
+            return False
+        marks = self._out.removals.get(block.seq), block.kind == "user" and block.seq in self._out.quoted
+        changed = (block.removal, block.quoted) != marks
+        block.removal, block.quoted = marks
         return changed
 
     def boundaries(self, blocks: Sequence[Block]) -> Iterator[Boundary]:
@@ -77,15 +83,15 @@ class ContextMarks:
         """Show what is out of the context now; costs nothing unless the history was rewritten."""
         if not is_same_context(state, self._state):
             self._state = state
-            self._use(out_of_context(state))
+            self.use(out_of_context(state))
             self._show_in(view)
 
     def _show_in(self, view: TranscriptView) -> None:
         """Draw again what changed."""
         changed = self.apply(view.blocks)
-        view.layout_of_blocks.show_removals(block for block in changed if block.is_message)
+        view.layout_of_blocks.show_removals(block for block in changed if block.kind != "compaction")
         for block in changed:
-            if not block.is_message:
+            if block.kind == "compaction":
                 view.changed(block)
         wanted = [each for each in self.boundaries(view.blocks) if not _is_placed(view, each)]
         moved = {each.line for each in wanted}
@@ -101,6 +107,25 @@ class ContextMarks:
         shown = {block for block in following if block.kind == "boundary"}
         below = {each.below: each.line for each in self.boundaries(blocks) if each.line not in shown}
         return [each for block in blocks for each in (block, below.get(block)) if each is not None]
+
+
+def _fade_between(blocks: Sequence[Block], below: Removal | None) -> Iterator[Block]:
+    """Mark notes and plans as the message above them if the one below is removed, too; yields those that changed."""
+    waiting: list[Block] = []
+    for block in reversed(blocks):
+        if block.is_aside:
+            waiting.append(block)
+        elif block.is_message:
+            yield from _marked(waiting, block.removal if below is not None else None)
+            waiting, below = [], block.removal
+    yield from _marked([block for block in waiting if block.seq], below)  # what is above them is not shown
+
+
+def _marked(blocks: Iterable[Block], removal: Removal | None) -> Iterator[Block]:
+    for block in blocks:
+        if block.removal != removal:
+            block.removal = removal
+            yield block
 
 
 def _is_placed(view: TranscriptView, boundary: Boundary) -> bool:

@@ -110,7 +110,7 @@ class TranscriptLayout:
         """Draw blocks as in or out of the context; no height changes."""
         for block in blocks:
             if (laid := self._laid.get(block)) is not None:
-                laid.show_removal(block.removal is not None)
+                laid.show_removal(block.is_faded)
         self.version += 1
 
     def grow(self, block: Block, text: str) -> None:

@@ -87,7 +87,7 @@ class Transcript(TranscriptView, can_focus=True):
 
     def prepend(self, blocks: Sequence[Block]) -> None:
         self._pins.apply(blocks)
-        self.context_marks.apply(blocks)
+        self.context_marks.apply(blocks, self.blocks)
         super().prepend(self.context_marks.with_boundaries(blocks, self.blocks))
 
     def show_state(self, state: SessionState) -> None:

@@ -110,12 +110,23 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
     [
         ("openai-chat:x", "Is the server running, and is base_url or OPENAI_BASE_URL right?"),
         ("openai-chat:x@http://127.0.0.1:9/v1", "Is the server running?"),
-        ("anthropic:claude-sonnet-5", "Check your network."),
+        ("anthropic:claude-sonnet-5", "Are you online?"),
     ],
 )
 def test_who_cannot_be_reached_is_looked_for_where_the_address_comes_from(model: str, advice: str) -> None:
     error = ModelConnectionError("x", "Connection error.", phase="connect")
     assert read_failure(error, RequestTarget(model, "http://127.0.0.1:9/v1")).sentence.endswith(advice)
+
+
+async def test_a_provider_on_the_network_that_cannot_be_reached_asks_whether_one_is_online(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    error = ModelConnectionError("x", "Connection error.", phase="connect")
+    config = ModelConfig(environ={"OPENAI_API_KEY": "sk-test"}, fetched_models=tmp_path)
+    opened = await open_model("openai:gpt-5", config)
+    assert read_failure(error, opened.asked).sentence.endswith("Connection error. Are you online?")
+    await opened.close()
 
 
 PACKED = {"Content-Encoding": "gzip"}

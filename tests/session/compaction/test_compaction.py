@@ -10,6 +10,7 @@ import pytest
 from co_tui.events import (
     CompactionStart,
     QueueChanged,
+    StreamDelta,
 )
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
@@ -53,6 +54,24 @@ async def test_on_demand_the_model_summarises_and_the_log_says_all_about_it(home
         assert replayed(home, session.id) == session.state
         assert await session.submit("and now?") is Outcome.DONE
         assert "[Earlier conversation, summarised]" in provider.requests[-1]["messages"][1]["content"]
+
+
+async def test_a_long_newest_turn_stays_until_it_is_asked_for_once_more(home: Path, provider: Provider) -> None:
+    long = "word for word, as it was said about src/module.py " * 300
+    async with talking(home, provider, context_window=100_000) as session:
+        await talk(session, 3)
+        provider.script = [Reply(text=long, open_end=True)]
+        listener, arrived = session.events(), 0
+        turn = asyncio.create_task(session.submit("Tell me all."))
+        while arrived < len(long):
+            arrived += len((await next_fact(listener, StreamDelta)).text)
+        assert session.interrupt() and await turn is Outcome.INTERRUPTED
+        newest = [entry.ref for entry in session.state.history[-2:]]
+        done = await session.compact()
+        assert done.success and len(done.replaced) == 6
+        assert [entry.ref for entry in session.state.history[-2:]] == newest, "also the reply that was stopped"
+        done = await session.compact()
+        assert done.success and set(newest) <= set(done.replaced), "nothing else was left to summarise"
 
 
 async def test_a_checkpoint_is_written_for_people_to_read(home: Path, provider: Provider) -> None:

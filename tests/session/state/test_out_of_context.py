@@ -44,6 +44,8 @@ def check(session: Session) -> None:
     for entry in session.state.transcript:
         (name, *_) = SAID.findall(str(entry.message))
         assert (entry.seq in out.removals) == (name not in names_sent(session)), name
+        if entry.seq in out.quoted:
+            assert entry.seq in out.removals and any(name in str(each.message) for each in session.state.history), name
 
 
 def stored(session: Session) -> list[Event]:
@@ -86,6 +88,24 @@ async def test_whatever_a_policy_leaves_of_a_talk_is_not_set_apart(home: Path, w
     environment.store.close()
 
 
+async def test_a_removed_prompt_counts_as_quoted_while_its_whole_words_are_in_a_summary(home: Path) -> None:
+    environment = environment_for(home, ScriptedModel(talker))
+    session = await Session.start(environment, "scripted")
+    for text in ("prompt-1x\n  on two lines", "prompt-2x " + "too long to quote " * 50, "prompt-3x", "prompt-4x"):
+        await session.submit(text)
+    await session.compact()
+    by_text = {str(entry.message["parts"][0]["content"])[:9]: entry.seq for entry in session.state.transcript}
+    assert out_of_context(session.state).quoted == {by_text["prompt-1x"], by_text["prompt-3x"]}
+    check(session)
+    await session.edits.clear()
+    assert not out_of_context(session.state).quoted
+    await session.edits.undo()
+    await session.edits.undo()
+    assert not out_of_context(session.state).quoted
+    await session.close()
+    environment.store.close()
+
+
 async def test_an_edited_summary_is_still_the_compaction_that_made_it(home: Path) -> None:
     environment = environment_for(home, ScriptedModel(talker))
     session = await Session.start(environment, "scripted")
@@ -99,6 +119,22 @@ async def test_an_edited_summary_is_still_the_compaction_that_made_it(home: Path
     assert after.removals == before.removals and after.compactions == before.compactions == 1
     assert {removal.seq for removal in after.removals.values()} == {made}
     assert [group.undoable for group in after.groups] == [0], "undoing the edit brings no message back"
+    await session.close()
+    environment.store.close()
+
+
+async def test_a_second_compaction_counts_as_many_messages_as_the_line_in_the_chat(home: Path) -> None:
+    environment = environment_for(home, ScriptedModel(talker))
+    session = await Session.start(environment, "scripted")
+    for number in range(1, 9):
+        await session.submit(f"prompt-{number}x")
+        if number % 4 == 0:
+            done = await session.compact()
+            (group,) = out_of_context(session.state).groups
+            assert done.messages == group.messages == 2 * number - 2
+            assert f"{done.messages} messages · " in done.timeline_text()
+            assert f" {done.messages} messages summarised" in done.outcome_sentence()
+    assert len(done.replaced) < done.messages, "one of them is the first summary"
     await session.close()
     environment.store.close()
 

@@ -360,3 +360,18 @@ async def test_a_server_that_is_not_there_is_named(home: Path) -> None:
     (told,) = facts(list(session.state.timeline), SessionError)
     assert "http://127.0.0.1:9/v1" in told.what and told.kind == "unreachable"
     await session.close()
+
+
+FAILED = Reply(status=401, body=error("Incorrect API key provided"))
+
+
+async def test_retrying_sends_the_failed_request_again_and_adds_no_prompt(poked: Session, provider: Provider) -> None:
+    provider.script = [FAILED, Reply(text="", tool=("poke", "{}")), FAILED, Reply(text="there")]
+    assert await poked.submit("hi") is Outcome.FAILED
+    assert await poked.retry() is Outcome.FAILED, "again, with the tool's result"
+    assert await poked.retry() is Outcome.DONE
+    first, again, with_result, last = (each["messages"] for each in provider.requests)
+    assert first == again and with_result == last, "the same words, and nothing more"
+    assert POKES == [""] and poked.state.turn == 1
+    assert [entry.message["kind"] for entry in poked.state.transcript] == ["request", "response"] * 2
+    assert await poked.retry() is None and len(provider.requests) == 4, "an answered prompt is not sent again"

@@ -266,7 +266,7 @@ async def test_rules_are_listed_with_their_file_added_and_revoked(home: Path, pr
         await pilot.press("s")
         await until(pilot, lambda: "Done." in screen_text(app) and app.controller.idle)
         app.run_command("approvals", "")
-        await until(pilot, lambda: "Permissions" in screen_text(app))
+        await until(pilot, lambda: "─ Approvals ─" in screen_text(app))
         seen = screen_text(app)
         assert "allow  Bash(touch:*)" in seen and "this session" in seen and "ask    Bash(make:*)" in seen
         await pilot.press("d")
@@ -283,6 +283,26 @@ async def test_rules_are_listed_with_their_file_added_and_revoked(home: Path, pr
         await asked(app, pilot, "touch c")
         await pilot.press("n")
         await until(pilot, lambda: app.controller.idle)
+
+
+async def test_a_resumed_session_says_what_its_answers_still_allow(home: Path, provider: Provider) -> None:
+    provider.window = 60_000
+    (home.parent / "a.py").write_text("helo\n")
+    provider.script = [call("edit_file", path="a.py", old_text="helo", new_text="hello")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("mend it")
+        await asked(app, pilot, "Change a.py?")
+        await pilot.press("s")
+        await until(pilot, lambda: app.controller.idle and not app.controller.state.pending)
+        session_id = app.controller.session_id
+        assert "Still allowed" not in transcript_text(app)
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        said = "Still allowed in this session: edits in ./*. /approvals lists and revokes."
+        await until(pilot, lambda: said in transcript_text(app))
+        await app.controller.modes.switch("edits")
+        app.run_command("approvals", "")
+        await until(pilot, lambda: "allow  Edit(./*)  this session" in screen_text(app))
+        assert "mode edits: edits files here without asking" in screen_text(app), "what else is allowed"
 
 
 async def test_without_rules_the_list_says_how_to_get_some(home: Path, provider: Provider) -> None:

@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.geometry import Size
 
+from co_tui.ui.app import CoTui
 from co_tui.ui.chat.columns import CHAT_COLUMNS, LEAST_SIDE, MOST_SIDE, WIDE_COLUMNS, columns_for, is_too_small
+from co_tui.ui.timeline.detail_screen import TextScreen
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, until
+from tests.support.waiting import PATIENCE_S
 
 
 @given(st.integers(WIDE_COLUMNS, 500), st.booleans())
@@ -50,3 +53,27 @@ async def test_the_prose_moves_with_the_width_and_the_side_column(home: Path, pr
         await pilot.resize_terminal(43, 36)
         await until(pilot, lambda: starts_at() == 2 and "Ctrl+P More" in screen_text(app))
         assert max(map(len, screen_text(app).splitlines())) <= 43
+
+
+LONG_NOTICE = "Press Ctrl+C again to quit. The conversation is saved and continues with co-tui --continue."
+
+
+def notice_lines(app: CoTui) -> list[str]:
+    return [line.partition("▌ ")[2].strip(" │") for line in screen_text(app).splitlines() if "▌ " in line]
+
+
+async def test_a_notice_is_wrapped_whole_and_covers_no_title(home: Path, provider: Provider) -> None:
+    app = CoTui(launch_for(home, provider))
+    async with app.run_test(size=(43, 36), notifications=True) as pilot:
+        await until(pilot, lambda: app.controller.backend.ready)
+        app.notify(LONG_NOTICE, timeout=PATIENCE_S)
+        await until(pilot, lambda: " ".join(notice_lines(app)) == LONG_NOTICE)
+        assert screen_text(app).splitlines()[1].startswith("╭─ Chat ─")
+        app.clear_notifications()
+        await pilot.resize_terminal(120, 40)
+        app.push_screen(TextScreen("Title of a long text", "\n".join(map(str, range(100)))))
+        await until(pilot, lambda: "Title of a long text" in screen_text(app))
+        app.notify(LONG_NOTICE, timeout=PATIENCE_S)
+        await until(pilot, lambda: LONG_NOTICE in " ".join(notice_lines(app)))
+        assert "╭─ Title of a long text ─" in screen_text(app) and "Esc Back" in screen_text(app)
+        await app.action_quit()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -108,6 +109,29 @@ def test_a_list_goes_on_after_code_in_it() -> None:
     assert [line.rstrip() for line in lines if "ls" not in line and line.strip() != "x"] == [
         " 1. one", "     • inner", "     • inner too", " 2. two", " 3. three",
     ]  # fmt: skip
+
+
+def test_a_streaming_table_draws_each_row_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn_chars: list[int] = []
+    draw = TextRenderer.prose
+
+    def counted(look: TextRenderer, text: str, *more: Any, **named: Any) -> Any:
+        drawn_chars.append(len(text))
+        return draw(look, text, *more, **named)
+
+    monkeypatch.setattr(TextRenderer, "prose", counted)
+    rows = (f"| row {n} | {n * 17} | some words about row {n} here |\n" for n in range(700))
+    text = f"| name | value | note |\n|---|---|---|\n{''.join(rows)}"
+    drawn(text, 100, [60])
+    assert sum(drawn_chars) < 6 * len(text)
+
+
+@pytest.mark.parametrize("width", [24, 80])
+def test_odd_rows_of_a_streaming_table_look_as_in_the_whole(width: int) -> None:
+    text = "| a | b |\n|---|---|\n| 1 | x |\n| | |\n|\n| 2 | much longer than before, so that it is wrapped |\n| 3"
+    for end in range(len(text)):
+        assert drawn(text[:end], width, [1]) == drawn(text[:end], width), text[:end]
+    assert drawn(f"{text}\n- item\n", width, [1]) == drawn(f"{text}\n- item\n", width)
 
 
 # Whatever comes

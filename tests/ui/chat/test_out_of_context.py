@@ -6,7 +6,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from co_tui.events import Clear, CompactionComplete, CompactionUndone, Message, Rewind, SessionStart, Truncation
+from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Message, Rewind, SessionStart, Truncation
+from co_tui.session.state.derive import replay
 from co_tui.session.state.out_of_context import out_of_context
 from co_tui.ui.app import CoTui
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
@@ -15,6 +16,7 @@ from co_tui.ui.gauge.gauge_widget import MiniGauge
 from co_tui.ui.timeline.detail_screen import EventScreen
 from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.context_marks import ContextMarks
 from co_tui.ui.transcript.transcript_view import REMOVED_BAR
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, click_on, launch_for, running, screen_text, type_text, until
@@ -53,14 +55,19 @@ class Talk:
     def faded(self) -> set[str]:
         return {name for block in self.messages if block.removal is not None for name in SAID.findall(block.text)}
 
+    @property
+    def quoted(self) -> set[str]:
+        return {name for block in self.messages if block.quoted for name in SAID.findall(block.text)}
+
     async def check(self) -> None:
         """Ask once more: exactly what is not faded is sent."""
-        faded = self.faded
+        faded, quoted = self.faded, self.quoted
         everything = {name for block in self.messages for name in SAID.findall(block.text)}
         await self.say()
         contents = [str(message["content"]) for message in self.provider.requests[-1]["messages"]]
         sent = {found[0] for content in contents if (found := SAID.match(content)) is not None}  # not as a quotation
         assert sent == everything - faded | {f"prompt-{self.said}x"}
+        assert quoted <= set(SAID.findall(" ".join(contents))), "not dim: the model sees their words"
         assert self.faded == faded, "what was said since is in the context"
 
     def seq_of(self, name: str) -> int:
@@ -78,6 +85,7 @@ async def test_what_is_faded_in_the_chat_is_what_the_next_request_lacks(home: Pa
         assert not talk.faded
         await talk.do("compact")
         assert "prompt-1x" in talk.faded and "prompt-4x" not in talk.faded
+        assert "prompt-1x" in talk.quoted
         await talk.check()
         await talk.do("pin", str(talk.seq_of("prompt-1x")))
         assert "prompt-1x" not in talk.faded, "a pinned message is back"
@@ -117,7 +125,8 @@ async def test_the_line_below_says_why_and_opens_the_compaction(home: Path, prov
             await talk.say()
         await talk.do("compact")
         seen = screen_text(app)
-        assert seen.count("not in context · summarised") == 4
+        assert seen.count("not in context · summarised") == 2, "the replies"
+        assert seen.count("quoted in the summary") == 2, "the prompts, which the model still reads"
         assert "◆ 4 messages above are summarised · Enter opens · /undo brings them back" in seen
         last, line = seen.index("answer-2x"), seen.index("4 messages above")
         assert last < line < seen.index("▌ prompt-3x")
@@ -253,3 +262,26 @@ def test_the_first_paint_of_a_session_that_is_not_long_shows_it_already(home: Pa
     with store_in(home) as store:
         state = StoredTranscript(store, "long").preview_state()
     assert len(out_of_context(state).removals) == 180
+
+
+def test_notes_and_plans_fade_with_the_messages_around_them() -> None:
+    said = [Message(turn=n, message=each) for n in (1, 2) for each in (prompt(n), reply(n))]
+    compaction = CompactionComplete(success=True, replaced=((1, 0), (2, 0)), replacement=(prompt(0),), summary="Sum")
+    events = [Event(session_id="s", seq=n, timestamp="", fact=fact) for n, fact in enumerate([*said, compaction], 1)]
+    one, plan, two, *_ = blocks = [
+        Block("user", "prompt-1x", seq=1),
+        Block("plan", "[x] look", seq=1),
+        Block("reply", "answer-1x", seq=2),
+        Block("note", "The mode is ask."),
+        Block("user", "prompt-2x", seq=3),
+        Block("reply", "answer-2x", seq=4),
+    ]
+    marks = ContextMarks()
+    marks.use(out_of_context(replay(events)))
+    assert marks.apply(blocks) == [one, two, plan]
+    assert [block.is_faded for block in blocks] == [True, True, True, False, False, False]
+    shown = marks.with_boundaries(blocks)
+    assert [block.kind for block in shown].index("boundary") == 3, "below the last of them"
+    assert marks.apply(blocks) == [], "once is enough"
+    marks.use(out_of_context(replay(events[:4])))
+    assert marks.apply(blocks) == [one, two, plan] and not any(block.is_faded for block in blocks)

@@ -125,7 +125,8 @@ async def test_the_model_asks_and_is_answered(home: Path, provider: Provider, fo
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("mend it")
         seen = await asked(app, pilot, "Which spelling?")
-        assert "1  hello" in seen and "2  hallo" in seen and "hallo: German" in seen
+        assert "1  hello" in seen and "2  hallo · German" in seen
+        assert seen.count("hallo") == 1, "each option once"
         await pilot.press("2")
         await until(pilot, lambda: app.controller.idle)
         assert json.loads(provider.requests[-1]["messages"][-1]["content"]) == {"Word": ["hallo"]}
@@ -146,6 +147,17 @@ async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provid
         await pilot.press("f11")
         await until(pilot, lambda: FINISHED in " ".join(transcript_text(app).split()))
         assert len(provider.requests) == 3, "nothing was sent"
+
+
+async def test_a_turn_that_failed_is_retried_by_the_key_it_names(home: Path, provider: Provider, folder: Path) -> None:
+    provider.script = [Reply(status=500, body="down"), Reply(text="here again")]
+    async with running(launch_for(home, provider, environ={"CO_TUI_MAX_RETRIES": "0"})) as (app, pilot):
+        app.send("are you there?")
+        await until(pilot, lambda: "F9 retries" in " ".join(screen_text(app).split()) and app.controller.idle)
+        await pilot.press("f9")
+        await until(pilot, lambda: "here again" in screen_text(app) and app.controller.idle)
+        assert provider.requests[0]["messages"] == provider.requests[1]["messages"]
+        assert CONTINUE_PROMPT not in transcript_text(app) and app.controller.state.turn == 1
 
 
 async def test_what_goes_with_every_request_can_be_read(home: Path, provider: Provider, folder: Path) -> None:
@@ -194,13 +206,18 @@ async def test_a_change_has_the_same_figures_in_question_chat_and_export_and_aft
         session_id = app.controller.session_id
         first = drawn(app)
         assert "write  big.py" in first and "+1 −1" in first and "no changes" in first and "+119 −119" in first
-        assert "61 │ -line 60" in first and "… 226 more changed lines · Space shows all" in first
+        assert "61 │ -line 60" in first and "… 226 more changed lines · Ctrl+O shows all" in first
         with app.launch.store.reading() as reading:
             page = "".join(exported(reading.events(session_id), "html"))
         assert page.count("· +1 −1") == page.count("· +119 −119") == page.count("· no changes") == 1
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         await until(pilot, lambda: "+119 −119" in screen_text(app))
         assert drawn(app) == first
+        assert app.chat.prompt.has_focus
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "119 │ +new line 118" in drawn(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "119 │ +new line 118" not in drawn(app))
         app.chat.transcript.focus()
         await pilot.press("left_square_bracket", "space")
         await until(pilot, lambda: "119 │ +new line 118" in drawn(app))

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
+from rich.style import Style
 
 from co_tui.agent.models.prices import price_of, saved_by_cache
 from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.policy import policy_of
-from co_tui.events import Event, StreamDelta, StreamReset, UsageInfo
+from co_tui.events import Event, Message, StreamDelta, StreamReset, UsageInfo
 from co_tui.session.event_wording import cost_text
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
@@ -20,7 +21,7 @@ from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.control.stored_transcript import StoredTranscript
-from co_tui.ui.gauge.gauge_bar import bar_cells, cells_by_part
+from co_tui.ui.gauge.gauge_bar import MARKER, bar_cells, cells_by_part
 from co_tui.ui.gauge.gauge_reading import GaugeReading, reading_of
 from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.gauge.sparkline import sparkline
@@ -67,6 +68,29 @@ def test_each_policy_has_its_own_mark(policy: str, outlook: str) -> None:
     if policy == "inkeep":
         reading = reading._replace(tokens_per_turn=3_000)
     assert reading.outlook == outlook
+
+
+def test_before_anything_is_measured_the_gauge_says_what_is_true() -> None:
+    empty = SessionState()
+    balanced, off = (reading_of(empty, LOADED[policy]) for policy in ("balanced", "off"))
+    assert balanced.empty_text == (
+        "Nothing sent yet. This shows what fills the window and when older messages are summarised."
+    )
+    assert off.empty_text == "Nothing sent yet. This shows what fills the window."
+    said = [Message(turn=1, message={"kind": "request", "parts": []})] * 2
+    imported = replay(Event(session_id="s", seq=n, timestamp="t", fact=fact) for n, fact in enumerate(said, 1))
+    reading = reading_of(imported, LOADED["balanced"])
+    assert reading.empty_text == "Not measured yet: 2 messages in context. The next request counts them."
+    assert reading.short_empty_text == "context: 2 messages, not measured yet"
+
+
+def test_marks_are_drawn_once_the_window_is_known() -> None:
+    gauge = Gauge()
+    gauge.style_of = lambda level: Style()  # type: ignore[method-assign] # the colours need an app
+    gauge.set_reactive(Gauge.reading, reading_of(SessionState(), LOADED["balanced"]))
+    assert MARKER not in gauge.bar(30).plain, "where they are depends on the window"
+    gauge.set_reactive(Gauge.reading, gauge.reading._replace(usage=usage(1_000)))
+    assert gauge.bar(30).plain.count(MARKER) == 2
 
 
 def test_the_nearest_mark_is_named() -> None:

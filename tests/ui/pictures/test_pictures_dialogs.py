@@ -16,7 +16,7 @@ from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from co_tui.store.notes.board_text import Board, BoardChange, BoardEntry
 from co_tui.store.sqlite import log
 from co_tui.ui.app import CoTui
-from co_tui.ui.approvals.approvals_screen import AddRuleScreen, PermissionsScreen
+from co_tui.ui.approvals.approvals_screen import AddRuleScreen, ApprovalsScreen
 from co_tui.ui.approvals.background_commands import BackgroundCommandsScreen
 from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
@@ -119,8 +119,8 @@ def running(*commands: BackgroundCommand) -> Screen[Any]:
     return BackgroundCommandsScreen(SimpleNamespace(background=lambda: commands))  # type: ignore[arg-type] # as above
 
 
-def permissions(*rules: StandingRule) -> Screen[Any]:
-    return PermissionsScreen(SimpleNamespace(rules=lambda: rules))  # type: ignore[arg-type] # nothing is changed
+def approvals(*rules: StandingRule) -> Screen[Any]:
+    return ApprovalsScreen(SimpleNamespace(rules=lambda: rules), "edits")  # type: ignore[arg-type] # nothing is changed
 
 
 async def test_lists(pictures: Pictures, home: Path, provider: Provider) -> None:
@@ -129,8 +129,8 @@ async def test_lists(pictures: Pictures, home: Path, provider: Provider) -> None
     scenes = {
         "queue": pushed(lambda: queue(*WAITING)),
         "background commands": pushed(lambda: running(*COMMANDS)),
-        "permissions": pushed(lambda: permissions(*RULES)),
-        "permissions, add": pushed(lambda: AddRuleScreen(add=None)),  # type: ignore[arg-type] # nothing is changed
+        "approvals": pushed(lambda: approvals(*RULES)),
+        "approvals, add": pushed(lambda: AddRuleScreen(add=None)),  # type: ignore[arg-type] # nothing is changed
         "board": pushed(lambda: board(*NOTES)),
         "earlier prompts": from_chat("ctrl+r", then="newest first"),
         "pager": pushed(lambda: PagerScreen("run_command · uv run pytest", LONG)),
@@ -148,7 +148,7 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
     scenes = {
         "queue": pushed(lambda: queue()),
         "background commands": pushed(lambda: running()),
-        "permissions": pushed(lambda: permissions()),
+        "approvals": pushed(lambda: approvals()),
         "board": pushed(lambda: board()),
         "memory": pushed(lambda: MemoryScreen((), "", delete=None, restore=None)),
         "earlier prompts": from_chat("ctrl+r", then="No prompt in this folder yet"),

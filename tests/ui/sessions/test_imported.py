@@ -5,7 +5,7 @@ from pathlib import Path
 from co_tui.exchange.importers import load
 from tests.support.foreign import claude_call, claude_result, claude_row, write_lines
 from tests.support.provider import Provider, Reply
-from tests.support.screen import answer, ask, launch_for, running, transcript_text, until
+from tests.support.screen import answer, ask, launch_for, running, screen_text, transcript_text, until
 from tests.support.stores import listed, store_in
 
 ROWS = [
@@ -51,6 +51,7 @@ async def test_an_imported_session_is_compacted_before_its_first_request(
         await answer(app, pilot, "h")
         await until(pilot, lambda: app.controller.session is not None)
         assert app.controller.state.usage is None, "nothing was sent yet"
+        await until(pilot, lambda: "Not measured yet: 24 messages" in screen_text(app))
         await pilot.press("f5")
         await until(pilot, lambda: "Conversation Compacted: " in transcript_text(app))
         assert not provider.requests and len(app.controller.state.history) < len(rows)

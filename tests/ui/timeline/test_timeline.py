@@ -17,6 +17,7 @@ from co_tui.events import (
     ApprovalRevoked,
     Clear,
     CompactionComplete,
+    CompactionStart,
     CompactionUndone,
     DelegationEnd,
     DelegationStart,
@@ -44,6 +45,7 @@ from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.events.wording import TROUBLES
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.ui.control.stored_transcript import StoredTranscript
+from co_tui.ui.timeline.detail_screen import EventScreen
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
 from co_tui.ui.timeline.timeline_log import EVERYTHING, MAIN, TimelineLog
 from co_tui.ui.timeline.timeline_widget import MAX_DRAWN, PAGE, Timeline
@@ -216,6 +218,30 @@ def test_an_answer_is_one_line_with_what_was_allowed() -> None:
     assert row.splitlines()[0].endswith("✓ allowed · pytest -q tests")
 
 
+def test_a_compaction_is_one_entry_and_its_start_leaves_when_it_ends() -> None:
+    start = CompactionStart(trigger="manual", focus="the API", messages=32, conversation_tokens=110_000)
+    log = TimelineLog([event(1, start), event(2, CompactionStart(trigger="background", agent="reader-1"))])
+    assert [each.seq for each in log.of(EntryKind.COMPACTION)] == [1, 2], "under way"
+    assert log.add(event(3, COMPACTED)) and [each.seq for each in log.of(EntryKind.COMPACTION)] == [2, 3]
+    log.add(event(4, CompactionUndone(compaction_seq=9, history=(), what="rewind")))
+    assert [each.seq for each in log.of(EntryKind.CONTEXT)] == [4], "not among the compactions"
+    opened = str(EventScreen(event(1, start))._text)
+    assert opened.splitlines() == [
+        "Summarises 32 messages, requested by you.",
+        "The next request waits for it.",
+        "Focus: the API",
+        "Tokens before: system 0 · tools 0 · conversation 110k.",
+    ]
+
+
+def test_a_compaction_that_a_rewind_went_back_before_is_marked_until_the_rewind_is_undone() -> None:
+    rewind = Rewind(to_seq=1, history=())
+    log = TimelineLog([event(1, COMPACTED), event(2, COMPACTED), event(3, rewind), event(4, COMPACTED)])
+    assert [each.seq for each in log.of(MAIN) if log.is_undone(each)] == [2]
+    log.add(event(5, CompactionUndone(compaction_seq=3, history=(), what="rewind")))
+    assert [each.seq for each in log.of(MAIN) if log.is_undone(each)] == [3], "the rewind itself"
+
+
 async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(home: Path, provider: Provider) -> None:
     provider.default = Reply(text="\n\n".join(f"paragraph {n}" for n in range(30)))
     async with running(launch_for(home, provider)) as (app, pilot):
@@ -238,6 +264,11 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         await until(pilot, lambda: "─ session ─" in screen_text(app) and "session started" in screen_text(app))
         await pilot.press("f")
         await until(pilot, lambda: "─ all entries ─" in screen_text(app) and "question 2" in screen_text(app))
+
+        # The filter stays when one comes back.
+        app.chat.prompt.focus()
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: timeline.has_focus and "─ all entries ─" in screen_text(app))
 
         # A screen that becomes narrow: whoever reads goes on reading.
         await pilot.resize_terminal(80, 24)
