@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.events.tool_wording import argument_lines, call_summary, diff_of, plan_progress, result_summary, stage_of
+from co_tui.events.stored_messages import pieces
+from co_tui.events.tool_wording import (
+    argument_lines,
+    call_summary,
+    diff_of,
+    piece_line,
+    piece_text,
+    plan_progress,
+    result_summary,
+    stage_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +73,16 @@ def test_a_call_opened_is_told_in_lines() -> None:
 
 def test_a_denied_call_reads_denied() -> None:
     assert result_summary("run_command", "{}", "The user denied it.", stage_of("denied")) == "denied"
+
+
+def test_a_message_is_listed_and_opened_with_the_names_people_have_for_tools() -> None:
+    arguments = json.dumps({"command": "uv run pytest", "timeout_s": 9})
+    call = {"part_kind": "tool-call", "tool_name": "run_command", "args": arguments}
+    result = {"part_kind": "tool-return", "tool_name": "run_command", "content": "3 passed"}
+    message = {"kind": "response", "parts": [call, result, {"part_kind": "text", "content": "Done."}]}
+    assert [piece_line(*piece) for piece in pieces(message)] == ["run  uv run pytest", "run  3 passed", "Done."]
+    assert [piece_text(*piece) for piece in pieces(message)] == [
+        "run\ncommand: uv run pytest\ntimeout_s: 9",
+        "3 passed",
+        "Done.",
+    ]

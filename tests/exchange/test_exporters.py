@@ -21,6 +21,7 @@ from co_tui.events import (
     BoardShown,
     Clear,
     CompactionComplete,
+    CompactionUndone,
     DelegationEnd,
     Event,
     Fact,
@@ -385,6 +386,19 @@ def test_the_page_has_the_names_of_the_screen_and_says_everything_once() -> None
     assert (
         shown.count("Stopped.") == 1 and "interrupted" not in shown and "co-tui" in shown and "Assistant" not in shown
     )
+
+
+def test_the_page_marks_what_was_undone_and_says_left_once() -> None:
+    done = CompactionComplete(success=True, summary="short", pre_tokens=100, post_tokens=10)
+    undone = CompactionUndone(compaction_seq=3, history=())
+    log = logged(
+        said("user-prompt", "go"), done, done, undone, SessionEnd(reason="left"), SessionEnd(reason="interrupted")
+    )
+    for form in ("html", "markdown"):
+        shown = text_in(form, log)
+        first, second = re.findall(r"Conversation Compacted[^<*]*", shown)
+        assert "undone" not in first and second.rstrip().endswith("· undone")
+        assert "Session left (left)" not in shown and "Session left (interrupted)" in shown
 
 
 def test_a_limit_that_is_assumed_is_marked() -> None:

@@ -38,7 +38,7 @@ def test_an_imported_session_is_listed_with_its_times_found_shown_and_stored_onc
     assert (row["created"], row["updated"]) == ("2025-03-01T10:00:01.000000Z", "2025-03-01T10:00:04.000000Z")
     assert [each["id"] for each in here("sessions", "--search", "stands", "--json").objects] == [row["id"]]
     shown = here("show", row["id"]).out
-    assert shown.index("Tool call Read") < shown.index("a heron stands there") < shown.index("At the pond.")
+    assert shown.index("── read\n") < shown.index("a heron stands there") < shown.index("At the pond.")
     again = here("import", str(file), "--json")
     assert again.code == 0 and again.objects == [
         {

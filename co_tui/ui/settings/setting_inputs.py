@@ -11,7 +11,6 @@ from co_tui.ui.textual_internals import forward_event, run_binding
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.steady_list import SteadyList
 
-
 Open: TypeAlias = Callable[[], Awaitable[None]]
 
 

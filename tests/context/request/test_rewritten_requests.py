@@ -18,11 +18,10 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
-from co_tui.context.memory.transcript_lines import NOT_A_HEADING
 from co_tui.context.turns import holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
-from co_tui.events.stored_messages import RECOLLECTED
+from co_tui.events.stored_messages import NOT_A_HEADING, RECOLLECTED
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.lab.check import breaches
 from co_tui.session.compaction import prepare

@@ -4,7 +4,6 @@ import pytest
 from rich.style import Style
 
 from co_tui.inert import inert
-from co_tui.ui.text.inert_markdown import InertMarkdown
 from co_tui.ui.text.markdown_splitter import code_blocks
 from co_tui.ui.text.text_rendering import PROSE_COLUMNS, TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
@@ -160,14 +159,6 @@ def test_of_an_error_the_way_out_is_not_in_the_colour_of_what_went_wrong() -> No
 def test_no_line_is_wider_than_the_screen_whatever_it_holds(kind: str, text: str) -> None:
     laid = BlockLayout(Block(kind, text, result=text if kind == "tool" else ""), LOOK, 60)
     assert max(laid.line(n).cell_length for n in range(laid.height)) <= 60
-
-
-def test_each_line_of_a_summary_stays_one() -> None:
-    told = InertMarkdown(
-        "## Word for word\n\n[assistant]\nthe first line\n    the second, which was indented\n- an item", LOOK
-    )
-    lines = ["".join(segment.text for segment in line).strip() for line in told._at(80)._final + told._at(80)._tail]
-    assert lines[2:5] == ["[assistant]", "the first line", "the second, which was indented"] and "item" in lines[-1]
 
 
 def test_a_long_prompt_shows_its_beginning_until_it_is_opened() -> None:

@@ -62,7 +62,7 @@ async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provide
         await pilot.press("f1")
         await until(pilot, lambda: "Here" in screen_text(app))
         here = screen_text(app).partition("Here")[2].partition("First keys")[0].split()
-        assert [word for word in here if word.startswith("Ctrl+")] == [f"Ctrl+{letter}" for letter in "FRKEDT"]
+        assert [word for word in here if word.startswith("Ctrl+")] == [f"Ctrl+{letter}" for letter in "FREDKT"]
         await pilot.press("f1")
         await pilot.press("ctrl+r")
         await pilot.pause()
