@@ -30,14 +30,22 @@ def test_a_command_with_certain_values_offers_them(home: Path) -> None:
     assert "max_retries" in offered("/config max", home) and "nord" in offered("/theme n", home)
 
 
-@pytest.mark.parametrize("text", ["/compact ", "/policy balanced", "/policy x", "/policy balanced ", "/nothing ", "no "])
+@pytest.mark.parametrize(
+    "text", ["/compact ", "/policy balanced", "/policy x", "/policy balanced ", "/nothing ", "no "]
+)
 def test_nothing_is_offered_where_anything_may_follow_or_all_is_typed(text: str, home: Path) -> None:
     assert offered(text, home) == []
 
 
 @pytest.mark.parametrize(
     ("text", "moves", "runs"),
-    [("/policy ", 0, False), ("/policy ", 1, True), ("/policy b", 0, True), ("/model anth", 0, False), ("/pi", 0, True)],
+    [
+        ("/policy ", 0, False),
+        ("/policy ", 1, True),
+        ("/policy b", 0, True),
+        ("/model anth", 0, False),
+        ("/pi", 0, True),
+    ],
 )
 def test_enter_takes_a_value_that_was_begun_or_moved_to(text: str, moves: int, runs: bool, home: Path) -> None:
     launch, offer = launch_for(home), CompletionOffer()
