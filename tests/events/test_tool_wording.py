@@ -46,7 +46,7 @@ def test_several_replacements_are_one_diff() -> None:
     assert diff_of("edit_file", json.dumps({"path": "x", "replacements": pairs})) == ["-a", "+b", "-c", "-d"]
 
 
-def test_progress_tells_what_is_done_and_what_is_under_way() -> None:
+def test_progress_shows_what_is_done_and_what_is_under_way() -> None:
     steps = [{"text": "a", "state": "completed"}, {"text": "b", "state": "in_progress"}, {"text": "c"}]
     assert plan_progress(steps) == "1 of 3  a · ▶ b · c" and plan_progress([]) == "no steps"
 
@@ -65,7 +65,7 @@ def test_no_arguments_and_no_result_break_it(tool: str, arguments: str, result: 
         assert "\n" not in line and len(line) <= 160
 
 
-def test_a_call_opened_is_told_in_lines() -> None:
+def test_a_call_opened_is_reported_in_lines() -> None:
     written = json.dumps({"command": "make", "env": {"A": 1}, "content": "x\ny", "items": [{"do": "it", "n": 2}, 3]})
     assert argument_lines(written) == "command: make\nenv: A: 1\ncontent: \n  x\n  y\nitems: \n  - do: it, n: 2\n  - 3"
     assert argument_lines('{"command": "ma') == '{"command": "ma' and argument_lines("{}") == ""

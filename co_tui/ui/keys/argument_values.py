@@ -1,15 +1,10 @@
 """The values that a slash command takes, for the prompt's completions."""
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from co_tui.ui.keys import command_table
 
-if TYPE_CHECKING:
-    from co_tui.ui.launch import Launch
-
-_FORMATS: Final = {"markdown": "to read", "html": "one page to share", "jsonl": "to import again"}
 _WORD: Final = re.compile(r"\b[a-z]+\b")
 _NAMED: Final = re.compile(r"[A-Z]")
 
@@ -36,46 +31,9 @@ class ArgumentValues(NamedTuple):
 NO_VALUES: Final = ArgumentValues()
 
 
-def argument_values(name: str, launch: "Launch | None" = None) -> ArgumentValues:
-    """The values of a command; without a launch only those that the table of commands names."""
+def argument_values(name: str) -> ArgumentValues:
+    """The values that the table of commands names, as in "[instructions | clear]"; capitals mean anything."""
     command = command_table.find(name)
-    if command is None or not command.arguments:
-        return NO_VALUES
-    if launch is not None and (found := tuple(_found(name, launch))):
-        return ArgumentValues(found, is_closed=name != "model")
-    # As in "[instructions | clear]"; capitals stand for anything.
-    words = tuple(ArgumentValue(word) for word in _WORD.findall(command.arguments))
-    return ArgumentValues(words, is_closed=not _NAMED.search(command.arguments))
-
-
-def _found(name: str, launch: "Launch") -> Iterator[ArgumentValue]:
-    from co_tui import settings
-
-    match name:
-        case "policy":
-            for policy in settings.policy_names(launch.paths):
-                yield ArgumentValue(policy, settings.policy_description(policy, launch.paths))
-        case "mode":
-            from co_tui.ui.approvals.modes import SENTENCES
-
-            yield from (ArgumentValue(mode, sentence) for mode, sentence in SENTENCES.items())
-        case "export":
-            yield from (ArgumentValue(form, use) for form, use in _FORMATS.items())
-        case "theme":
-            yield from map(ArgumentValue, settings.rules()["theme"].choices)
-        case "config":
-            yield from (ArgumentValue(key, settings.about(key)[1]) for key in settings.rules())
-        case "model":
-            yield from _models(launch)
-
-
-def _models(launch: "Launch") -> Iterator[ArgumentValue]:
-    """The recent models, then what a name may begin with."""
-    from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
-    from co_tui.ui.models.model_list import RecentModels
-
-    recent: Iterable[str] = dict.fromkeys([launch.choice.model, *RecentModels(launch.paths).read(), EMBEDDED])
-    yield from map(ArgumentValue, recent)
-    for provider in PROVIDERS:
-        ready = "" if provider.has_key(launch.environ) else " (no key is set)"
-        yield ArgumentValue(f"{provider.prefix}:", f"then a model's name{ready}")
+    arguments = command.arguments if command is not None else ""
+    words = tuple(ArgumentValue(word) for word in _WORD.findall(arguments))
+    return ArgumentValues(words, is_closed=not _NAMED.search(arguments))

@@ -258,7 +258,7 @@ async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Pat
         assert plain([each.message for each in lens.messages]) == plain(model.requests[before])[:-1]
 
 
-async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path) -> None:
+async def test_what_left_since_the_last_look_is_reported_with_where_it_is(home: Path) -> None:
     looks = LastViewFile(home)
     async with opened(home, Asked(), LOADED["inkeep"]) as session:
 

@@ -82,7 +82,7 @@ async def opened_entry(app: CoTui, pilot: Pilot[Any]) -> CompactionScreen:
     return app.screen
 
 
-async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, provider: Provider) -> None:
+async def test_f5_shows_what_is_running_and_then_what_happened(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
         written = threading.Event()
         provider.summaries = [Reply(text=SUMMARY, until=written)]

@@ -7,7 +7,7 @@ import pytest
 from co_tui.exchange.exporters import EXPORTERS
 from co_tui.settings import policy_names
 from co_tui.settings.rules import MODES
-from co_tui.ui.keys.argument_values import argument_values
+from co_tui.ui.chat.command_values import command_values
 from co_tui.ui.prompt.completion import CompletionOffer
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, type_text, until
@@ -15,7 +15,7 @@ from tests.support.screen import launch_for, running, screen_text, type_text, un
 
 def offered(text: str, home: Path) -> list[str]:
     launch, offer = launch_for(home), CompletionOffer()
-    offer.values_of = lambda name: argument_values(name, launch)
+    offer.values_of = lambda name: command_values(name, launch)
     offer.update(text, text)
     return [choice.name for choice in offer.found]
 
@@ -49,7 +49,7 @@ def test_nothing_is_offered_where_anything_may_follow_or_all_is_typed(text: str,
 )
 def test_enter_takes_a_value_that_was_begun_or_moved_to(text: str, moves: int, runs: bool, home: Path) -> None:
     launch, offer = launch_for(home), CompletionOffer()
-    offer.values_of = lambda name: argument_values(name, launch)
+    offer.values_of = lambda name: command_values(name, launch)
     offer.update(text, text)
     for _ in range(moves):
         offer.move(1)
