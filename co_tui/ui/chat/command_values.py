@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from co_tui import settings
+from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
+from co_tui.ui.approvals.modes import SENTENCES
 from co_tui.ui.keys.argument_values import ArgumentValue, ArgumentValues, argument_values
 from co_tui.ui.launch import Launch
 
@@ -18,15 +21,11 @@ def command_values(name: str, launch: Launch) -> ArgumentValues:
 
 
 def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
-    from co_tui import settings
-
     match name:
         case "policy":
             for policy in settings.policy_names(launch.paths):
                 yield ArgumentValue(policy, settings.policy_description(policy, launch.paths))
         case "mode":
-            from co_tui.ui.approvals.modes import SENTENCES
-
             yield from (ArgumentValue(mode, sentence) for mode, sentence in SENTENCES.items())
         case "export":
             yield from (ArgumentValue(form, use) for form, use in _FORMATS.items())
@@ -40,8 +39,7 @@ def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
 
 def _models(launch: Launch) -> Iterator[ArgumentValue]:
     """The recent models, then what a name may begin with."""
-    from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
-    from co_tui.ui.models.model_list import RecentModels
+    from co_tui.ui.models.model_list import RecentModels  # not needed for the first paint
 
     recent: Iterable[str] = dict.fromkeys([launch.choice.model, *RecentModels(launch.paths).read(), EMBEDDED])
     yield from map(ArgumentValue, recent)
