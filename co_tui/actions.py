@@ -31,7 +31,7 @@ class SlashCommand(NamedTuple):
     arguments: str = ""
     key: str = ""
     letter: str = ""
-    """Runs it after the leader key, for keyboards without F-keys."""
+    """Runs it after the leader key, for keyboards without F-keys; the setting `keys` has it as `NAME_letter`."""
     label: str = ""
     """Shown with its key in the footer; empty keeps it out of the footer."""
     opens_screen: bool = False
@@ -42,6 +42,11 @@ class SlashCommand(NamedTuple):
     @property
     def slash(self) -> str:
         return f"/{self.name}"
+
+    @property
+    def letter_name(self) -> str:
+        """Its letter in the setting `keys`."""
+        return f"{self.name}_letter"
 
     @property
     def action(self) -> str:

@@ -1,11 +1,13 @@
 """What people read is short, and in plain words."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.sentences import Sentence, in_source, sentences
 
+ROOT = Path(__file__).parent.parent
 LONGEST = 90
 """Characters of a label, notice, description or setting."""
 LONGEST_SENTENCE = 120
@@ -64,3 +66,15 @@ def test_sentences_are_found_where_they_are_written(source: str, found: list[tup
 
 def _shown(each: Sentence) -> str:
     return f"{each.file}:{each.line} {each.text!r}"
+
+
+def test_percentages_are_written_one_way() -> None:
+    """`4 %`, by `percent` in `events/wording.py`; a style of Textual has its own spelling."""
+    spelled = re.compile(r"\{[^{}]*:[^{}]*\.\d%\}")
+    found = {
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for file in (ROOT / "co_tui").rglob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if spelled.search(line) and file.name != "question_text.py"
+    }
+    assert not found

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events.facts.base import Json
 from co_tui.events.file_diff import read_diff
-from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, objects_in
+from co_tui.events.tool_calls import GIST_CHARS, call_line, gist_of_call, objects_in, tool_label
 from co_tui.inert import inert, one_line
 
 STATUS_CHARS: Final = 40
@@ -44,6 +44,21 @@ def call_summary(tool: str, arguments: str) -> str:
     if not values:
         return one_line(arguments, GIST_CHARS) if arguments != "{}" else ""
     return gist_of_call(tool, values)
+
+
+def piece_line(role: str, text: str, part: Json) -> str:
+    """A part of a message for a line in a list: a tool by its name for people, a call with what it is about."""
+    tool = part.get("tool_name")
+    if not isinstance(tool, str) or not tool:
+        return text
+    return call_line(tool, call_summary(tool, text) if role == "tool_call" else text)
+
+
+def piece_text(role: str, text: str, part: Json) -> str:
+    """The whole of a part of a message; of a call, its tool and its arguments, one per line."""
+    if role != "tool_call":
+        return text
+    return f"{tool_label(str(part.get('tool_name') or ''))}\n{argument_lines(text)}".strip()
 
 
 def last_output_line(text: str) -> str:

@@ -84,9 +84,9 @@ def tokens(count: int) -> str:
     return f"{count / 1_000_000:.1f}M"
 
 
-def percent(share: float) -> str:
-    """4 %, as everywhere on the screen."""
-    return f"{share * 100:.0f} %"
+def percent(share: float, digits: int = 0) -> str:
+    """4 %, as everywhere people read it."""
+    return f"{share * 100:.{digits}f} %"
 
 
 def money(dollars: float | None) -> str:

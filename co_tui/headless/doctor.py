@@ -16,6 +16,7 @@ from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.events.wording import percent
 from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, say, table
 from co_tui.inert import one_line
 from co_tui.paths import Paths
@@ -164,7 +165,7 @@ def _not_writable(paths: Paths) -> list[str]:
 
 
 def _show_share(share: float) -> None:
-    print(f"\r{share:4.0%} of {embedded.DOWNLOAD_MB} MB ", end="", file=sys.stderr, flush=True)
+    print(f"\r{percent(share):>5} of {embedded.DOWNLOAD_MB} MB ", end="", file=sys.stderr, flush=True)
 
 
 def _offer_to_fetch(context: CommandContext, environ: Mapping[str, str]) -> list[str]:

@@ -15,6 +15,7 @@ from co_tui.agent.models.open_model import ModelConfig
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.policy import policy_of
+from co_tui.events.wording import percent
 from co_tui.exchange.openai_format import BadInput, Conversation, load, to_chat
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
 from co_tui.headless.sessions.show_command import load_state
@@ -130,10 +131,10 @@ def _row(tally: Tally) -> tuple[str, ...]:
         f"{tally.truncations:,}",
         f"{tally.waits:,}",
         f"{tally.long_requests:,}",
-        f"{shares['details_kept_share']:.1%}",
-        f"{shares['details_in_context_share']:.1%}",
+        percent(shares["details_kept_share"], 1),
+        percent(shares["details_in_context_share"], 1),
         f"{tally.uncached_tokens:,}",
-        f"{shares['prefix_reused_share']:.1%}",
+        percent(shares["prefix_reused_share"], 1),
         f"{shares['rewrites_per_hundred']:g} %",
         f"{tally.breaches:,}",
         f"{tally.summary_input_tokens + tally.summary_output_tokens:,}",

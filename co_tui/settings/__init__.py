@@ -8,7 +8,7 @@ from co_tui.settings.all_settings import Settings, SettingsError, about, check, 
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import policy_description, policy_names, read_text
-from co_tui.settings.layers import COMMAND_LINE, DEBUG_VARIABLE, RESUMED, Loaded, Origin, load
+from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, DEBUG_VARIABLE, RESUMED, Loaded, Origin, load
 from co_tui.settings.rules import GROUPS, About, SettingGroup, quoted, value_text
 from co_tui.settings.trust_requests import (
     agents_in_force,
@@ -21,6 +21,7 @@ from co_tui.settings.trust_requests import (
 from co_tui.settings.writing import caveat, remove, setting_of, write
 
 __all__ = [
+    "ABOVE_RESUMED",
     "COMMAND_LINE",
     "DEBUG_VARIABLE",
     "GROUPS",

@@ -16,13 +16,19 @@ _SAME_BYTE: Final = {"ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", 
 _TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "escape": "stopping and going back"}
 _TYPING_KEYS: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
 """Keys needed for typing, in lists and for moving the focus."""
+_LETTER: Final = "[a-z0-9]"
 _NO_LETTERS: Final[tuple[KeyScope, ...]] = ("anywhere", "prompt")
-ALLOWED: Final = "keys by action, such as compact=F12, new=Alt+N, folds=none; or none"
+ALLOWED: Final = "keys by action, such as compact=F12, compact_letter=j, folds=none; or none"
 
 
 def default_keys() -> dict[str, str]:
     """Each action's default key; empty for none."""
     return {row.name: row.key for row in (*COMMANDS, *KEYS)}
+
+
+def default_letters() -> dict[str, str]:
+    """Each command's letter after the leader key, by its name in the setting; empty for none."""
+    return {command.letter_name: command.letter for command in COMMANDS}
 
 
 def scope_of(name: str) -> KeyScope:
@@ -54,8 +60,10 @@ def _pairs(text: str) -> dict[str, str]:
 def _read_key(name: str, key: object) -> str:
     """The key, empty when switched off. Raises `PartRefused`."""
     known = default_keys()
+    if name in default_letters():
+        return _read_letter(name, key)
     if name not in known:
-        close = nearest(name, known)
+        close = nearest(name, (*known, *default_letters()))
         hint = f" (did you mean {close}?)" if close else "; /help lists them"
         raise PartRefused(name, quoted(key), f"the key of an action that exists{hint}")
     text = key.strip().lower() if isinstance(key, str) else ""
@@ -65,6 +73,14 @@ def _read_key(name: str, key: object) -> str:
     if problem:
         raise PartRefused(name, quoted(key), problem)
     return text
+
+
+def _read_letter(name: str, key: object) -> str:
+    """The letter after the leader key, empty when switched off. Raises `PartRefused`."""
+    text = key.strip().lower() if isinstance(key, str) else ""
+    if text != NO_KEY and not re.fullmatch(_LETTER, text):
+        raise PartRefused(name, quoted(key), "a letter or a digit, or none")
+    return "" if text == NO_KEY else text
 
 
 def _problem(key: str, scope: KeyScope) -> str:
@@ -82,11 +98,12 @@ def _problem(key: str, scope: KeyScope) -> str:
 
 def _clashes(chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Choices whose key another action already has in the same scope, each with advice."""
-    keys = {**default_keys(), **chosen}
-    for name, key in chosen.items():
-        for other, its_key in keys.items():
-            if other != name and key in its_key.split(",") and key and _overlap(scope_of(name), scope_of(other)):
-                yield name, f"a key of its own: {key_name(key)} is that of {other}"
+    for defaults in (default_keys(), default_letters()):
+        keys = {name: chosen.get(name, key) for name, key in defaults.items()}
+        for name, key in chosen.items():
+            for other, its_key in keys.items() if name in keys else ():
+                if other != name and key in its_key.split(",") and key and _overlap(scope_of(name), scope_of(other)):
+                    yield name, f"a key of its own: {key_name(key)} is that of {other}"
 
 
 def _overlap(one: KeyScope, other: KeyScope) -> bool:

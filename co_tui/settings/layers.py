@@ -23,6 +23,8 @@ ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 COMMAND_LINE: Final = "the command line"
 ENVIRONMENT: Final = "the environment"
 RESUMED: Final = "the resumed session"
+ABOVE_RESUMED: Final = (COMMAND_LINE, ENVIRONMENT)
+"""The layers that override a resumed session's choices."""
 DEBUG_VARIABLE: Final = "CO_TUI_DEBUG"
 """Not a setting: makes internal errors show a traceback."""
 SOURCE_SEPARATOR: Final = " and "
@@ -61,7 +63,7 @@ class Loaded(Record):
     @property
     def overriding_model(self) -> str:
         """The model from command line or environment, which overrides a resumed session's; empty without one."""
-        return self.settings.model if self.origins["model"].source in (COMMAND_LINE, ENVIRONMENT) else ""
+        return self.settings.model if self.origins["model"].source in ABOVE_RESUMED else ""
 
 
 def load(

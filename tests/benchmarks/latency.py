@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def stored(home: Path, messages: int) -> Path:
-    """A home with one session of so many messages."""
+    """A home with one session of that many messages."""
     launch = launch_for(home)
     store_talk(launch.store.writing(), "runtime", "openai-chat:scripted", launch.cwd, messages)
     launch.store.close()

@@ -214,7 +214,7 @@ def _inserting(many: Path, empty: Path) -> list[tuple[str, str]]:
 
 
 def _appending(path: Path) -> str:
-    """What is added is taken back."""
+    """What is added is removed again."""
     say, numbers = _Speaker(), iter(range(100_000))
     with _writer(path) as writer:
         writer.append("one more", [SessionStart()]).result()

@@ -29,7 +29,7 @@ def launch_to_echo_ms(
     command: Sequence[str], environ: dict[str, str], cwd: Path, *, answers: bool = True, timeout_s: float = 20
 ) -> float:
     """From the start of the process until a key sent at the first sign of a screen is seen on it. A terminal that
-    `answers` tells its background when it is asked."""
+    `answers` reports its background when it is asked."""
     start = time.perf_counter()
     pid, terminal = pty.fork()
     if pid == 0:

@@ -254,7 +254,7 @@ def two_hundred_messages(given: dict[str, Any], expected: dict[str, Any]) -> Non
 
 @holds("cline-last-prompt")
 def typed_prompts_survive(given: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Older prompts are quoted beside the summary; only the latest one is promised whatever the target."""
+    """Older prompts are quoted next to the summary; only the latest one is promised whatever the target."""
     history = chats(given["messages"])
     _, done = compacted(history)
     assert done.compaction is not None
@@ -335,7 +335,7 @@ def cannot_be_stored(given: dict[str, Any], expected: dict[str, Any]) -> None:
 
 @holds("opencode-trunc-lines")
 def stored_whole(given: dict[str, Any], expected: dict[str, Any]) -> None:
-    """By characters, not by lines; the notice tells the whole length."""
+    """By characters, not by lines; the notice gives the whole length."""
     content = "\n".join(f"line{n}" for n in range(given["lines"]))
     limit = len("\n".join(content.splitlines()[: given["max_lines"]]))
     trimmed = result_in(trim(with_result(content), limit))

@@ -18,7 +18,7 @@ class Shot(NamedTuple):
 
 
 def picture(shot: Shot, size: tuple[int, int], ground: str) -> str:
-    """One screen, standing still."""
+    """One still screen."""
     width, height = _extent(size)
     return _svg(width, height, ground, "", _Rows().placed(shot.rows))
 

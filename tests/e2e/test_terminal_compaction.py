@@ -47,7 +47,7 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
         time.sleep(0.3)  # as a hand does
     terminal.wait("Summary", "Replaced 4", "Kept", "Cost", "[Earlier conversation, summarised]")
     terminal.press("4")
-    terminal.wait("500 tokens read, 40 written, 1 request", "checkpoint")
+    terminal.wait("500 tokens in, 40 out, 1 request", "checkpoint")
     terminal.press("u")
     terminal.wait("Undone: compaction. The model sees 6 messages again.", "compaction undone")
     terminal.press("C-q")

@@ -1,4 +1,4 @@
-"""The screen given to others and taken back, in a real terminal: to an editor of one's own, and to the shell."""
+"""The screen handed over and returned, in a real terminal: to an editor of one's own, and to the shell."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -15,7 +15,7 @@ from tests.support.events import fact_of
 
 
 def _declared(kind: type[DeclaredFact] = DeclaredFact) -> set[type[DeclaredFact]]:
-    """Every class that names a type of its own, wherever in the room it stands."""
+    """Every class with a type of its own, wherever it is defined."""
     for module in pkgutil.iter_modules(facts.__path__):
         importlib.import_module(f"{facts.__name__}.{module.name}")
     below = set().union(*(_declared(each) for each in kind.__subclasses__()))

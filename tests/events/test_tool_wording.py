@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.events.tool_wording import argument_lines, call_summary, diff_of, plan_progress, result_summary, stage_of
+from co_tui.events.stored_messages import pieces
+from co_tui.events.tool_wording import (
+    argument_lines,
+    call_summary,
+    diff_of,
+    piece_line,
+    piece_text,
+    plan_progress,
+    result_summary,
+    stage_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +46,7 @@ def test_several_replacements_are_one_diff() -> None:
     assert diff_of("edit_file", json.dumps({"path": "x", "replacements": pairs})) == ["-a", "+b", "-c", "-d"]
 
 
-def test_progress_tells_what_is_done_and_what_is_under_way() -> None:
+def test_progress_shows_what_is_done_and_what_is_under_way() -> None:
     steps = [{"text": "a", "state": "completed"}, {"text": "b", "state": "in_progress"}, {"text": "c"}]
     assert plan_progress(steps) == "1 of 3  a · ▶ b · c" and plan_progress([]) == "no steps"
 
@@ -55,7 +65,7 @@ def test_no_arguments_and_no_result_break_it(tool: str, arguments: str, result: 
         assert "\n" not in line and len(line) <= 160
 
 
-def test_a_call_opened_is_told_in_lines() -> None:
+def test_a_call_opened_is_reported_in_lines() -> None:
     written = json.dumps({"command": "make", "env": {"A": 1}, "content": "x\ny", "items": [{"do": "it", "n": 2}, 3]})
     assert argument_lines(written) == "command: make\nenv: A: 1\ncontent: \n  x\n  y\nitems: \n  - do: it, n: 2\n  - 3"
     assert argument_lines('{"command": "ma') == '{"command": "ma' and argument_lines("{}") == ""
@@ -63,3 +73,16 @@ def test_a_call_opened_is_told_in_lines() -> None:
 
 def test_a_denied_call_reads_denied() -> None:
     assert result_summary("run_command", "{}", "The user denied it.", stage_of("denied")) == "denied"
+
+
+def test_a_message_is_listed_and_opened_with_the_names_people_have_for_tools() -> None:
+    arguments = json.dumps({"command": "uv run pytest", "timeout_s": 9})
+    call = {"part_kind": "tool-call", "tool_name": "run_command", "args": arguments}
+    result = {"part_kind": "tool-return", "tool_name": "run_command", "content": "3 passed"}
+    message = {"kind": "response", "parts": [call, result, {"part_kind": "text", "content": "Done."}]}
+    assert [piece_line(*piece) for piece in pieces(message)] == ["run  uv run pytest", "run  3 passed", "Done."]
+    assert [piece_text(*piece) for piece in pieces(message)] == [
+        "run\ncommand: uv run pytest\ntimeout_s: 9",
+        "3 passed",
+        "Done.",
+    ]

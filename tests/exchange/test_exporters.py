@@ -21,6 +21,7 @@ from co_tui.events import (
     BoardShown,
     Clear,
     CompactionComplete,
+    CompactionUndone,
     DelegationEnd,
     Event,
     Fact,
@@ -212,7 +213,7 @@ def test_what_looks_like_a_key_inside_an_image_is_left_as_it_is() -> None:
 # Markdown
 
 
-def test_markdown_tells_all_and_no_text_leaves_its_fence() -> None:
+def test_markdown_shows_all_and_no_text_leaves_its_fence() -> None:
     text = text_in("markdown", [*STORY, *logged(called("x", "{}", "d"), returned("x", "```\n# not a heading", "d"))])
     assert text.startswith("# Look at <script>")
     assert "\x1b" not in text and "\u202e" not in text
@@ -233,7 +234,7 @@ def test_markdown_tells_all_and_no_text_leaves_its_fence() -> None:
     assert "````\n```\n# not a heading\n````" in text
 
 
-def test_a_result_stands_with_its_own_call_though_ids_are_reused() -> None:
+def test_a_result_is_with_its_own_call_though_ids_are_reused() -> None:
     log = logged(called("a", "1"), returned("a", "first"), called("b", "2"), returned("b", "second"))
     log += logged(returned("d", "twice"), called("c", "3"))
     text = text_in("markdown", log)
@@ -387,6 +388,19 @@ def test_the_page_has_the_names_of_the_screen_and_says_everything_once() -> None
     )
 
 
+def test_the_page_marks_what_was_undone_and_says_left_once() -> None:
+    done = CompactionComplete(success=True, summary="short", pre_tokens=100, post_tokens=10)
+    undone = CompactionUndone(compaction_seq=3, history=())
+    log = logged(
+        said("user-prompt", "go"), done, done, undone, SessionEnd(reason="left"), SessionEnd(reason="interrupted")
+    )
+    for form in ("html", "markdown"):
+        shown = text_in(form, log)
+        first, second = re.findall(r"Conversation Compacted[^<*]*", shown)
+        assert "undone" not in first and second.rstrip().endswith("· undone")
+        assert "Session left (left)" not in shown and "Session left (interrupted)" in shown
+
+
 def test_a_limit_that_is_assumed_is_marked() -> None:
     assumed, known = (text_in("html", logged(measured(900).but(limit_known=known))) for known in (False, True))
     assert "~900 of 1k?" in assumed and ">1k?</text>" in assumed and "the limit is 1,000?." in assumed
@@ -394,7 +408,7 @@ def test_a_limit_that_is_assumed_is_marked() -> None:
     assert "900 of 1k<" in text_in("html", logged(measured(900).but(limit_known=True, measured="provider")))
 
 
-def test_the_picture_tells_how_the_context_filled() -> None:
+def test_the_picture_shows_how_the_context_filled() -> None:
     text = text_in("html")
     (line,) = re.findall(r'<polyline class="line" points="([^"]+)"', text)
     heights = [float(point.partition(",")[2]) for point in line.split()]
@@ -459,7 +473,7 @@ def test_what_is_shown_of_a_foreign_session(here: Here, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])
-def test_an_export_tells_what_was_learnt_and_not_where_that_is_kept(form: str) -> None:
+def test_an_export_shows_what_was_learnt_and_not_where_that_is_kept(form: str) -> None:
     kept = {"where": "/home/me/.local/share/co-tui/memory/2026-03-04.md"}
     learnt = {"id": "3f9a2c1b", "text": "Tests run with uv.", "added": "", "session_id": ""}
     log = logged(

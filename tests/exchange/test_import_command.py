@@ -38,7 +38,7 @@ def test_an_imported_session_is_listed_with_its_times_found_shown_and_stored_onc
     assert (row["created"], row["updated"]) == ("2025-03-01T10:00:01.000000Z", "2025-03-01T10:00:04.000000Z")
     assert [each["id"] for each in here("sessions", "--search", "stands", "--json").objects] == [row["id"]]
     shown = here("show", row["id"]).out
-    assert shown.index("Tool call Read") < shown.index("a heron stands there") < shown.index("At the pond.")
+    assert shown.index("── read\n") < shown.index("a heron stands there") < shown.index("At the pond.")
     again = here("import", str(file), "--json")
     assert again.code == 0 and again.objects == [
         {
@@ -60,7 +60,7 @@ def test_an_imported_session_is_listed_with_its_times_found_shown_and_stored_onc
     assert here("import", str(file)).out.endswith("(5 messages, already imported; the file has 1 message more)\n")
 
 
-def test_going_on_sends_everything_in_pairs(served_here: Here, provider: Provider, file: Path) -> None:
+def test_continuing_sends_everything_in_pairs(served_here: Here, provider: Provider, file: Path) -> None:
     write_lines(file, [*ROWS, claude_row("assistant", [claude_call("lost")], 5)])
     (imported,) = served_here("import", str(file), "--json").objects
     provider.script = [Reply(text="It flew away.")]

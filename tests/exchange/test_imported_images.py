@@ -127,7 +127,7 @@ def test_images_with_their_bytes_stay_images(tmp_path: Path, program: Any) -> No
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("data", [b"rubbish", png()[:20], png() + bytes(5_000_000)], ids=["none", "cut", "large"])
-def test_what_is_no_image_that_can_be_shown_is_told_of(tmp_path: Path, program: Any, data: bytes) -> None:
+def test_what_is_no_image_that_can_be_shown_is_reported(tmp_path: Path, program: Any, data: bytes) -> None:
     messages = imported(tmp_path, program(data))
     assert not images_in(messages)
     said = prompt_text(messages[0].parts[0].content)  # type: ignore[union-attr]  # a prompt
@@ -146,7 +146,7 @@ def test_an_address_stays_one(tmp_path: Path) -> None:
     assert message.parts[0].content == "[image: https://example.org/b.png]"  # type: ignore[union-attr]
 
 
-def test_beyond_some_size_images_of_a_session_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beyond_some_size_images_of_a_session_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "MAX_SESSION_IMAGE_BYTES", len(png()))
     prompt, _, result = imported(tmp_path, openai(png()))
     assert len(images_in([prompt])) == 1 and result.parts[0].content == "[image/png]"  # type: ignore[union-attr]

@@ -99,7 +99,7 @@ def test_pieces_of_one_reply_are_one_reply(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metadata", [{"trigger": "manual", "preTokens": 9_000}, {}])
-def test_a_compaction_stands_between_what_went_and_what_came(tmp_path: Path, metadata: dict[str, Any]) -> None:
+def test_a_compaction_is_between_what_went_and_what_came(tmp_path: Path, metadata: dict[str, Any]) -> None:
     boundary = {"type": "system", "subtype": "compact_boundary", "timestamp": "2025-03-01T10:00:30Z"}
     session = loaded(
         tmp_path,
@@ -332,7 +332,7 @@ def test_reused_ids_are_paired_by_their_place(tmp_path: Path) -> None:
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_a_late_result_goes_back_to_its_call_and_one_of_nobody_stays_where_it_was(tmp_path: Path) -> None:
+def test_a_late_result_goes_back_to_its_call_and_one_without_a_call_stays_where_it_was(tmp_path: Path) -> None:
     session = loaded(
         tmp_path,
         [
@@ -361,7 +361,7 @@ def test_calls_and_results_without_ids_go_by_their_order(tmp_path: Path) -> None
 # Identity
 
 
-def test_the_same_session_has_the_same_id_wherever_its_file_lies(tmp_path: Path) -> None:
+def test_the_same_session_has_the_same_id_wherever_its_file_is(tmp_path: Path) -> None:
     rows = [claude_row("user", "hi")]
     here, there = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     longer = [*rows, claude_row("assistant", "hello")]

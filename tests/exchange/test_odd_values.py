@@ -1,4 +1,4 @@
-"""Whatever value stands where another was meant: a file is imported or refused, and nothing else happens."""
+"""Whatever value is in the place of another: a file is imported or refused, and nothing else happens."""
 
 import copy
 import json
@@ -144,7 +144,7 @@ def put_at(value: Any, path: tuple[int | str, ...], odd: Any) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_a_file_is_imported_or_refused_whatever_stands_in_it(tmp_path: Path, name: str, data: st.DataObject) -> None:
+def test_a_file_is_imported_or_refused_whatever_is_in_it(tmp_path: Path, name: str, data: st.DataObject) -> None:
     rows = copy.deepcopy(FILES[name])
     for _ in range(data.draw(st.integers(0, 4))):
         put_at(rows, data.draw(st.sampled_from(list(places(rows)))), data.draw(st.sampled_from(ODD)))

@@ -1,4 +1,4 @@
-"""Whatever stands on the command line, in a recording or in a folder: a sentence and a code, never a traceback."""
+"""Whatever is on the command line, in a recording or in a folder: a sentence and a code, never a traceback."""
 
 import errno
 import json
@@ -90,7 +90,7 @@ def test_a_folder_that_was_deleted_is_named(here: Here) -> None:
     assert done.code == 1 and "current folder" in done.err
 
 
-def test_what_nobody_thought_of_is_one_sentence_unless_asked_for(
+def test_what_no_one_thought_of_is_one_sentence_unless_asked_for(
     here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(_: object) -> None:
@@ -158,7 +158,7 @@ def test_halves_of_characters_in_a_recording_become_signs(here: Here) -> None:
     assert done.code == 0 and done.objects[0]["requests"] == 2 and len(list(here.cwd.rglob("*.json"))) == 2
 
 
-def test_a_pipe_in_the_folder_keeps_nobody_waiting(here: Here) -> None:
+def test_a_pipe_in_the_folder_keeps_no_one_waiting(here: Here) -> None:
     os.mkfifo(here.cwd / ".co-tui.toml")
     (here.cwd / ".git").mkdir()
     os.mkfifo(here.cwd / ".git" / "HEAD")
@@ -186,7 +186,7 @@ ODD = ("policy", "summary_share", "few_turns", "context_window", "summary_fallba
         ("\n".join(f"{key} = []" for key in ODD), "2 more invalid values."),
     ],
 )
-def test_a_broken_file_of_the_folder_is_told_of_and_keeps_nothing_from_starting(
+def test_a_broken_file_of_the_folder_is_reported_and_keeps_nothing_from_starting(
     here: Here, text: str, told: str
 ) -> None:
     own = locate(os.environ).config_file
@@ -221,7 +221,7 @@ def test_a_full_disk_is_not_called_the_output(here: Here, monkeypatch: pytest.Mo
     assert here("sessions").err == f"co-tui: The disk {room}"
 
 
-def test_trust_is_given_shown_listed_and_taken_back(here: Here) -> None:
+def test_trust_is_given_shown_listed_and_revoked(here: Here) -> None:
     (here.cwd / ".co-tui.toml").write_text('model = "openai:theirs"\ncontext_window = 9000\n')
     warned = here("sessions")
     assert warned.code == 0 and "model = 'openai:theirs'" in warned.err and "`co-tui trust`" in warned.err
@@ -236,7 +236,7 @@ def test_trust_is_given_shown_listed_and_taken_back(here: Here) -> None:
     assert "`co-tui trust`" in here("sessions").err
 
 
-def test_what_is_always_allowed_is_listed_and_taken_back_with_the_trust(here: Here) -> None:
+def test_what_is_always_allowed_is_listed_and_revoked_with_the_trust(here: Here) -> None:
     (here.cwd / ".git").mkdir()
     (here.cwd / "src").mkdir()
     file = here.home / "state" / "approvals.json"
@@ -249,7 +249,7 @@ def test_what_is_always_allowed_is_listed_and_taken_back_with_the_trust(here: He
     assert json.loads(file.read_text()) == {str(here.cwd): [], "/elsewhere": kept}
 
 
-def test_trusting_a_folder_without_wishes_or_with_a_bad_file_is_a_sentence(here: Here) -> None:
+def test_trusting_a_folder_without_requests_or_with_a_bad_file_is_a_sentence(here: Here) -> None:
     assert here("trust").code == 0 and f"Nothing in {here.cwd} needs trust" in here("trust").err
     assert "No trusted folders" in here("trust", "--list").err
     (here.cwd / ".co-tui.toml").write_text("model = [")

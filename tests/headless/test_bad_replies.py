@@ -12,7 +12,7 @@ from tests.support.waiting import PATIENCE_S
 KEY = "sk-test-0123456789abcdef"
 
 
-def test_a_reply_that_breaks_off_is_a_failure_told_without_a_library_s_words(
+def test_a_reply_that_breaks_off_is_a_failure_reported_without_a_library_s_words(
     served: CliCommand, served_here: Here, provider: Provider
 ) -> None:
     served.environ["CO_TUI_MAX_RETRIES"] = "0"

@@ -146,7 +146,7 @@ def test_config_shows_origins_and_writes_the_users_file(here: Here) -> None:
         assert "= none saved" in here("config", empty, "none").err, "as an empty one is shown"
 
 
-def test_doctor_tells_model_reason_files_and_health(served_here: Here) -> None:
+def test_doctor_reports_model_reason_files_and_health(served_here: Here) -> None:
     served_here("run", "-p", "x")
     done = served_here("doctor")
     assert done.code == 0
@@ -178,7 +178,9 @@ def test_doctor_shows_learned_limits_and_setting_the_window_forgets_them(served_
     assert "learned limit" not in served_here("doctor").out
 
 
-def test_doctor_tells_whether_commands_are_sandboxed_and_why_they_cannot_be(served_here: Here, tmp_path: Path) -> None:
+def test_doctor_reports_whether_commands_are_sandboxed_and_why_they_cannot_be(
+    served_here: Here, tmp_path: Path
+) -> None:
     assert "not sandboxed (default)" in served_here("doctor").out
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho no namespaces here >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
@@ -232,7 +234,7 @@ def test_escape_codes_of_a_model_are_shown_not_obeyed(served_here: Here, provide
     assert "\x1b" not in served_here("show", served_here("sessions", "--json").objects[0]["id"]).out
 
 
-def test_failures_are_told_on_standard_error_and_exit_1(served_here: Here, provider: Provider) -> None:
+def test_failures_are_reported_on_standard_error_and_exit_1(served_here: Here, provider: Provider) -> None:
     provider.default = Reply(status=401, body='{"error": {"message": "Incorrect API key: sk-test-0123456789abcdef"}}')
     done = served_here("run", "-p", "x")
     assert done.code == 1 and done.out == "" and "rejected the key" in done.err and "sk-test" not in done.err

@@ -70,7 +70,7 @@ def test_run_waits_for_a_server_as_long_as_it_may_take_to_start(
     assert "mcp__odd__echo" in [tool["function"]["name"] for tool in provider.requests[0]["tools"]]
 
 
-def test_run_says_which_server_did_not_start_and_goes_on_without_it(
+def test_run_says_which_server_did_not_start_and_continues_without_it(
     config: Path, served_here: Here, provider: Provider
 ) -> None:
     provider.script = []
@@ -81,7 +81,7 @@ def test_run_says_which_server_did_not_start_and_goes_on_without_it(
     assert "odd no tools" in done.err
 
 
-def test_doctor_tells_how_each_is(config: Path, served_here: Here, folder: Path) -> None:
+def test_doctor_reports_the_state_of_each(config: Path, served_here: Here, folder: Path) -> None:
     config.write_text(
         server() + '[mcp_servers.gone]\ncommand = "no-such-program"\n[mcp_servers.off]\nenabled = false\n'
     )

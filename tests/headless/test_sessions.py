@@ -39,7 +39,7 @@ def test_a_session_goes_into_the_trash_and_comes_back(talks: Here) -> None:
     assert talks("sessions", "--restore", "nobody").code == 1
 
 
-def test_pruning_tells_first_and_leaves_what_is_pinned(talks: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pruning_announces_first_and_leaves_what_is_pinned(talks: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = talks("sessions", "--prune")
     assert kept.code == 0 and "retention_days is 0" in kept.err and len(ids(talks)) == 3
     monkeypatch.setenv("CO_TUI_RETENTION_DAYS", "30")
@@ -60,13 +60,13 @@ def test_what_a_policy_says_holds_for_its_own_sessions(talks: Here, monkeypatch:
     assert [row["id"] for row in dry.objects] == ["older"]
 
 
-def test_wrong_options_are_told(talks: Here) -> None:
+def test_wrong_options_are_reported(talks: Here) -> None:
     for wrong in (["--dry-run"], ["--prune", "--trash"], ["--restore"]):
         done = talks("sessions", *wrong)
         assert done.code == 2 and done.err.startswith("co-tui: "), wrong
 
 
-def test_a_search_tells_what_it_found_and_where(talks: Here) -> None:
+def test_a_search_shows_what_it_found_and_where(talks: Here) -> None:
     (row,) = talks("sessions", "--search", "OLDER stand", "--json").objects
     match = row["match"]
     assert [match["text"][start:end] for start, end in match["places"]] == ["older", "stand"] and match["seq"] == 2

@@ -99,7 +99,7 @@ def test_while_it_answers(served: CliCommand, provider: Provider) -> None:
     assert "the partial reply is saved in session" in words
 
 
-def test_while_it_compacts_beside_the_turn(served: CliCommand, provider: Provider) -> None:
+def test_while_it_compacts_during_the_turn(served: CliCommand, provider: Provider) -> None:
     provider.default, provider.window = LONG, 100_000
 
     async def converse() -> str:
@@ -127,7 +127,7 @@ def test_while_the_lab_reads(co_tui: CliCommand) -> None:
 
 
 @pytest.mark.parametrize("words_too", [False, True])
-def test_while_nobody_reads_what_it_prints(served: CliCommand, provider: Provider, words_too: bool) -> None:
+def test_while_no_one_reads_what_it_prints(served: CliCommand, provider: Provider, words_too: bool) -> None:
     provider.script = [Reply(text=("word" * 5_000 + " ") * 10)]
     process = served.start_loaded("run", "-p", "talk", one_stream=words_too)
     wait_until(lambda: unread(process.stdout) > NEARLY_FULL)
@@ -139,7 +139,7 @@ def test_while_nobody_reads_what_it_prints(served: CliCommand, provider: Provide
     assert [kind for kind, _ in log_of(served)][-1] == "session.end"
 
 
-def test_while_nobody_reads_a_listing(served: CliCommand, provider: Provider) -> None:
+def test_while_no_one_reads_a_listing(served: CliCommand, provider: Provider) -> None:
     provider.default = Reply(text=("word" * 5_000 + " ") * 10)
 
     async def converse() -> str:

@@ -69,7 +69,7 @@ def test_an_imported_log_does_not_choose_whose_board_is_written(
     assert "victim" not in boards.name and on_board(served_here) == ["Tests run with uv."]
 
 
-def test_a_session_that_is_left_teaches_by_itself_and_nobody_waits(served_here: Here, provider: Provider) -> None:
+def test_a_session_that_is_left_teaches_by_itself_and_no_one_waits(served_here: Here, provider: Provider) -> None:
     provider.window = 32_000
     served_here.environ["CO_TUI_BOARD_UPDATES"] = "on"
     assert served_here("run", "-p", "We test with uv.").code == 0

@@ -1,4 +1,4 @@
-"""`co-tui run` works in the folder it is started in, and tells each step in a line."""
+"""`co-tui run` works in the folder it is started in, and reports each step in a line."""
 
 import json
 from pathlib import Path
@@ -102,7 +102,7 @@ def test_what_the_model_is_told_about_delegation_is_true(here: Here, provider: P
         assert "Available sub-agents:\n- self: A fresh run of this same agent" in system
 
 
-def test_what_a_delegate_says_is_no_output_and_its_calls_are_told_under_its_name(
+def test_what_a_delegate_says_is_no_output_and_its_calls_are_reported_under_its_name(
     here: Here, provider: Provider
 ) -> None:
     provider.script = [

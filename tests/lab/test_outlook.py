@@ -1,4 +1,4 @@
-"""The lab's engine on a conversation as it stands: what each policy would send, and what a compaction would leave."""
+"""The lab's engine on a conversation as it is: what each policy would send, and what a compaction would leave."""
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 

@@ -82,7 +82,7 @@ def replayed(env: Environment, session_id: str) -> SessionState:
         return replay(reading.events(session_id))
 
 
-async def test_a_run_adds_and_prunes_is_logged_and_can_be_taken_back(home: Path) -> None:
+async def test_a_run_adds_and_prunes_is_logged_and_can_be_undone(home: Path) -> None:
     model = Model()
     env = environment(home, model)
     wrong, _ = learn(env.board, "Tests run with make.", "The port is 8080.")
@@ -204,7 +204,7 @@ async def test_no_key_reaches_the_board(home: Path) -> None:
     env.store.close()
 
 
-async def test_who_cannot_keep_a_board_is_told_why(home: Path) -> None:
+async def test_why_no_board_can_be_kept_is_reported(home: Path) -> None:
     model = Model()
     env = environment(home, model)
     session = await Session.start(env, "scripted")

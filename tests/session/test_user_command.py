@@ -71,7 +71,7 @@ async def test_it_gets_the_user_s_environment_without_keys_and_no_terminal(home:
     await session.close()
 
 
-async def test_output_comes_while_it_runs_and_the_end_is_told_once(home: Path) -> None:
+async def test_output_comes_while_it_runs_and_the_end_is_reported_once(home: Path) -> None:
     session = await started(home)
     listener = session.events()
     gate = home / "gate"

@@ -25,7 +25,7 @@ def written(home: Path, text: str) -> None:
     file.write_text(text)
 
 
-def test_programs_and_addresses_stand_side_by_side(home: Path, folder: Path) -> None:
+def test_programs_and_addresses_can_be_mixed(home: Path, folder: Path) -> None:
     written(home, TIME + DOCS + "enabled = false\ntimeout_s = 5\n")
     found = loaded(home, folder)
     assert found.problems == () and dict(found.settings.mcp_servers) == {

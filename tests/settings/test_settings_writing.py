@@ -155,7 +155,7 @@ filling = st.sampled_from(["", "\n", "# a comment\n", "\n# another\n\n", "  \n"]
 
 @st.composite
 def settings_files(draw: st.DrawFn) -> str:
-    """Valid TOML as people write it, in any order of what may stand in any order."""
+    """Valid TOML as people write it, in any order that TOML allows."""
     keys = draw(st.lists(st.sampled_from(KEYS), unique=True))
     tables = draw(st.lists(st.sampled_from(TABLES), unique=True))
     text = "".join(f"{draw(filling)}{piece}\n" for piece in keys + tables) + draw(filling)

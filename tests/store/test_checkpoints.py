@@ -121,7 +121,7 @@ def test_a_checkpoint_that_fails_says_why_and_is_not_listed(tmp_path: Path, bloc
     assert Checkpoints(tmp_path).list() == []
 
 
-def test_a_folder_that_cannot_be_made_is_told_not_raised(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported_not_raised(tmp_path: Path) -> None:
     (tmp_path / "session").write_text("a file where the folder should be")
     with pytest.raises(CheckpointFailed, match="Cannot save checkpoint"):
         write(tmp_path / "session", 1, "First")

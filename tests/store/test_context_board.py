@@ -121,7 +121,7 @@ def test_a_board_that_is_no_text_is_not_written_over(tmp_path: Path) -> None:
     assert board.file.read_bytes() == before and len(texts(board)) == 2
 
 
-def test_a_change_is_taken_back_and_brought_back(tmp_path: Path) -> None:
+def test_a_change_is_undone_and_redone(tmp_path: Path) -> None:
     board = board_in(tmp_path)
     learn(board, "one", "two")
     one, two = board.read().entries

@@ -100,13 +100,13 @@ def test_each_session_counts_for_itself(store: Store, reading: Reading) -> None:
     assert [event.seq for event in reading.events("b")] == [1]
 
 
-def test_events_nobody_knows_are_kept_as_they_are(store: Store, reading: Reading) -> None:
+def test_events_no_one_knows_are_kept_as_they_are(store: Store, reading: Reading) -> None:
     future = Unknown(type="session.dreamt", version=4, payload={"of": ["sheep", 1]})
     store.writing().append("s", [future]).result()
     assert next(reading.events("s")).fact == future
 
 
-def test_what_is_only_announced_is_refused_with_all_beside_it(store: Store) -> None:
+def test_what_is_only_announced_is_refused_with_all_sent_with_it(store: Store) -> None:
     delta = StreamDelta(turn=1, part=0, kind="text", text="x")
     with pytest.raises(ValueError, match="never logged"):
         store.writing().append("s", [said("kept with it?"), delta]).result()
@@ -237,7 +237,7 @@ def test_search_finds_words_in_messages_and_titles(store: Store, reading: Readin
         found(odd)
 
 
-def test_only_what_was_said_and_told_is_searched(store: Store, reading: Reading) -> None:
+def test_only_what_was_said_and_reported_is_searched(store: Store, reading: Reading) -> None:
     store.writing().append("s", [SessionStart(), told("heron", "thinking"), told("egret", "text")]).result()
     assert reading.sessions(search="heron") == [] and len(reading.sessions(search="egret")) == 1
 

@@ -23,7 +23,7 @@ def write(memory: DailyMemory, text: str, heading: str = "Left the context", ses
     return memory.append(text, session_id=session, heading=heading, when=WHEN)
 
 
-def test_entries_stand_one_after_the_other(tmp_path: Path) -> None:
+def test_entries_come_one_after_the_other(tmp_path: Path) -> None:
     memory = DailyMemory(tmp_path / "memory")
     assert not memory.exists
     path = write(memory, "We chose SQLite.\n", "Storage")

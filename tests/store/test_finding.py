@@ -65,7 +65,7 @@ def from_elsewhere(session_id: str, year: int, *facts: Fact) -> list[Event]:
 # Lists
 
 
-def test_pinned_sessions_stand_first_and_pinning_makes_none_newer(log: Log, reading: Reading) -> None:
+def test_pinned_sessions_come_first_and_pinning_makes_none_newer(log: Log, reading: Reading) -> None:
     for name, cwd in (("a", "/here"), ("b", "/there"), ("c", "/here"), ("d", "/there")):
         log(name, SessionStart(cwd=cwd), said(f"about {name}"))
     before = reading.session("b")
@@ -146,7 +146,7 @@ def test_what_is_open_somewhere_is_known(store: Store) -> None:
     assert store.claimed() == frozenset()
 
 
-def test_a_preview_tells_how_it_began_and_the_last_that_was_said(log: Log, reading: Reading) -> None:
+def test_a_preview_shows_how_it_began_and_the_last_that_was_said(log: Log, reading: Reading) -> None:
     log("s", SessionStart(), said("first " * 9), told("thought", "thinking"), told("an answer"))
     log("s", told("{}", "tool-call", tool_name="look", args="{}"), said("then?", 2), told("the end"))
     assert reading.preview("s", count=2, chars=8) == Preview(
@@ -185,7 +185,7 @@ def marked(hit: Hit) -> list[str]:
     return [hit.snippet.text[start:end] for start, end in hit.snippet.spans]
 
 
-def test_pages_of_a_search_tell_each_hit_once(log: Log, reading: Reading) -> None:
+def test_pages_of_a_search_show_each_hit_once(log: Log, reading: Reading) -> None:
     for n in range(7):
         log(f"s{n % 3}", said(f"egret number {n}", n))
 

@@ -111,7 +111,7 @@ def test_thousands_are_cleaned_up_and_those_opened_meanwhile_are_not(store: Stor
     assert len(done.trashed) == 248 and listed(store) == ["s007", "s100"] and store.claimed() == frozenset()
 
 
-def test_what_somebody_has_open_is_left_to_them(store: Store) -> None:
+def test_what_someone_has_open_is_left_to_them(store: Store) -> None:
     add(store, "s", 1)
     with store.claim("s"):
         for change in (move_to_trash, restore_from_trash, pin):

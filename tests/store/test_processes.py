@@ -24,7 +24,7 @@ def _said(text: str, kind: str) -> Message:
 
 
 def _talk(path: Path, session_id: str, acknowledged: "Connection") -> None:
-    """Turns as a session writes them, until killed or told to stop; each is told of once it is acknowledged."""
+    """Turns as a session writes them, until killed or asked to stop; each is reported once it is acknowledged."""
     writer = Writer(path)
     writer.recover(session_id).result()
     with Reader(path) as reader:
@@ -45,7 +45,7 @@ def _prompt_in(event: Event) -> int | None:
 
 
 class _Talker:
-    """A process that talks, and what it was told is on disk."""
+    """A process that talks, and what it knows to be on disk."""
 
     def __init__(self, path: Path, session_id: str) -> None:
         spawn = multiprocessing.get_context("spawn")
@@ -55,7 +55,7 @@ class _Talker:
         theirs.close()
 
     def kill(self) -> int:
-        """Whatever it is doing; returns the last turn that it was told is on disk."""
+        """Whatever it is doing; returns the last turn that it knows to be on disk."""
         self._process.kill()
         return self._left()
 
@@ -133,7 +133,7 @@ def _write_and_leave(path: Path) -> None:
 
 
 def test_another_process_that_leaves_does_not_take_the_write_ahead_log_along(tmp_path: Path) -> None:
-    """Opening and closing the database file beside SQLite would drop its locks, and with them this promise."""
+    """Opening and closing the database file outside SQLite would drop its locks, and with them this promise."""
     path = tmp_path / "data" / "co-tui.db"
     Writer(path).close()
     reader = Reader(path)

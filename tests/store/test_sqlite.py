@@ -93,7 +93,7 @@ def test_without_a_database_reading_finds_nothing_and_makes_nothing(path: Path) 
     assert not path.exists()
 
 
-def test_a_reader_that_nobody_closes_is_found(writer: Writer, path: Path) -> None:
+def test_a_reader_that_no_one_closes_is_found(writer: Writer, path: Path) -> None:
     """Warnings are errors in these tests, so the one that forgets is named."""
     reader = Reader(path)
     with pytest.warns(ResourceWarning, match="never closed"):
@@ -125,7 +125,7 @@ def test_a_lock_is_exclusive_and_released(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no shared locks")
-def test_who_only_looks_whether_a_session_is_open_keeps_nobody_from_opening_it(
+def test_who_only_looks_whether_a_session_is_open_keeps_no_one_from_opening_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "s.lock").touch()

@@ -1,4 +1,4 @@
-"""Words are found wherever they stand in a session, by index as by reading; also in what older versions stored."""
+"""Words are found wherever they are in a session, by index as by reading; also in what older versions stored."""
 
 import json
 import sqlite3

@@ -20,7 +20,7 @@ YES = Approval(approved=True, by="user")
 
 
 class Person(Unattended):
-    """Somebody who answers approvals as a test says; without an answer, the question waits."""
+    """Someone who answers approvals as a test says; without an answer, the question waits."""
 
     def __init__(self, *answers: Approval) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ def read(file: Path) -> str:
 
 
 class Person(Unattended):
-    """Somebody who is asked."""
+    """Someone who is asked."""
 
     def __init__(self, may: bool = True, wished: str | None = None) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ async def about_to_block(session: Session, provider: Provider) -> None:
 
 
 class Writing:
-    """A checkpoint that is being written until told otherwise."""
+    """A checkpoint that is being written until the test lets it end."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.may_end = threading.Event(), threading.Event()

@@ -118,7 +118,7 @@ class Talk:
 
 
 def read_lines(count: int) -> str:
-    """Read so many lines of the file.
+    """Read that many lines of the file.
 
     Args:
         count: How many lines.

@@ -37,7 +37,7 @@ def _draw_first(self: Compositor, full: bool = False, screen_stack: Any = None, 
 
 
 def _draw_over_other_screens(self: Compositor, size: Any = None) -> Any:
-    """A dialog shows the screens below it, which only the drawing of a change is told."""
+    """A dialog shows the screens below it, which only the drawing of a change knows."""
     if self.root is not None:
         visible_screen_stack.set(self.root.app._background_screens)
     return _draw_lines(self, size)

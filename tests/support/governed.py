@@ -46,7 +46,7 @@ class ScriptedSummaries:
 
 
 class Governed:
-    """Histories in, requests out; a history that continues the one before is told as what came since."""
+    """Histories in, requests out; a history that continues the one before is given as what came since."""
 
     def __init__(self, settings: Settings, window: int, *, summarise: Any = "offline", **options: Any) -> None:
         if summarise != "offline":

@@ -55,7 +55,7 @@ def change(folder: Path, name: str = "notes.txt", *, size: bool = True) -> None:
 
 
 def private_repository(outside: Path) -> Path:
-    """Somebody's other repository, which is not for the agent."""
+    """Another repository of the user, which is not for the agent."""
     return repository(outside / "private", {"secret.txt": f"{SECRET}\n", "notes.txt": f"{SECRET}\n"})
 
 

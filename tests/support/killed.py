@@ -122,5 +122,5 @@ def check_finished(state: SessionState, events: list[Event]) -> None:
 
 
 def statuses(events: list[Event]) -> list[str]:
-    """What stands on the line of each call in the chat."""
+    """The text on the line of each call in the chat."""
     return [block.status for block in BlockBuilder().add_all(events) if block.kind == "tool"]

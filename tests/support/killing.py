@@ -21,7 +21,7 @@ RAN = "ran.txt"
 
 
 class MarkingTools(Tools):
-    """Each run of `write` leaves a line in a file, which a kill does not take back."""
+    """Each run of `write` leaves a line in a file, which a kill does not undo."""
 
     def __init__(self, home: Path, *, killed: bool = False) -> None:
         super().__init__()

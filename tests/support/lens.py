@@ -42,7 +42,7 @@ def lens_of(session: Session) -> Lens:
 
 
 def plain(messages: Sequence[ModelMessage | None]) -> list[tuple[str, object]]:
-    """The parts of messages, each with who says it: the library joins requests that stand side by side."""
+    """The parts of messages, each with who says it: the library joins adjacent requests."""
     return [(message.kind, replace(part)) for message in messages if message is not None for part in message.parts]
 
 

@@ -34,7 +34,7 @@ LOADED = (
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:
-    """Returns in each process that is asked for, with what it shall be; ends once nobody can ask any more."""
+    """Returns in each process that is asked for, with what it shall be; ends once no one can ask any more."""
     while True:
         request, streams, *_ = socket.recv_fds(requests, LARGEST_REQUEST, 4)
         if not request:
@@ -48,7 +48,7 @@ def serve(requests: socket.socket) -> dict[str, Any]:
 
 
 def begin(how: dict[str, Any], streams: list[int]) -> dict[str, Any]:
-    """Here a process is told apart from the one that waits for its end and reports it."""
+    """Distinguishes a process from the one that waits for its end and reports it."""
     reports = streams.pop()
     pid = os.fork()
     if pid:

@@ -1,4 +1,4 @@
-"""Conversations as other projects' cases tell them, and what our engine makes of them."""
+"""Conversations from other projects' cases, and what our engine makes of them."""
 
 from typing import Any
 

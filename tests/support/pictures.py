@@ -142,7 +142,7 @@ def _lay_out_everything(transcript: Transcript) -> None:
 
 
 def _colours(strips: Sequence[Strip]) -> str:
-    """How each line is drawn: columns and style; lines that are drawn alike stand together."""
+    """How each line is drawn: columns and style; lines that are drawn alike are grouped."""
     lines = [", ".join(_runs(strip)) for strip in strips]
     told, number = [], 0
     for line, same in groupby(lines):

@@ -235,7 +235,7 @@ class Provider:
                 self._send(200, json.dumps({"tokens": [1] * len(asked["content"].split())}).encode())
 
             def _wait(self, seconds: float, until: threading.Event) -> None:
-                """Say nothing for a while, noticing when nobody listens any more."""
+                """Say nothing for a while, noticing when no one listens any more."""
                 latest = time.monotonic() + seconds
                 while time.monotonic() < latest and not until.is_set():
                     readable, _, _ = select.select([self.connection], [], [], 0.01)

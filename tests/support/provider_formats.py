@@ -158,7 +158,7 @@ def responses_work(tool: str, call_id: str, arguments: str = "{}") -> bytes:
 
 
 def google_work(tool: str, call_id: str, arguments: str = "{}") -> bytes:
-    """The arguments stand in the reply as they are, not as a text of their own."""
+    """The arguments are in the reply as they are, not as a text of their own."""
     parts = (
         {"text": "A thought of Gemini.", "thought": True},
         {"text": "Looking."},

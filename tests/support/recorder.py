@@ -96,7 +96,7 @@ class Cells:
 
 
 class RecordedApp:
-    """`co-tui` in a pseudo terminal that tells where each frame ends."""
+    """`co-tui` in a pseudo terminal that marks where each frame ends."""
 
     def __init__(self, command: CliCommand, columns: int = 110, rows: int = 40, arguments: Sequence[str] = ()) -> None:
         self._cells, self._text, self._began = Cells(columns, rows), "", time.monotonic()

@@ -20,7 +20,7 @@ FIRST = ("tests/e2e/", "tests/lab/", "tests/headless/")
 
 
 class Scheduling(LoadScopeScheduling):
-    """One test after the other to whoever is free."""
+    """Gives one test after the other to a free process."""
 
     def _split_scope(self, nodeid: str) -> str:
         return TOGETHER.get(nodeid.partition("::")[0], nodeid)

@@ -48,7 +48,7 @@ async def running(
     ready: bool = True,
     failing: bool = False,
 ) -> AsyncIterator[tuple[CoTui, Pilot[None]]]:
-    """The app, with its engine loaded unless told otherwise; left as a user leaves it. Unless `failing`, nothing may
+    """The app, with its engine loaded unless `ready` is False; left as a user leaves it. Unless `failing`, nothing may
     fail in the background."""
     app = CoTui(launch, dark=dark)
     async with app.run_test(size=size) as pilot:
@@ -128,7 +128,7 @@ def screen_text(app: CoTui) -> str:
 
 
 async def click_on(app: CoTui, pilot: Pilot[None], words: str) -> None:
-    """With the mouse, where these words stand."""
+    """With the mouse, where these words are."""
     lines = screen_text(app).splitlines()
     row = next(n for n, line in enumerate(lines) if words in line)
     await pilot.click(offset=(cell_len(lines[row].partition(words)[0]) + 1, row))

@@ -74,7 +74,7 @@ class SmallWindowTalk(NamedTuple):
 
     @property
     def automatic(self) -> list[CompactionComplete]:
-        """Those that a mark started and that ended well or badly, but not because somebody stopped them."""
+        """Those that a mark started and that ended well or badly, but not because someone stopped them."""
         return [done for done in self.compactions if done.trigger in ("background", "blocking")]
 
     @property

@@ -132,6 +132,9 @@ async def test_help_opens_on_other_screens_with_their_keys(home: Path, provider:
 def test_the_command_line_sets_one_key_and_the_doctor_reports_a_bad_one(here: Here) -> None:
     done = here("config", "keys.compact", "f7")
     assert done.code == 2 and "F7 is that of new" in done.err
+    for letter, why in (("m", "m is that of model_letter"), ("F5", "a letter or a digit, or none")):
+        done = here("config", "keys.compact_letter", letter)
+        assert done.code == 2 and why in done.err
     assert here("config", "keys.compact", "f12").code == 0
     assert '"f12"' in (here.home / "config" / "config.toml").read_text()
     assert here("config", "keys.compact", "default").code == 0
@@ -163,6 +166,13 @@ async def test_every_key_with_an_f_has_a_letter_after_the_leader_key(home: Path,
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await type_text(pilot, "choose a model")
         await until(pilot, lambda: "(F6, Ctrl+B m)" in screen_text(app))
+        await pilot.press("escape")
+        await type_text(pilot, "/config keys.model_letter j\n")
+        await until(pilot, lambda: app.launch.settings.keys.get("model_letter") == "j")
+        await pilot.press("ctrl+b")
+        await until(pilot, lambda: "j  Model" in screen_text(app) and "m  Model" not in screen_text(app))
+        await pilot.press("j")
+        await until(pilot, lambda: type(app.screen).__name__ == "ModelScreen")
 
 
 async def test_a_question_mark_in_an_empty_prompt_shows_the_keys_that_work_here(home: Path, provider: Provider) -> None:

@@ -16,14 +16,12 @@ from pydantic_ai.messages import (
 
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
-from co_tui.events.stored_messages import COMMAND, REPLACES
+from co_tui.events.stored_messages import COMMAND, NOT_A_HEADING, REPLACES
 from co_tui.inert import one_line
 
 LINE_CHARS: Final = 240
 """Longer lines are split."""
 NAME_CHARS: Final = 60
-NOT_A_HEADING: Final = "› "
-"""Prefix of a line that could be mistaken for one of our headings."""
 USER: Final = "user"
 MODEL: Final = "assistant"
 """Roles, never "you": a summary may be read by the model, the user, or a model that updates it."""

@@ -113,7 +113,7 @@ class Recollection(Logged):
         return f"recollected\n{counted(self.lines, 'line')} restored" if self.note else ""
 
     def export_entry(self) -> ExportEntry | None:
-        return ExportEntry(f"{self.lines} lines restored to the context") if self.note else None
+        return ExportEntry(f"{counted(self.lines, 'line')} restored to the context") if self.note else None
 
 
 class ArtifactStored(Occurrence):
@@ -256,8 +256,8 @@ class CompactionComplete(Logged):
         return "\n".join(filter(None, (COMPACTED, *self._timeline_figures())))
 
     def _timeline_figures(self) -> tuple[str, ...]:
-        change = f" · {self.post_tokens / self.pre_tokens - 1:+.0%}" if self.pre_tokens else ""
-        saved = change.replace("-", "−").replace("%", " %")
+        change = f" · {(self.post_tokens / self.pre_tokens - 1) * 100:+.0f} %" if self.pre_tokens else ""
+        saved = change.replace("-", "−")
         took = f"{self.duration_ms / 1000:.1f} s" if self.duration_ms >= 100 else "at once"
         checkpoint = f"checkpoint {self.checkpoint_number}" if self.checkpoint_number else ""
         cost = money(self.cost) if self.cost else ""
@@ -337,7 +337,7 @@ class Pin(Logged):
         return f"{counted(len(self.messages), 'message')} {'pinned' if self.pinned else 'unpinned'}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"{len(self.messages):,} messages {'pinned' if self.pinned else 'unpinned'}")
+        return ExportEntry(f"{counted(len(self.messages), 'message')} {'pinned' if self.pinned else 'unpinned'}")
 
 
 class Clear(Logged):
@@ -356,7 +356,7 @@ class Clear(Logged):
         return f"cleared · {counted(self.messages_removed, 'message')}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Context cleared: {self.messages_removed:,} messages removed")
+        return ExportEntry(f"Context cleared: {counted(self.messages_removed, 'message')} removed")
 
 
 class Rewind(Logged):

@@ -110,7 +110,7 @@ class SessionEnd(SessionOrigin):
         return "session left"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Session left{f' ({long(self.reason)})' if self.reason else ''}")
+        return ExportEntry(f"Session left{f' ({long(self.reason)})' if self.reason not in ('', 'left') else ''}")
 
 
 class ModelChange(Logged):
@@ -155,7 +155,7 @@ class ModeChange(Logged):
         return f"mode → {short(mode_name(self.to))}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Mode changed to {long(self.to)}")
+        return ExportEntry(f"Mode changed to {long(mode_name(self.to))}")
 
 
 class QueueChanged(Announced):

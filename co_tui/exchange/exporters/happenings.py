@@ -15,6 +15,12 @@ class Happening(NamedTuple):
     detail: str = ""
     is_compaction: bool = False
     is_plan: bool = False
+    is_undone: bool = False
+
+    @property
+    def text(self) -> str:
+        """What happened, and that it was undone later."""
+        return f"{self.words} · undone" if self.is_undone else self.words
 
 
 def happening(event: Event) -> Happening | None:

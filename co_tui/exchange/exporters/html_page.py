@@ -123,8 +123,8 @@ def _diff_row(row: DiffRow, width: int) -> str:
 
 
 def _happening(entry: Happening) -> str:
-    kind = "happening compaction" if entry.is_compaction else "happening"
-    words = f"{_time(entry.time)} {entry.symbol} {_text(entry.words)}"
+    kind = "happening compaction" if entry.is_compaction and not entry.is_undone else "happening"
+    words = f"{_time(entry.time)} {entry.symbol} {_text(entry.text)}"
     if not entry.detail.strip():
         return f'<p class="{kind}">{words}</p>'
     opened = " open" if entry.is_plan else ""

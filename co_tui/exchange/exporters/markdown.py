@@ -40,7 +40,7 @@ def _written(entry: Entry) -> str:
             return _tool_use(entry)
         case Happening():
             detail = f"\n\n{_quoted(entry.detail)}" if entry.detail.strip() else ""
-            return f"*{clock(entry.time)} {entry.symbol} {inert(entry.words)}*{detail}"
+            return f"*{clock(entry.time)} {entry.symbol} {inert(entry.text)}*{detail}"
 
 
 def _heading(text: str, entry: Speech | ToolUse) -> str:

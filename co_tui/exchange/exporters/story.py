@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from co_tui.events import (
+    CompactionUndone,
     Event,
     Json,
     Message,
@@ -146,6 +147,8 @@ class _StoryBuilder:
             story.title = fact.title
         if isinstance(fact, SessionInterrupted):
             self._say_once()
+        if isinstance(fact, CompactionUndone):
+            self._mark_undone(fact.compaction_seq)
         if (happened := happening(event)) is not None:
             self._add_happening(happened)
             if happened.is_compaction:
@@ -160,6 +163,12 @@ class _StoryBuilder:
         if happened.is_plan:
             self._plan = len(self._story.entries)
         self._story.entries.append(happened)
+
+    def _mark_undone(self, seq: int) -> None:
+        """Mark the compaction, clearing or rewind of this seq."""
+        for place, entry in enumerate(self._story.entries):
+            if isinstance(entry, Happening) and entry.seq == seq:
+                self._story.entries[place] = entry._replace(is_undone=True)
 
     def _say_once(self) -> None:
         """The entry about an interruption follows: the reply's own mark would say the same again."""

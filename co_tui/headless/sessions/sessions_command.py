@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from co_tui.events.wording import percent
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, put_json, say, table
 from co_tui.session.clean_up import retention_policy
 from co_tui.session.event_wording import clean_up_text, cost_text
@@ -63,7 +64,7 @@ def _match(reading: Reading, session_id: str, search: str) -> dict[str, object]:
 
 def _cells(row: SessionRow) -> tuple[str, ...]:
     updated = datetime.fromisoformat(row.updated).astimezone()
-    share = f"{row.share:.0%}" if row.share is not None else "–"
+    share = percent(row.share) if row.share is not None else "–"
     cost = cost_text(row.known_cost, model=row.model) if row.tokens else "–"
     return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, row.title or "(no prompt yet)"
 

@@ -1,6 +1,9 @@
 """`co-tui show`: print a stored session, without loading any model."""
 
-from co_tui.events.stored_messages import pieces
+from co_tui.events import Json
+from co_tui.events.stored_messages import Role, pieces
+from co_tui.events.tool_calls import tool_label
+from co_tui.events.tool_wording import argument_lines
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say
 from co_tui.inert import inert
 from co_tui.session.state.derive import replay
@@ -35,11 +38,21 @@ def show(context: CommandContext, name: str, *, history: bool, as_json: bool) ->
 def _prose(entry: Entry) -> str:
     blocks = []
     for role, text, part in pieces(entry.message):
-        name = part.get("tool_name")
-        heading = f"{_HEADINGS[role]} {name}" if name else _HEADINGS[role]
         mark = "  (interrupted)" if entry.interrupted else ""
-        blocks.append(f"── {inert(heading)}{mark}\n{inert(text)}\n")
+        blocks.append(f"── {inert(_heading(role, part))}{mark}\n{inert(_text(role, text))}\n")
     return "\n".join(blocks)
+
+
+def _heading(role: Role, part: Json) -> str:
+    """Who said it, or the tool: `run` for a call, `run: result` for its result."""
+    tool = part.get("tool_name")
+    if not isinstance(tool, str) or not tool:
+        return _HEADINGS[role]
+    return tool_label(tool) + (": result" if role == "tool_result" else "")
+
+
+def _text(role: Role, text: str) -> str:
+    return argument_lines(text) if role == "tool_call" else text
 
 
 def load_state(context: CommandContext, name: str) -> SessionState:

@@ -12,7 +12,8 @@ from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.measure.count import Reading
 from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_replacement
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import COMMAND, REPLACES, pieces
+from co_tui.events.stored_messages import COMMAND, REPLACES, Role, pieces
+from co_tui.events.tool_wording import piece_line, piece_text
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.state.out_of_context import DOES_NOT_FIT
 
@@ -86,9 +87,14 @@ class LensMessage(NamedTuple):
         return self.given if self.message is None else text_of(self._as_json(self.message))
 
     @property
+    def readable(self) -> str:
+        """The text for people: tools by their names, arguments one per line."""
+        return self.given if self.message is None else readable_text(self._as_json(self.message))
+
+    @property
     def beginning(self) -> str:
-        """The same after the name of its tool, for a line in a list."""
-        return self.given if self.message is None else _named_text(self._as_json(self.message))
+        """The text for a line in a list, after the name of its tool."""
+        return self.given if self.message is None else _line_text(self._as_json(self.message))
 
     def _as_json(self, message: ModelMessage) -> Json:
         return self.stored if self.stored is not None else message_json(message)
@@ -124,8 +130,14 @@ class LeftMessage(NamedTuple):
     """What is no longer sent."""
 
     @property
-    def text(self) -> str:
-        return _named_text(self.message)
+    def readable(self) -> str:
+        """The text for people: tools by their names, arguments one per line."""
+        return readable_text(self.message)
+
+    @property
+    def beginning(self) -> str:
+        """The text for a line in a list, after the name of its tool."""
+        return _line_text(self.message)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -213,14 +225,21 @@ def kind_of(message: ModelMessage) -> Kind:
 
 
 def text_of(message: Json) -> str:
-    """Everything readable in a message; of a call, its tool and its arguments."""
+    """Everything readable in a message, as stored; of a call, its tool and its arguments as JSON."""
     return "\n\n".join(_named(text, part) if role == "tool_call" else text for role, text, part in pieces(message))
 
 
-def _named_text(message: Json) -> str:
-    """The text with tool names; thinking comes last."""
-    found = sorted(pieces(message), key=lambda piece: piece[0] == "thinking")
-    return "\n\n".join(_named(text, part) for _, text, part in found)
+def readable_text(message: Json) -> str:
+    """The text for people; thinking comes last."""
+    return "\n\n".join(piece_text(*piece) for piece in _thinking_last(message))
+
+
+def _line_text(message: Json) -> str:
+    return "\n\n".join(piece_line(*piece) for piece in _thinking_last(message))
+
+
+def _thinking_last(message: Json) -> list[tuple[Role, str, Json]]:
+    return sorted(pieces(message), key=lambda piece: piece[0] == "thinking")
 
 
 def _named(text: str, part: Json) -> str:

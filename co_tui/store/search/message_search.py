@@ -5,6 +5,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from co_tui.events.stored_messages import Role
+from co_tui.events.tool_wording import argument_lines
 from co_tui.store.search.search_words import SearchWords, Snippet
 from co_tui.store.stored_values import SessionRow
 
@@ -47,6 +48,9 @@ class Hit(NamedTuple):
     tool: str
     timestamp: str
     snippet: Snippet
+    """As stored; the arguments of a call are JSON."""
+    readable: Snippet
+    """For people; the arguments of a call are one per line."""
 
 
 class SearchPage(NamedTuple):
@@ -136,6 +140,7 @@ def hits_of(
             tool=each.tool,
             timestamp=times.get((each.session_id, each.seq), ""),
             snippet=search.words.snippet(each.text),
+            readable=search.words.snippet(argument_lines(each.text) if each.role == "tool_call" else each.text),
         )
         for each in chosen
         if each.session_id in rows

@@ -167,9 +167,12 @@ class ChatRequests(SteadyScreen, Screen[None]):
         self._host.open_entry(event.event)
 
     async def on_timeline_show_in_chat(self, event: "Timeline.ShowInChat") -> None:
-        await self._host.controller.older.load_back_to(event.event.seq or 0)
+        await self.show_message(event.event.seq or 0)
+
+    async def show_message(self, seq: int) -> None:
+        await self._host.controller.older.load_back_to(seq)
         self.remove_class("-drawer")
-        self.transcript.show_event(event.event.seq or 0)
+        self.transcript.show_event(seq)
         self.transcript.focus()
 
     def on_timeline_folded_away(self) -> None:

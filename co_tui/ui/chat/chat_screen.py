@@ -18,6 +18,7 @@ from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.chat.chat_requests import ChatRequests
 from co_tui.ui.chat.columns import FEWEST_COLUMNS, MIN_ROWS, SMALLEST, WIDE_COLUMNS, is_too_small, set_columns
+from co_tui.ui.chat.command_values import command_values
 from co_tui.ui.chat.open_questions import Questions
 from co_tui.ui.chat.title_line import TitleFacts, TitleLine
 from co_tui.ui.chat.transcript_feed import HELD, STARTING, Feed, WaitingShown
@@ -86,6 +87,7 @@ class ChatScreen(ChatRequests):
         self.transcript.border_title = "Chat"
         self.feed = Feed(self.transcript, self.shortcut_for)
         self.prompt.cwd = self._launch.cwd
+        self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
         self._status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
         self._status.show_mode(self._host.controller.modes.current)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)

@@ -122,6 +122,9 @@ class ChatView(Protocol):
 
     async def find(self, text: str) -> None: ...
 
+    async def show_message(self, seq: int) -> None:
+        """Scroll to the message of an event and mark it; loads it first if needed."""
+
     @property
     def draft(self) -> str:
         """The text in the prompt."""

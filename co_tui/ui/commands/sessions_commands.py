@@ -20,7 +20,10 @@ async def browse(host: CommandHost, _: str) -> None:
     if chosen is None:
         return
     if not chosen.forks:
-        await resume(host, chosen.session_id)
+        if not chosen.at or chosen.session_id != sessions.session_id:
+            await resume(host, chosen.session_id)
+        if chosen.at and sessions.session_id == chosen.session_id:
+            await host.view.show_message(chosen.at)
         return
     await sessions.stored.fork(chosen.session_id, chosen.upto)
     if chosen.prompt:

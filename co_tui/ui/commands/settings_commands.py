@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 from co_tui import settings
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
-from co_tui.settings import Loaded
+from co_tui.settings import RESUMED, Loaded, Origin
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
+from co_tui.ui.launch import CHOSEN
 from co_tui.ui.settings.setting_rows import SettingRow, setting_rows
 
 
 @command("config")
 async def config(host: CommandHost, arguments: str) -> None:
-    loaded = host.settings.launch.loaded
+    loaded = _in_force(host)
     key, _, value = arguments.partition(" ")
     if not key:
         host.say(_all(loaded, _without_effect(host)))
@@ -23,6 +24,22 @@ async def config(host: CommandHost, arguments: str) -> None:
         host.say(_one(loaded, settings.setting_of(key), _without_effect(host)))
     else:
         await _set(host, key, value.strip())
+
+
+def _in_force(host: CommandHost) -> Loaded:
+    """The settings; model and policy as the shown session has them."""
+    loaded, state = host.settings.launch.loaded, host.state
+    was_resumed = host.session is None or bool(host.session.resumed_from.turn)
+    first = state if host.session is None else host.session.resumed_from
+    own: dict[str, Origin] = {}
+    for key, value, at_first in (("model", state.model, first.model), ("policy", state.policy, first.policy)):
+        layer = loaded.origins[key]
+        overrides = layer.value and layer.source in (*settings.ABOVE_RESUMED, CHOSEN)
+        if value != at_first and value != layer.value:
+            own[key] = Origin(value, CHOSEN)
+        elif value and value == at_first and was_resumed and not overrides:
+            own[key] = Origin(value, RESUMED)
+    return loaded.but(origins={**loaded.origins, **own})
 
 
 def _without_effect(host: CommandHost) -> Mapping[str, str]:
@@ -72,7 +89,7 @@ class SettingChanger:
 
     def rows(self) -> list[SettingRow]:
         launch = self._host.settings.launch
-        return setting_rows(launch.loaded, _without_effect(self._host), launch.paths)
+        return setting_rows(_in_force(self._host), _without_effect(self._host), launch.paths)
 
     async def change(self, key: str, value: str) -> str:
         """Raises `SettingsError`, with nothing changed."""

@@ -8,19 +8,35 @@ from rich.text import Text
 
 from co_tui.events import CompactionComplete, Event
 from co_tui.events.model_names import short_name
-from co_tui.events.stored_messages import QUOTES, RULES, pieces
+from co_tui.events.stored_messages import NOT_A_HEADING, QUOTES, RULES, pieces
 from co_tui.events.triggers import trigger_label
 from co_tui.inert import inert
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.dialogs.choose_message import Row, row_of, text_of_all
 from co_tui.ui.formatting import counted, money
+from co_tui.ui.text.text_rendering import TextRenderer
 
 OFFLINE = "offline"
+AS_SENT = "What the model gets, word for word."
+QUOTE_LEGEND = " › marks a quoted line that looks like a heading."
 
 
 def summary_as_sent(fact: CompactionComplete) -> str:
     """The text that is in the context now; without a replacement, the summary alone."""
     return "\n\n".join(map(text_of_all, fact.replacement)) or fact.summary
+
+
+def summary_text(summary: str, renderer: TextRenderer) -> Text:
+    """The summary exactly as it is sent, not as Markdown: quoted lines would change. Headings stand out."""
+    text = Text()
+    quotes = any(line.startswith(NOT_A_HEADING) for line in summary.splitlines())
+    text.append(f"{AS_SENT}{QUOTE_LEGEND if quotes else ''}\n\n", renderer.muted)
+    for line in inert(summary).splitlines(keepends=True):
+        if line.startswith(NOT_A_HEADING):
+            text.append(NOT_A_HEADING, renderer.muted).append(line.removeprefix(NOT_A_HEADING))
+        else:
+            text.append(line, "bold" if line.startswith(("#", "[")) else "")
+    return text
 
 
 def kept_rows(event: Event, state: SessionState) -> list[Row]:
@@ -62,26 +78,23 @@ def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
 
 def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     """What the compaction cost, and what it saves."""
-    waited = f"{fact.waited_ms / 1000:.1f} s of waiting" if fact.waited_ms else "in the background"
+    waited = f"you waited {fact.waited_ms / 1000:.1f} s" if fact.waited_ms else "in the background"
     by = "the offline summariser" if fact.summarised_by == OFFLINE else short_name(fact.summarised_by)
     rows = [
-        (
-            "tokens",
-            f"{fact.pre_tokens:,} → {fact.post_tokens:,}  ({_signed(-fact.tokens_removed)} per request)",
-        ),
+        ("context", f"{fact.pre_tokens:,} → {fact.post_tokens:,} tokens: {_fewer(fact.tokens_removed)}"),
         ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
         ("why", trigger_label(fact.trigger) or "the window was almost full"),
         ("summarised by", by) if by else ("summary", "none"),
-        ("time", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
+        ("took", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
     ]
     if fact.usage:
         read, written, requests = (fact.usage.get(key, 0) for key in ("input_tokens", "output_tokens", "requests"))
-        rows.append(("summary", f"{read:,} tokens read, {written:,} written, {counted(requests, 'request')}"))
-    rows.append(("price", money(fact.cost) if fact.cost is not None else "no price known" if fact.usage else "nothing"))
+        rows.append(("summary used", f"{read:,} tokens in, {written:,} out, {counted(requests, 'request')}"))
+    rows.append(("summary cost", money(fact.cost) if fact.cost is not None else "unknown" if fact.usage else "nothing"))
     if fact.saved_cost:
-        rows.append(("saves", f"{money(fact.saved_cost)} per request"))
+        rows.append(("saves", f"{money(fact.saved_cost)} on each request"))
     if fact.cache_lost_tokens:
-        rows.append(("cache lost", f"{fact.cache_lost_tokens:,} cached tokens"))
+        rows.append(("cache", f"{fact.cache_lost_tokens:,} cached tokens are no longer used"))
     if fact.checkpoint_path:
         rows.append(("checkpoint", f"{fact.checkpoint_number}: {fact.checkpoint_path}"))
     if remark := fact.note or fact.error:
@@ -89,6 +102,6 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     return rows
 
 
-def _signed(tokens: int) -> str:
-    """With sign: for a very short history, the tools added for archived messages outweigh what was removed."""
-    return f"{tokens:+,}".replace("-", "−")
+def _fewer(tokens: int) -> str:
+    """For a very short history, the tools added for archived messages outweigh what was removed."""
+    return f"{abs(tokens):,} {'fewer' if tokens >= 0 else 'more'} in each request"

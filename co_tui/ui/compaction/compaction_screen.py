@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
 from rich.table import Table
+from rich.text import Text
 from textual import on
 from textual.actions import SkipAction
 from textual.app import ComposeResult
@@ -15,11 +16,10 @@ from textual.widgets import Input, Static, TabbedContent, TabPane
 from co_tui.events import CompactionComplete, Event, Ref
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.session_state import Entry, SessionState
-from co_tui.ui.compaction.compaction_parts import figures, kept_rows, receipt, summary_as_sent
+from co_tui.ui.compaction.compaction_parts import figures, kept_rows, receipt, summary_as_sent, summary_text
 from co_tui.ui.dialogs.choose_message import row_of, show_messages, text_of_all
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.terminal.clipboard import copy
-from co_tui.ui.text.inert_markdown import InertMarkdown
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import palette_of
 from co_tui.ui.timeline.detail_screen import TextScreen
@@ -83,14 +83,12 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         self._is_in_effect = any(rewrite.seq == event.seq for rewrite in state.rewrites)
 
     def compose(self) -> ComposeResult:
-        fact = self._fact
-        summary = summary_as_sent(fact) or "No summary."
         with Vertical() as box:
             box.border_title = f"{COMPACTED_SYMBOL} Conversation Compacted · {clock(self._event.timestamp)}"
             box.border_subtitle = "" if self._is_in_effect else "undone, or replaced by a later one"
             with TabbedContent(initial="summary"):
                 with TabPane("Summary", id="summary"), VerticalScroll():
-                    yield InertMarkdown(summary, TextRenderer(palette_of(self.app.current_theme)))
+                    yield Static(self._summary, id="summary-text")
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
                     yield Field(placeholder="Search replaced messages")
                     yield LineList(id="replaced-list", classes="-filling", opens_at_first_click=True)
@@ -109,7 +107,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
     def on_resize(self) -> None:
         """As high as the fullest tab needs, so that the box does not jump."""
         width = min(WIDTH, int(self.size.width * 0.95)) - MARGIN_COLUMNS
-        summary = self.query_one(InertMarkdown).get_content_height(self.size, self.size, width)
+        summary = self.query_one("#summary-text", Static).get_content_height(self.size, self.size, width)
         rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept), len(self._receipt))
         self.query_one("CompactionScreen > Vertical").styles.height = min(
             rows + MARGIN_ROWS, int(self.size.height * 0.9)
@@ -132,8 +130,13 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         self.query_one(inside).focus()
 
     def _theme_changed(self, theme: Theme) -> None:
-        self.query_one(InertMarkdown).set_renderer(TextRenderer(palette_of(theme)))
+        self.query_one("#summary-text", Static).update(self._summary)
         self.query_one("#receipt", Static).update(self._receipt_table)
+
+    @property
+    def _summary(self) -> Text:
+        sent = summary_as_sent(self._fact) or "No summary."
+        return summary_text(sent, TextRenderer(palette_of(self.app.current_theme)))
 
     @property
     def _receipt_table(self) -> Table:

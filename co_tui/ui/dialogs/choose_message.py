@@ -11,6 +11,7 @@ from textual.widgets import Input
 
 from co_tui.events import Json, Ref
 from co_tui.events.stored_messages import REPLACES, pieces, prompt_of
+from co_tui.events.tool_wording import piece_line, piece_text
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
@@ -57,14 +58,13 @@ def first_piece(message: Json) -> tuple[str, str]:
     if REPLACES in (message.get("metadata") or {}):
         return "summary", one_line(text_of_all(message), LINE_CHARS)
     for role, text, part in pieces(message):
-        name = part.get("tool_name")
-        return _LABELS[role], one_line(f"{name} {text}" if name else text, LINE_CHARS)
+        return _LABELS[role], one_line(piece_line(role, text, part), LINE_CHARS)
     return str(message.get("kind", "")), ""
 
 
 def text_of_all(message: Json) -> str:
     """Everything readable in a message."""
-    return "\n\n".join(text for _, text, _ in pieces(message))
+    return "\n\n".join(piece_text(*piece) for piece in pieces(message))
 
 
 def line_of(row: Row) -> Text:

@@ -95,7 +95,7 @@ class Gauge(Widget):
         if rows >= ALL_PARTS_ROWS:
             yield from self._legend()
         yield Text(reading.outlook_in(self.size.width), style=muted)
-        if rows > ALL_PARTS_ROWS:
+        if rows > ALL_PARTS_ROWS and self._turns > 1:  # the bar of one turn would look like a part of the legend
             yield self._last_turns()
         cost = cost_text(reading.cost, reading.summary_cost, model=reading.model)
         yield Text({FREE: "local, free"}.get(cost, cost if reading.cost else f"cost {cost}"), style=muted)
@@ -115,10 +115,12 @@ class Gauge(Widget):
             yield Text(SEPARATOR, style=muted).join(items[:-1])
         yield items[-1]
 
+    @property
+    def _turns(self) -> int:
+        return len({fill.turn for fill in self.reading.fills})
+
     def _last_turns(self) -> Text:
-        fills = self.reading.fills
-        turns = len({fill.turn for fill in fills})
-        label = f" last {turns} turns" if turns > 1 else " first turn"
+        fills, label = self.reading.fills, f" last {self._turns} turns"
         bars = sparkline(fills, max(1, self.size.width - len(label)))
         shown = Text(no_wrap=True)
         for symbol in bars:

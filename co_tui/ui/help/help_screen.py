@@ -9,12 +9,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope, SlashCommand
+from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope
 from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
 from co_tui.ui.keys.active_keys import ActiveKey
-from co_tui.ui.keys.command_table import DEFAULT_KEYS
+from co_tui.ui.keys.command_table import DEFAULT_KEYS, letter_of
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 
@@ -55,7 +55,7 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Secti
     commands = [
         (
             f"{row.slash} {row.arguments}".rstrip(),
-            f"{row.help}{_keys_in_brackets(row, key_of(row.name, row.key), leader)}",
+            f"{row.help}{_keys_in_brackets(letter_of(row, chosen), key_of(row.name, row.key), leader)}",
         )
         for row in COMMANDS
     ]
@@ -73,7 +73,10 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Secti
         Section("Commands", commands),
         Section(
             "Change a key: set keys.NAME = F12 in the settings, with a command's name or one of these",
-            [(row.name, row.help) for row in KEYS],
+            [
+                ("NAME_letter", f"A command's letter after {leader or 'the leader key'}"),
+                *((r.name, r.help) for r in KEYS),
+            ],
         ),
     ]
 
@@ -83,9 +86,9 @@ def typed_keys() -> list[tuple[str, str]]:
     return [(key_name(key), meaning) for key, meaning in _TYPED]
 
 
-def _keys_in_brackets(row: SlashCommand, key: str, leader: str) -> str:
+def _keys_in_brackets(letter: str, key: str, leader: str) -> str:
     """The key of a command, and its letter after the leader key."""
-    keys = [key, f"{leader} {row.letter}" if leader and row.letter else ""]
+    keys = [key, f"{leader} {letter}" if leader and letter else ""]
     return f"  ({', '.join(filter(None, keys))})" if any(keys) else ""
 
 

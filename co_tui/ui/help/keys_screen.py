@@ -17,10 +17,9 @@ from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.help_screen import typed_keys
 from co_tui.ui.help.sections import Section, Sections
 from co_tui.ui.keys.active_keys import ActiveKey
-from co_tui.ui.keys.command_table import DEFAULT_KEYS
+from co_tui.ui.keys.command_table import DEFAULT_KEYS, letter_of
 from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
 
-WITH_LETTER: Final = tuple(command for command in COMMANDS if command.letter)
 COLUMN_CELLS: Final = 26
 """A letter and a label."""
 GAP_CELLS: Final = 2
@@ -69,16 +68,26 @@ class LetterGrid(Widget, can_focus=True):
 
     DEFAULT_CSS = "LetterGrid { height: auto; }"
 
+    def __init__(self, letters: Mapping[str, SlashCommand]) -> None:
+        super().__init__()
+        self._letters = letters
+
     def on_mount(self) -> None:
         self.auto_links = False  # letters are no links
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(_grid(width))
+        return len(self._grid(width))
 
     def render(self) -> Content:
-        return Content("\n").join(
-            Content(" " * GAP_CELLS).join(_item(command) for command in row) for row in _grid(self.content_size.width)
-        )
+        rows = self._grid(self.content_size.width)
+        return Content("\n").join(Content(" " * GAP_CELLS).join(row) for row in rows)
+
+    def _grid(self, width: int) -> list[list[Content]]:
+        """Rows of commands, ordered down the columns."""
+        columns = max(1, (width + GAP_CELLS) // (COLUMN_CELLS + GAP_CELLS))
+        items = [_item(letter, command) for letter, command in self._letters.items()]
+        rows = max(1, -(-len(items) // columns))
+        return [items[row::rows] for row in range(rows)]
 
 
 class LeaderScreen(Dialog[str]):
@@ -89,21 +98,23 @@ class LeaderScreen(Dialog[str]):
     def __init__(self, chosen: Mapping[str, str] = DEFAULT_KEYS, leader: str = "ctrl+x") -> None:
         super().__init__()
         self._leader = chosen.get("leader", leader)
+        letters = ((letter_of(command, chosen), command) for command in COMMANDS)
+        self._letters = {letter: command for letter, command in letters if letter}
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = f"{key_name(self._leader)}, then"
-            yield LetterGrid()
+            yield LetterGrid(self._letters)
             yield KeyHints(("escape", "back"))
 
     def on_mount(self) -> None:
         self.query_one(LetterGrid).focus()
 
     def on_key(self, event: Key) -> None:
-        name = next((command.name for command in WITH_LETTER if command.letter == event.character), None)
-        if name is not None:
+        command = self._letters.get(event.character or "")
+        if command is not None:
             event.stop()
-            self.answer(name)
+            self.answer(command.name)
         elif event.is_printable:
             event.stop()
             self.notify(f"{key_name(self._leader)} {event.character} does nothing.", timeout=3, markup=False)
@@ -113,15 +124,6 @@ class LeaderScreen(Dialog[str]):
         self.answer(name)
 
 
-def _grid(width: int) -> list[list[SlashCommand]]:
-    """Rows of commands, ordered down the columns."""
-    columns = max(1, (width + GAP_CELLS) // (COLUMN_CELLS + GAP_CELLS))
-    rows = -(-len(WITH_LETTER) // columns)
-    return [list(WITH_LETTER[row::rows]) for row in range(rows)]
-
-
-def _item(command: SlashCommand) -> Content:
+def _item(letter: str, command: SlashCommand) -> Content:
     label = Content(command.label or command.slash).truncate(COLUMN_CELLS - 3, ellipsis=True, pad=True)
-    return Content.assemble((f"{command.letter}  ", KEY_STYLE), label).stylize(
-        f"@click=screen.letter({command.name!r})"
-    )
+    return Content.assemble((f"{letter}  ", KEY_STYLE), label).stylize(f"@click=screen.letter({command.name!r})")

@@ -33,6 +33,11 @@ def shortcut_for(name: str, chosen: Mapping[str, str] = DEFAULT_KEYS) -> str:
     return _BY_NAME[name].slash if name in _BY_NAME else ""
 
 
+def letter_of(command: SlashCommand, chosen: Mapping[str, str] = DEFAULT_KEYS) -> str:
+    """The letter that runs a command after the leader key; empty for none."""
+    return chosen.get(command.letter_name, command.letter)
+
+
 def starting_with(prefix: str) -> list[SlashCommand]:
     """Commands that begin with the typed prefix; an exact match comes first."""
     found = [command for command in COMMANDS if command.slash.startswith(prefix)]

@@ -140,4 +140,4 @@ def left_line(each: LeftMessage, width: int, style_of: StyleOf) -> Text:
         line.append(f"{f'turn {each.turn}' if each.turn else '–':<9} ", style_of("muted"))
     line.append(f"{one_line(each.why, 12):<12} ", style_of("going"))
     line.append(f"{one_line(each.where, 24):<24} ", style_of("muted"))
-    return line.append(one_line(each.text, LINE_CHARS))
+    return line.append(one_line(each.beginning, LINE_CHARS))

@@ -215,7 +215,7 @@ class LensScreen(Dialog[Ref | None]):
         names = {
             "request": f"Request {len(lens.messages):,}" if lens else "Request",
             "policies": "Compare policies",
-            "left": f"Removed ({len(lens.left):,})" if lens else "Left",
+            "left": f"Removed ({len(lens.left):,})" if lens else "Removed",
         }
         line = Text(no_wrap=True)
         for name, label in names.items():
@@ -270,10 +270,10 @@ class LensScreen(Dialog[Ref | None]):
                 return  # the list became shorter after the key was pressed
             left = self._lens.left[event.place]
             turn = f"turn {left.turn} · " if left.turn else ""
-            self.app.push_screen(TextScreen(f"{turn}{left.why} · {left.where}", left.text))
+            self.app.push_screen(TextScreen(f"{turn}{left.why} · {left.where}", left.readable))
         elif (each := self._chosen_message) is not None:
             fate, _ = fate_label(each.judgement)
-            known = each.text or "Its text is known after the first request."
+            known = each.readable or "Its text is known after the first request."
             text = Text.assemble((f"{fate}: {each.judgement.why}\n\n", "dim"), inert(known))
             self.app.push_screen(TextScreen(f"{each.kind} · {each.tokens:,} tokens", text))
 

@@ -1,13 +1,14 @@
-"""Completions of the command or file being typed. Independent of the screen."""
+"""Completions of the command, its value or the file being typed. Independent of the screen."""
 
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
 from co_tui.session.file_references import reference
 from co_tui.ui.keys import command_table
+from co_tui.ui.keys.argument_values import NO_VALUES, ArgumentValues, argument_values
 from co_tui.ui.prompt.file_matching import FileNames
 
-Sort: TypeAlias = Literal["command", "file"]
+Sort: TypeAlias = Literal["command", "value", "file"]
 MAX_LETTERS = 200
 """Longer text is not completed."""
 
@@ -17,7 +18,7 @@ class Choice(NamedTuple):
 
     sort: Sort
     name: str
-    """The command's name or the file's path."""
+    """The command's name, the value or the file's path."""
     title: str
     arguments: str = ""
     help: str = ""
@@ -61,17 +62,50 @@ class CompletionOffer:
         """The search whose results are shown."""
         self._dismissed = ""
         """The word for which completions were dismissed."""
+        self.values_of: Callable[[str], ArgumentValues] = argument_values
+        """The values that a command takes."""
+        self._values: tuple[str, ArgumentValues] = ("", NO_VALUES)
+        """A command and its values, read once while one of them is typed."""
+        self._has_moved = False
 
     def update(self, text: str, before: str = "") -> bool:
         """Update for the prompt and the text `before` the cursor in its line; returns whether there are completions."""
-        typed = _command_in(text) or _file_in(before)
+        typed = _command_in(text) or self._value_in(text) or _file_in(before)
         if typed != self._typed:
-            self._typed = typed
-            if typed is None or typed.sort == "command":
-                self._offer(_commands(typed.letters) if typed is not None else [])
+            self._typed, self._has_moved = typed, False
+            if typed is None or typed.sort != "file":
+                self._offer(self._choices(typed) if typed is not None else [])
             elif self.found and self.found[0].sort != "file":
                 self._offer([])
         return self.is_open
+
+    def _choices(self, typed: _Typed) -> list[Choice]:
+        if typed.sort == "command":
+            return _commands(typed.letters)
+        found = self._values[1].starting_with(typed.letters)
+        return [Choice("value", each.name, each.name, help=each.help) for each in found]
+
+    def _value_in(self, text: str) -> _Typed | None:
+        """The first word after a command that takes certain values."""
+        command, space, letters = text[:MAX_LETTERS].partition(" ") if text.startswith("/") else ("", "", "")
+        if not space or len(text) > MAX_LETTERS or any(each.isspace() for each in letters):
+            self._values = ("", NO_VALUES)
+            return None
+        if self._values[0] != command:
+            self._values = (command, self.values_of(command[1:]))
+        return _Typed("value", letters, len(letters), f"{command} ") if self._values[1].values else None
+
+    @property
+    def runs_on_enter(self) -> bool:
+        """Whether Enter runs the chosen command or value; a value that is not typed nor moved to is left alone."""
+        if self._typed is None or self._typed.sort != "value":
+            return self._typed is not None and self._typed.sort == "command"
+        return self._has_moved or (bool(self._typed.letters) and self._values[1].is_closed)
+
+    @property
+    def with_value(self) -> str:
+        """The command with the chosen value."""
+        return f"{self._typed.place}{self.found[self.index].name}" if self._typed is not None and self.found else ""
 
     @property
     def pending_search(self) -> FileSearch | None:
@@ -110,7 +144,7 @@ class CompletionOffer:
         return self._typed.length if self._typed is not None else 0
 
     def move(self, step: int) -> None:
-        self.index = (self.index + step) % len(self.found)
+        self.index, self._has_moved = (self.index + step) % len(self.found), True
 
     def dismiss(self) -> None:
         """Show no completions for the current word."""

@@ -1,4 +1,4 @@
-"""The list of completions: commands after `/`, files after `@`."""
+"""The list of completions: commands after `/` and their values, files after `@`."""
 
 from textual.content import Content
 from textual.widgets import OptionList
@@ -39,7 +39,7 @@ class Completions(OptionList, can_focus=False):
             width = max(len(choice.title) + len(choice.arguments) + 1 for choice in offer.found)
             self.add_options([_option(choice, min(width, MAX_NAME_COLUMNS)) for choice in offer.found])
         self.highlighted = offer.index
-        keys = "Enter runs it · Tab completes it" if offer.found[0].sort == "command" else "Tab completes it"
+        keys = "Enter runs it · Tab completes it" if offer.runs_on_enter else "Tab completes it"
         self.border_subtitle = f"{keys} · {offer.index + 1} of {len(offer.found):,}"
 
 

@@ -206,7 +206,7 @@ class Prompt(SteadyTextArea):
     def _controls_completions(self, key: str) -> bool:
         self.follow_offer().search()  # decide by the current text, not by the list on the screen
         chosen = self.offer.chosen
-        if chosen is None:
+        if chosen is None or (key == "enter" and chosen.sort == "value" and not self.offer.runs_on_enter):
             return False
         match key:
             case "up" | "down":
@@ -219,8 +219,12 @@ class Prompt(SteadyTextArea):
         return True
 
     def _take(self, chosen: Choice, *, runs: bool) -> None:
-        """Insert the chosen file or command; with `finally_so`, run the command."""
-        if chosen.sort == "file":
+        """Insert the chosen file, value or command; with `runs`, run the command."""
+        if chosen.sort == "value":
+            self.set_text(self.offer.with_value)
+            if runs:
+                self.send()
+        elif chosen.sort == "file":
             row, column = self.cursor_location
             start = (row, column - self.offer.length)
             self._insert(inserted(chosen), start, (row, column))

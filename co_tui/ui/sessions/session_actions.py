@@ -44,6 +44,8 @@ class ChosenSession(NamedTuple):
     """The session to resume, or to fork."""
 
     session_id: str
+    at: int = 0
+    """The seq of the message to show; 0 for the end."""
     forks: bool = False
     upto: int | None = None
     """The last seq of the fork; None for all of it."""

@@ -171,6 +171,12 @@ class SessionQuery:
         self._last = FIRST_PAGE
         return True
 
+    def hit_in(self, row: SessionRow, present: str) -> int:
+        """The seq of the newest matching message; 0 if the title matches, too, and the session is not shown yet."""
+        if row.id != present and matches_filter(self.typed, row.title, row.cwd):
+            return 0
+        return next((hit.seq for hit in self.found.hits if hit.session.id == row.id), 0) if self.found else 0
+
     @property
     def listing(self) -> SessionListing:
         return SessionListing(self.typed, self.listed, self.found, self.in_trash, self.by_relevance)

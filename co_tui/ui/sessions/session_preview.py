@@ -12,6 +12,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from co_tui.events.model_names import short_name
+from co_tui.events.tool_calls import tool_label
 from co_tui.inert import inert, one_line
 from co_tui.store.search.message_search import Hit
 from co_tui.store.store_errors import StoreError
@@ -65,11 +66,11 @@ def _figures(row: SessionRow) -> str:
 
 
 def _who(hit: Hit) -> str:
-    return f"{_WHO.get(hit.role, one_line(hit.tool, 40) or hit.role.replace('_', ' '))} …"
+    return f"{_WHO.get(hit.role, (hit.tool and tool_label(hit.tool)) or hit.role.replace('_', ' '))} …"
 
 
 def _snippet(hit: Hit, match: Style) -> Text:
-    snippet = hit.snippet
+    snippet = hit.readable
     text = Text(snippet.text)
     for start, end in snippet.spans:
         text.stylize(match, start, end)

@@ -26,7 +26,7 @@ from co_tui.ui.sessions.session_list_widget import ListMarkers, SessionList
 from co_tui.ui.sessions.session_listing import SessionQuery
 from co_tui.ui.sessions.session_preview import PreviewLook, PreviewPane
 from co_tui.ui.widgets.field import Field
-from co_tui.ui.widgets.key_line import AllKeys
+from co_tui.ui.widgets.key_line import HELP, OrderedKeys
 
 T = TypeVar("T")
 SEARCHING: Final = "Searching sessions"
@@ -47,10 +47,10 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         Binding("enter", "change('restore')", "restore", priority=True, key_display="enter"),
         Binding("ctrl+f", "change('fork')", "fork", priority=True),
         Binding("ctrl+r", "change('rename')", "rename", priority=True),
-        Binding("ctrl+k", "change('pin')", "pin", priority=True),
-        Binding("ctrl+k", "change('unpin')", "unpin", priority=True),
         Binding("ctrl+e", "change('export')", "export", priority=True),
         Binding("ctrl+d", "change('delete')", "delete", priority=True),
+        Binding("ctrl+k", "change('pin')", "pin", priority=True),
+        Binding("ctrl+k", "change('unpin')", "unpin", priority=True),
         Binding("ctrl+t", "turn_to(True)", "trash", priority=True),
         Binding("ctrl+t", "turn_to(False)", "sessions", priority=True),
         Binding("ctrl+s", "sort", "order", priority=True),
@@ -86,7 +86,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
                 yield Static(id="empty", markup=False)
                 yield SessionList()
             yield PreviewPane(self._finder, self._present, self._preview_look, id="preview")
-        yield AllKeys()
+        yield OrderedKeys(HELP)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self.call_after_refresh(self._preview, again=True))
@@ -252,7 +252,8 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         await self.run_action("change('restore')" if self._query.in_trash else "resume")
 
     def action_resume(self) -> None:
-        self._with_row(lambda row: self._close(ChosenSession(row.id)))
+        """Open the session, at the newest message that matches if that is why it is listed."""
+        self._with_row(lambda row: self._close(ChosenSession(row.id, at=self._query.hit_in(row, self._present))))
 
     def _with_row(self, do: Callable[[SessionRow], object]) -> None:
         """Call it with the highlighted session, if any."""

@@ -19,19 +19,15 @@ from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
 from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, GroupList, OpeningList, ValueField
 from co_tui.ui.settings.setting_rows import SettingRow
+from co_tui.ui.settings.setting_text import EMPTY, LONG_VALUE, SOURCE_COLUMNS, about_setting, setting_line
 from co_tui.ui.widgets.key_line import HELP, KeyLine
 
-EMPTY: Final = "(empty)"
-SOURCE_COLUMNS: Final = 76
-"""From this width on the list shows where a value comes from."""
 LIST_ROWS: Final = 3
 """Minimum rows of the list, however long the description of a setting is."""
 AROUND_ROWS: Final = 3
 """Title, keys, and the line above the description."""
 
-LONG_VALUE: Final = 30
 CHOICE_CHARS: Final = 60
-MANY_CHOICES: Final = 8
 IN_THE_FILE: Final = ("mcp_servers", "hooks", "permissions")
 """Tables, which one line cannot hold."""
 
@@ -70,7 +66,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         """`words` is the initial filter."""
         super().__init__()
         self._editor, self._words = editor, words
-        self._rows: Sequence[SettingRow] = ()
+        self.rows: Sequence[SettingRow] = ()
         self._group = GROUPS[0]
         self._edited = ""
         """The setting being changed."""
@@ -80,7 +76,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         with Horizontal(id="columns"):
             yield GroupList(*(Option(group, id=group) for group in GROUPS), id="groups")
             with Vertical(id="right"):
-                yield FilterField(id="filter", placeholder="Type to filter")
+                yield FilterField(self._edit, id="filter", placeholder="Type to filter")
                 yield OpeningList(self._edit, id="rows")
                 yield Static(id="about", markup=False)
                 yield ChoiceList(id="choices")
@@ -115,15 +111,16 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     # Showing
 
     def _load(self) -> None:
-        self._rows = self._editor.rows()
+        self.rows = self._editor.rows()
         self._fill()
 
     def _fill(self) -> None:
         """Show the matches, or the group; keeps the highlighted setting."""
         before, words = self._highlighted(), self.filter.value.strip()
-        shown = [row for row in self._rows if (row.matches(words) if words else row.group == self._group)]
+        shown = [row for row in self.rows if (row.matches(words) if words else row.group == self._group)]
+        width = max(30, self.values.scrollable_content_region.width)
         self.values.clear_options()
-        self.values.add_options([Option(self._line(row), id=row.name) for row in shown])
+        self.values.add_options([Option(setting_line(row, width), id=row.name) for row in shown])
         if not shown:
             self.values.add_option(Option(Text("No setting matches."), disabled=True))
         else:
@@ -135,25 +132,12 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     def _show_title(self, what: str) -> None:
         one_at_a_time = self.has_class("-narrow") and not self.filter.value.strip()
         groups = f"  ← {GROUPS.index(self._group) + 1} of {len(GROUPS)} →" if one_at_a_time else ""
-        self.query_one("#title", Static).update(
-            Content.assemble(("Settings", "bold"), f" · {what}", (groups, "$muted"))
-        )
-
-    def _line(self, row: SettingRow) -> Content:
-        width = max(30, self.values.scrollable_content_region.width)
-        source = row.source if width >= SOURCE_COLUMNS else ""
-        name_width = min(34, width // 2)
-        name = f"{'●' if row.is_set else ' '} {one_line(row.name, name_width - 1):<{name_width}}"
-        room = width - name_width - 2 - (24 if source else 0)
-        value = Content(f"{one_line(row.value, 200)}{' (unused)' if row.unused else ''}")
-        value = value.truncate(max(6, room), ellipsis=True, pad=bool(source))
-        weak = "$muted" if row.unused or row.value == EMPTY else ""
-        line = Content.assemble((name, "bold" if row.is_set else "$muted" if row.unused else ""), (value.plain, weak))
-        return Content.assemble(line, (f" {one_line(source, 23)}", "$muted")) if source else line
+        hint = groups or ("" if self.filter.value else "  type to filter")
+        self.query_one("#title", Static).update(Content.assemble(("Settings", "bold"), f" · {what}", (hint, "$muted")))
 
     def _highlighted(self) -> SettingRow | None:
         chosen = self.values.highlighted_option
-        return next((row for row in self._rows if chosen is not None and row.name == chosen.id), None)
+        return next((row for row in self.rows if chosen is not None and row.name == chosen.id), None)
 
     @on(OptionList.OptionHighlighted, "#rows")
     def _show_about(self) -> None:
@@ -162,10 +146,8 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         about.display = row is not None
         if row is not None:
             about.border_title = "" if self._edited else f" {row.name} "
-            about.update(Content(row.sentence) if self._edited else self._about(row))
-
-    def _about(self, row: SettingRow) -> Content:
-        return _about(row, whole=self.values.size.width < SOURCE_COLUMNS or len(row.value) > LONG_VALUE)
+            whole = self.values.size.width < SOURCE_COLUMNS or len(row.value) > LONG_VALUE
+            about.update(Content(row.sentence) if self._edited else about_setting(row, whole=whole))
 
     def _say(self, sentence: str, *, bad: bool = False) -> None:
         said = self.query_one("#said", Static)
@@ -203,16 +185,21 @@ class SettingsScreen(SteadyScreen, Screen[None]):
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
-        if self._rows:
+        if self.rows:
             self._fill()
 
-    def action_filter(self) -> None:
+    def action_filter(self, typed: str = "") -> None:
+        """Go to the filter, with what was typed in a list added to it."""
         self.add_class("-filtering")
         self.set_focus(self.filter)
+        self.filter.insert_text_at_cursor(typed)
 
-    @on(Input.Submitted, "#filter")
-    def _filter_done(self) -> None:
-        self.values.focus()
+    def action_move(self, step: int) -> None:
+        """Move in the list while the filter has the focus."""
+        if step > 0:
+            self.values.action_cursor_down()
+        else:
+            self.values.action_cursor_up()
 
     # Changing
 
@@ -326,18 +313,3 @@ def _written(row: SettingRow) -> str:
 
 def _choice(event: OptionList.OptionMessage) -> str:
     return (event.option_id or "=")[1:]
-
-
-def _about(row: SettingRow, *, whole: bool) -> Content:
-    """The description of a setting; `whole` includes a value that the list has no room for."""
-    unused = f"{row.unused[0].upper()}{inert(row.unused[1:])}." if row.unused else ""
-    origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
-    listed = f"one of {len(row.choices)} (Enter lists them)"
-    parts = (
-        (one_line(row.value, 300) if whole else "", "bold"),
-        (row.sentence, ""),
-        (unused, "bold"),
-        ("This is the default." if row.source == "default" else origin, "$muted"),
-        (f"Allowed: {listed if len(row.choices) > MANY_CHOICES else row.allowed}.", "$muted"),
-    )
-    return Content("\n").join(Content.styled(text, style) for text, style in parts if text)

@@ -6,7 +6,6 @@ from rich.style import Style
 from rich.text import Text
 from textual.app import RenderResult
 from textual.binding import ActiveBinding, Binding
-from textual.geometry import Size
 from textual.widget import Widget
 
 from co_tui.ui.textual_internals import bindings_of
@@ -42,16 +41,22 @@ class KeyLine(Widget):
     def render(self) -> RenderResult:
         # Keys of the focused widget come first; the palette has all of them.
         last = self._last_item
-        room = self.size.width - len(GAP) - last.cell_len
-        line = Text(no_wrap=True)
-        for each in self._shown:
-            item = self._item(each.binding, _label(each), enabled=each.enabled)
-            gap = GAP if line else ""
-            if line.cell_len + len(gap) + item.cell_len > room:
-                break
-            line.append(gap).append_text(item)
+        line = Text(GAP, no_wrap=True).join(self._fitting(self.size.width - len(GAP) - last.cell_len))
         line.append(" " * max(len(GAP), self.size.width - line.cell_len - last.cell_len))
         return line.append_text(last)
+
+    def _fitting(self, room: int) -> list[Text]:
+        """The first items that fit; what Esc does is always among them."""
+        shown = self._shown
+        items = [self._item(each.binding, _label(each), enabled=each.enabled) for each in shown]
+        back = next((item for item, each in zip(items, shown, strict=True) if each.binding.key == "escape"), None)
+        kept: list[Text] = []
+        for item in items:
+            reserved = [back] if back is not None and item is not back and back not in kept else []
+            if sum(each.cell_len + len(GAP) for each in (*kept, item, *reserved)) - len(GAP) > room:
+                break
+            kept.append(item)
+        return kept if back is None or back in kept else [*kept, back]
 
     @property
     def _last_item(self) -> Text:
@@ -96,34 +101,13 @@ class ChatKeys(KeyLine):
         return sorted(super()._shown, key=lambda each: _place_in_chat(each.binding.action))
 
 
-class AllKeys(KeyLine):
-    """All active keys, wrapped between items."""
-
-    DEFAULT_CSS = "AllKeys { height: auto; max-height: 3; }"
-
-    def on_mount(self) -> None:
-        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh(layout=True))
+class OrderedKeys(KeyLine):
+    """A key line in the order of the screen's bindings, whatever has the focus."""
 
     @property
     def _shown(self) -> list[ActiveBinding]:
-        """In the order of the screen's bindings, whatever has the focus."""
         named = [
             binding.action for bindings in bindings_of(self.screen).key_to_bindings.values() for binding in bindings
         ]
         places = {action: place for place, action in reversed(list(enumerate(named)))}
         return sorted(super()._shown, key=lambda each: places.get(each.binding.action, len(named)))
-
-    def render(self) -> RenderResult:
-        return Text("\n").join(self._rows(self.content_size.width))
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows(width))
-
-    def _rows(self, width: int) -> list[Text]:
-        rows = [Text(no_wrap=True)]
-        for each in self._shown:
-            item = self._item(each.binding, _label(each), enabled=each.enabled)
-            if rows[-1] and rows[-1].cell_len + len(GAP) + item.cell_len > width:
-                rows.append(Text(no_wrap=True))
-            rows[-1].append(GAP if rows[-1] else "").append_text(item)
-        return rows

@@ -1,4 +1,4 @@
-"""What servers of models tell in their own words: the window a request may really take, and whether tools go along."""
+"""What model servers report in their own words: the window a request may really take, and whether tools go along."""
 
 import json
 from pathlib import Path

@@ -120,7 +120,7 @@ async def test_a_text_cut_at_the_limit_is_reported_and_can_be_continued(
         assert "reached its output limit" in error.what and events[0] > session.state.transcript[-1].seq
 
 
-async def test_a_limit_reached_before_any_word_blames_nobody(
+async def test_a_limit_reached_before_any_word_blames_no_one(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thought = chunk({"reasoning_content": "hm " * 20, "content": None})

@@ -42,7 +42,7 @@ async def test_anthropic_is_asked_to_cache_tools_instructions_and_the_conversati
 
 
 def asked_of_gpt(sent: dict[str, Any]) -> str:
-    """A change of mind stands in the conversation, so that what is cached stays."""
+    """A change of mind is in the conversation, so that what is cached stays."""
     changes = [item for item in sent["input"] if item.get("type") == "configuration_update"]
     return (changes or [sent])[-1]["reasoning"]["effort"]
 

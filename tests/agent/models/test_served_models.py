@@ -1,4 +1,4 @@
-"""What servers tell about the length of a prompt."""
+"""What servers report about the length of a prompt."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - replies are quoted as they come
-"""Replies worded freely, in the manner of nobody in particular."""
+"""Freely worded replies, not those of any one provider."""
 
 from tests.agent.wire.overflow_replies import Case, error
 

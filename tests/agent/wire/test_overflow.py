@@ -1,4 +1,4 @@
-"""Telling "the context window is exceeded" from all that looks like it."""
+"""Recognises "the context window is exceeded" among errors that look like it."""
 
 import json
 import time

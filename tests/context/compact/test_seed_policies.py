@@ -215,7 +215,7 @@ def test_cowagent_g3e_over_20_turns_the_oldest_half_goes_from_the_next_turn_on(t
     assert (done.compaction is not None) == (left < turns) and not done.waited
 
 
-def test_cowagent_a_prompt_that_stands_with_results_takes_their_calls_along() -> None:
+def test_cowagent_a_prompt_that_is_with_results_takes_their_calls_along() -> None:
     joined = ModelRequest(parts=[ToolReturnPart("look", "seen", "c"), UserPromptPart("and this?")])
     history = [ModelRequest(parts=[UserPromptPart("first")]), ModelResponse(parts=[ToolCallPart("look", {}, "c")])]
     cut = oldest_turns([*history, joined, *talk(3)], 1, Trigger.TURNS)

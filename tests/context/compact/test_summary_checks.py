@@ -1,4 +1,4 @@
-"""Which summaries may stand for a conversation: sound ones in any words, and none that speak of something else."""
+"""Which summaries may replace a conversation: sound ones in any words, and none that speak of something else."""
 
 import pytest
 

@@ -25,7 +25,7 @@ changes = st.sampled_from([("clear", 0), ("resume", 0), ("switch tools", 0)]) | 
 
 
 class Conversation:
-    """A meter beside a provider that counts `ratio` times as much as we estimate, and adds the same to each request."""
+    """A meter with a provider that counts `ratio` times as much as we estimate, and adds the same to each request."""
 
     def __init__(self, ratio: float, overhead: int) -> None:
         self.ratio, self.overhead = ratio, overhead
@@ -139,7 +139,7 @@ def test_a_shorter_request_does_not_replace_the_farthest_report(near: int) -> No
 
 
 def test_an_interrupted_reply_is_not_believed() -> None:
-    """A provider may report the input before the reply is whole; what it says then stands for nothing."""
+    """A provider may report the input before the reply is whole; that figure is ignored."""
 
     def counted(usage: RequestUsage) -> tuple[int, float]:
         talk = Conversation(1.7, 300)
@@ -166,7 +166,7 @@ def test_what_was_stored_and_makes_no_sense_counts_for_nothing(stored: dict[str,
 
 
 def test_one_report_alone() -> None:
-    """The ratio explains what it can, a ratio learnt before is believed, and a tiny request tells nothing."""
+    """The ratio explains what it can, a ratio learnt before is believed, and a tiny request says nothing."""
     assert Calibration().with_report(Point(500, 850)).line()[:2] == (1.7, 1.7)
     much = Calibration().with_report(Point(300, 1_800)).line()
     assert (much.ratio, much.overhead, much.slope_at_most) == pytest.approx((1.02, 1_494, 6.0))

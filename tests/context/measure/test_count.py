@@ -128,7 +128,7 @@ def test_the_size_of_an_image_is_read_from_its_header(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\xff\xd8\xff", webp(b"VP8L", b""), b"BM6"])
-def test_an_image_that_does_not_tell_its_size_costs_a_large_one(data: bytes) -> None:
+def test_an_image_that_does_not_show_its_size_costs_a_large_one(data: bytes) -> None:
     assert image_size(data) in (None, (0, 0))
     assert estimate_content(BinaryContent(data, media_type="image/png")) >= 250
 

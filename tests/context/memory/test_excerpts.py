@@ -124,12 +124,12 @@ def test_what_the_model_used_most_stays_with_its_line_through_many_compactions()
     assert "cached_total and price_table have to be filled before checkout_view runs." in summary.text
 
 
-def test_a_line_is_not_told_twice() -> None:
+def test_a_line_is_not_repeated() -> None:
     history = [prompt("go"), *[answer("the same_line about one_thing") for _ in range(5)]]
     assert summarise_offline(history, 300).text.count("same_line about") == 1
 
 
-def test_a_line_of_an_earlier_summary_is_not_told_twice_for_its_marker() -> None:
+def test_a_line_of_an_earlier_summary_is_not_repeated_for_its_marker() -> None:
     said = "# total_rows of the price_table\n* the plan is price_table first"
     first = summarise_offline([prompt("go"), answer(said)], 300, user_words=False)
     assert "› # total_rows" in first.text and "› * the plan" in first.text
@@ -142,7 +142,7 @@ def test_a_line_of_an_earlier_summary_is_not_told_twice_for_its_marker() -> None
     assert merged.count("total_rows of") == merged.count("the plan is") == 1
 
 
-def test_names_stand_alone_only_when_their_line_finds_no_room() -> None:
+def test_names_are_listed_alone_only_when_their_line_finds_no_room() -> None:
     lines = [f"name_{n} " + "is told of in many plain words " * 6 for n in range(30)]
     chosen = summarise_offline([answer("\n".join(lines))], 200, user_words=False).excerpts
     assert chosen.names and not {name for name in chosen.names if any(name in line.text for line in chosen.lines)}
@@ -154,7 +154,7 @@ def test_sources_of_some_messages_are_these_messages() -> None:
     assert sources.gone == {0, 1} and len(sources.ledger.names) == 2
 
 
-def test_a_summary_names_roles_and_speaks_to_nobody() -> None:
+def test_a_summary_names_roles_and_addresses_no_one() -> None:
     talk = [prompt("rename old_name"), answer("I rename old_name to new_name."), *step(1, "src/a.py", "done_in_a")]
     told = summarise_offline(talk, 400, user_words=False).text
     headings = [line for line in told.splitlines() if line.startswith("[") and line != "[also named]"]
@@ -210,7 +210,7 @@ def test_what_was_decided_stays_also_when_nothing_is_named() -> None:
     assert "我们决定租车" in summarise_offline([answer("好的。\n我们决定租车。")], 300, user_words=False).text
 
 
-def test_summaries_that_somebody_wrote_are_all_kept_when_they_become_one() -> None:
+def test_summaries_that_someone_wrote_are_all_kept_when_they_become_one() -> None:
     history: list[ModelMessage] = []
     for n in range(4):
         cut = Cut((0,), Trigger.MANUAL)

@@ -1,4 +1,4 @@
-"""Which lines come back after a rewrite: those that share a telling word, and none that a summary shows already."""
+"""Which lines come back after a rewrite: those that share a distinctive word, and none that a summary shows already."""
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
@@ -23,7 +23,7 @@ def answer(text: str) -> ModelMessage:
 
 
 def recollected(gone: list[ModelMessage], live: list[ModelMessage], newest: list[ModelMessage]) -> str:
-    """What comes back of the messages that are gone, when these stand for them and the newest step follows."""
+    """What comes back of the messages that are gone, when these replace them and the newest step follows."""
     ledger = Ledger()
     for message in (*gone, *newest):
         ledger.add(message)
@@ -62,7 +62,7 @@ def test_a_line_that_a_summary_carries_does_not_come_back(form: SummaryForm, lin
     assert recollected(gone, kept, newest) == ""
 
 
-def test_a_long_marked_line_beside_a_summary_is_not_repeated() -> None:
+def test_a_long_marked_line_next_to_a_summary_is_not_repeated() -> None:
     said = [prompt("go"), answer(LONG_LINE)]
     standing = summarise_offline(said, 300, user_words=False).text
     assert f"› {LONG_LINE}" in standing

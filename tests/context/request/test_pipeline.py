@@ -254,7 +254,7 @@ def test_what_is_pinned_is_kept_by_every_stage_with_its_pair(history, name, wind
         ]
 
 
-def test_copilot_starts_beside_the_turn_at_80_and_waits_at_95_percent() -> None:
+def test_copilot_starts_during_the_turn_at_80_and_waits_at_95_percent() -> None:
     numbers = LOADED["copilot"]
     assert (numbers.background_compaction_threshold, numbers.buffer_exhaustion_threshold) == (0.8, 0.95)
     assert numbers.min_compaction_messages == 4
@@ -300,7 +300,7 @@ def test_the_truncator_aims_below_the_limit_and_drops_replies_before_prompts() -
     assert "answer 0" not in str(done.messages) and "answer 59" in str(done.messages)
 
 
-def test_a_prompt_that_alone_does_not_fit_is_told_with_its_overshoot() -> None:
+def test_a_prompt_that_alone_does_not_fit_is_reported_with_its_overshoot() -> None:
     done = prepared("balanced", asked(talk(2), "word " * 5000), window=2_000)
     assert done.overshoot_tokens > 1_000
     assert latest_prompt(done.messages) is not None

@@ -110,7 +110,7 @@ def test_only_what_is_pending_in_the_last_step_stays_open(history, pending) -> N
     assert breaches(repair(repaired)) == []
 
 
-def test_a_pending_call_stays_open_beside_one_that_was_interrupted() -> None:
+def test_a_pending_call_stays_open_next_to_one_that_was_interrupted() -> None:
     calls = [ToolCallPart(tool_name="t", args="{}", tool_call_id=name) for name in ("a", "b", "c")]
     answer = ToolReturnPart(tool_name="t", content="x", tool_call_id="a")
     history = [ModelRequest(parts=[UserPromptPart("q")]), ModelResponse(parts=calls), ModelRequest(parts=[answer])]

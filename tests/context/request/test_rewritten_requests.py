@@ -18,11 +18,10 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
-from co_tui.context.memory.transcript_lines import NOT_A_HEADING
 from co_tui.context.turns import holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
-from co_tui.events.stored_messages import RECOLLECTED
+from co_tui.events.stored_messages import NOT_A_HEADING, RECOLLECTED
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.lab.check import breaches
 from co_tui.session.compaction import prepare
@@ -54,7 +53,7 @@ def work(steps: int, lines: int = 12) -> list[ModelMessage]:
 
 
 def requests_of(governed: Governed, history: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
-    """A request before each reply, as the conversation goes on."""
+    """A request before each reply, as the conversation continues."""
 
     async def all_of() -> list[list[ModelMessage]]:
         sent = []
@@ -144,7 +143,7 @@ def test_an_earlier_summary_stays_as_it_is_while_there_is_room_for_another() -> 
     assert all(sum(map(holds_summary, request)) < 12 for request in requests)
 
 
-def test_what_is_under_way_is_told_once_and_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_under_way_is_reported_once_and_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = ("- [ ] first", "- [x] first")
     told = iter([plans[0]] * 3 + [plans[1]] * 200)
     monkeypatch.setattr(prepare, "carried_on", lambda *_: {"The plan": next(told)})
@@ -178,7 +177,7 @@ def continued(governed: Governed, policy: str) -> Governed:
 @pytest.mark.parametrize("policy", ["balanced", "copilot", "inkeep"])
 @settings(max_examples=drawn(6), deadline=None)
 @given(steps=st.integers(10, 40), lines=st.integers(4, 40), data=st.data())
-def test_another_process_goes_on_with_the_same_requests(
+def test_another_process_continues_with_the_same_requests(
     policy: str, steps: int, lines: int, data: st.DataObject
 ) -> None:
     """The note and what is left out are in the log: resumed anywhere, what is sent is what would have been sent."""

@@ -15,7 +15,7 @@ from tests.support.environments import facts
 from tests.support.waiting import until
 
 
-async def test_an_allowed_call_runs_and_the_turn_goes_on(home: Path, tools: Tools) -> None:
+async def test_an_allowed_call_runs_and_the_turn_continues(home: Path, tools: Tools) -> None:
     person = Person(YES)
     environment = environment_with(home, asking(("look", "a"), ("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")

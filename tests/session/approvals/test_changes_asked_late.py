@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Slow(Person):
-    """Says yes to everything; before the first answer, somebody else changes the file."""
+    """Says yes to everything; before the first answer, someone else changes the file."""
 
     def __init__(self, file: Path, text: str) -> None:
         super().__init__()

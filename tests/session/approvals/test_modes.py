@@ -88,7 +88,7 @@ async def test_the_plan_tool_is_there_in_plan_mode_only(folder: Path, home: Path
     await left(environment, session)
 
 
-async def test_without_a_person_nobody_accepts_a_plan(folder: Path, home: Path) -> None:
+async def test_without_a_person_no_one_accepts_a_plan(folder: Path, home: Path) -> None:
     model = Working(PLAN)
     environment = working_in(folder, home, model, Unattended(), mode="plan")
     session = await Session.start(environment, "scripted")

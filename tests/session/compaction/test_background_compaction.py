@@ -29,7 +29,7 @@ from tests.support.waiting import HANGING_S, next_fact
 pytestmark = pytest.mark.usefixtures("long_answers")
 
 
-async def test_it_runs_beside_the_turn_and_nobody_waits(home: Path, provider: Provider) -> None:
+async def test_it_runs_during_the_turn_and_no_one_waits(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     provider.summary = Reply(text=GOOD.text, wait_s=0.15)
     async with talking(home, provider) as session:
@@ -74,7 +74,9 @@ async def test_one_that_is_just_being_applied_still_counts_as_under_way(home: Pa
         assert compactions(session.state)[-1].success
 
 
-async def test_at_the_second_mark_the_request_waits_for_what_runs_beside_it(home: Path, provider: Provider) -> None:
+async def test_at_the_second_mark_the_request_waits_for_what_runs_in_the_background(
+    home: Path, provider: Provider
+) -> None:
     provider.window = 3_000
     written = threading.Event()
     provider.summary = Reply(text=GOOD.text, until=written)

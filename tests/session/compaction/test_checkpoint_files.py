@@ -1,4 +1,4 @@
-"""Checkpoint files follow the history: what is taken back leaves, what comes back returns, a fork has its own."""
+"""Checkpoint files follow the history: what is undone leaves, what comes back returns, a fork has its own."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("long_answers")
 
 
 def kept_files(session: Session, session_id: str = "") -> tuple[list[int], str, str]:
-    """The checkpoints that stand, the index, and the count in the workspace file."""
+    """The checkpoints in force, the index, and the count in the workspace file."""
     folder = session._environment.paths.session(session_id or session.id)
     listed = [each.number for each in Checkpoints(folder).list()]
     index = read(folder / "checkpoints" / "index.md")

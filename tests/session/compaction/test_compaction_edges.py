@@ -79,7 +79,7 @@ async def test_escape_at_an_odd_moment_never_hits_the_next_prompt(
         assert await session.submit("a prompt later on") is Outcome.DONE
 
 
-async def test_once_it_is_being_applied_it_is_whoever_waits(
+async def test_once_it_is_being_applied_it_is_even_if_the_caller_is_cancelled(
     monkeypatch: pytest.MonkeyPatch, home: Path, provider: Provider
 ) -> None:
     provider.window = 3_000
@@ -95,7 +95,7 @@ async def test_once_it_is_being_applied_it_is_whoever_waits(
         assert replayed(home, session.id) == session.state
 
 
-async def test_a_wait_that_ends_without_a_compaction_is_told_as_over(home: Path, provider: Provider) -> None:
+async def test_a_wait_that_ends_without_a_compaction_is_reported_as_over(home: Path, provider: Provider) -> None:
     class SaysNoLater(Person):
         async def may_compact(self, question: CompactionQuestion) -> bool:
             self.asked.append(question)

@@ -126,7 +126,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(DEEDS), st.integers(0, 40)), min_size
 
 
 def check_compactions(events: list[Event]) -> None:
-    """One at a time, each with its end; what was begun beside the conversation is not applied under another policy."""
+    """One at a time, each with its end; what was begun in the background is not applied under another policy."""
     begun: CompactionStart | None = None
     for fact in (event.fact for event in events):
         if isinstance(fact, CompactionStart):

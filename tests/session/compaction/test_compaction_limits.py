@@ -1,4 +1,4 @@
-"""What is carried on over many compactions, no loops, and nothing that helps nobody."""
+"""What is carried on over many compactions, no loops, and no useless compactions."""
 
 import asyncio
 import json
@@ -149,7 +149,7 @@ async def test_compaction_is_held_only_as_long_as_the_request_fits(home: Path, p
         assert len(facts(list(session.state.timeline), Truncation)) <= 1
 
 
-async def test_a_summariser_that_cannot_be_opened_gives_way_and_no_secret_is_told(
+async def test_a_summariser_that_cannot_be_opened_gives_way_and_no_secret_is_reported(
     home: Path, provider: Provider
 ) -> None:
     provider.window = 3_000

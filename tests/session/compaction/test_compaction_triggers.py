@@ -1,4 +1,4 @@
-"""What else makes a conversation smaller: another model, little memory, the model's own wish."""
+"""What else starts a compaction: another model, little memory, the model's own request."""
 
 import json
 from pathlib import Path
@@ -118,7 +118,7 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
         assert replayed(home, session.id) == session.state
 
 
-async def test_telemetry_tells_numbers_and_no_words(home: Path, provider: Provider) -> None:
+async def test_telemetry_sends_numbers_and_no_words(home: Path, provider: Provider) -> None:
     exporter = InMemorySpanExporter()
     spans = TracerProvider()
     spans.add_span_processor(SimpleSpanProcessor(exporter))

@@ -95,19 +95,19 @@ async def test_a_veto_ends_the_round(tmp_path: Path, command: str, reason: str) 
         ("echo nul\0l", "Cannot start it: embedded null byte."),
     ],
 )
-async def test_a_failing_hook_is_told_and_passed_by(tmp_path: Path, command: str, told: str) -> None:
+async def test_a_failing_hook_is_reported_and_passed_by(tmp_path: Path, command: str, told: str) -> None:
     outcome = await run(tmp_path, command, """echo '{"focus": "after"}'""")
     assert outcomes(outcome) == [told, "Added to the focus."]
     assert outcome.focus == "after"
     assert not outcome.veto
 
 
-async def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+async def test_a_folder_that_is_gone_is_reported(tmp_path: Path) -> None:
     outcome = await run(tmp_path / "gone", "true")
     assert outcomes(outcome) == ["Cannot start it: No such file or directory."]
 
 
-async def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
+async def test_a_command_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     (told,) = outcomes(await run(tmp_path, "no-such-command-anywhere"))
     assert told.startswith("Failed with exit code 127: ")
 
@@ -163,7 +163,7 @@ async def test_a_hook_need_not_read_what_it_is_given(tmp_path: Path, command: st
     assert outcomes(outcome) == ["No objection."]
 
 
-async def test_no_secret_and_no_control_character_is_told(tmp_path: Path) -> None:
+async def test_no_secret_and_no_control_character_is_reported(tmp_path: Path) -> None:
     command = r"""printf 'hunter22 \033[31m sk-abcdef1234567890\n' >&2; : hunter22; exit 2"""
     outcome = await run(tmp_path, command, secrets=("hunter22",))
     assert outcome.reason == "[hidden] ␛[31m [hidden]"

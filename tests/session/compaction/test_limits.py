@@ -37,7 +37,7 @@ def test_a_smaller_limit_replaces_a_larger_one_and_never_the_other_way(tmp_path:
     assert limits.known(RequestTarget("openai-chat:scripted", "http://elsewhere/v1")) == Learned()
 
 
-def test_a_limit_nobody_could_work_in_is_not_kept(tmp_path: Path) -> None:
+def test_a_limit_no_one_could_work_in_is_not_kept(tmp_path: Path) -> None:
     limits = Limits(tmp_path / "learnt.json")
     assert not limits.learn(ASKED, 100) and limits.known(ASKED) == Learned()
 

@@ -164,7 +164,7 @@ async def test_copilot_no_request_is_longer_than_the_longest_prompt(home: Path, 
         assert max(count(request["messages"]) for request in provider.requests) <= 1_200 * 1.1
 
 
-async def test_copilot_the_start_tells_what_the_context_is_made_of(home: Path, provider: Provider) -> None:
+async def test_copilot_the_start_shows_what_the_context_is_made_of(home: Path, provider: Provider) -> None:
     exporter, spans = InMemorySpanExporter(), TracerProvider()
     spans.add_span_processor(SimpleSpanProcessor(exporter))
     telemetry.use(spans)

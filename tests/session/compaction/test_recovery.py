@@ -1,4 +1,4 @@
-"""A request that is too long for its model is made smaller, step by step."""
+"""A request that is too long for its model is shortened, step by step."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("long_answers")
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-async def test_a_request_that_is_too_long_is_made_smaller_and_sent_again(
+async def test_a_request_that_is_too_long_is_shortened_and_sent_again(
     home: Path, provider: Provider, refusal: str
 ) -> None:
     provider.refusal = refusal
@@ -66,7 +66,7 @@ async def test_no_tool_runs_twice_when_the_request_with_its_result_is_refused(ho
         assert replayed(home, session.id) == session.state
 
 
-async def test_a_prompt_that_cannot_fit_at_all_ends_in_a_sentence_and_the_session_goes_on(
+async def test_a_prompt_that_cannot_fit_at_all_ends_in_a_sentence_and_the_session_continues(
     home: Path, provider: Provider
 ) -> None:
     async with talking(home, provider) as session:

@@ -37,7 +37,7 @@ async def ask(session: Session, provider: Provider, turn: int, words: int, calls
     [(32_000, 1_000, 3), (200_000, 3_000, 0), (None, 100, 8)],
     ids=["grows by steps", "jumps", "long tool loops, window unknown"],
 )
-async def test_five_turns_in_a_window_that_nobody_names(
+async def test_five_turns_in_a_window_that_no_one_names(
     home: Path, provider: Provider, reported: int | None, words: int, calls: int, reports_usage: bool
 ) -> None:
     tokens = -1 if reports_usage else 0

@@ -70,7 +70,7 @@ def test_no_text_of_the_conversation_leaves(collected: InMemorySpanExporter) -> 
     assert "co_tui.session_id" not in told(kept)
 
 
-def test_a_failure_is_told_by_its_kind(collected: InMemorySpanExporter) -> None:
+def test_a_failure_is_reported_by_its_kind(collected: InMemorySpanExporter) -> None:
     telemetry.start("manual", {}).end({"success": False}, error="rate_limit")
     (kept,) = collected.get_finished_spans()
     assert told(kept)["error.type"] == "rate_limit"
@@ -103,7 +103,7 @@ def test_without_the_packages_the_user_is_told_what_to_install(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("setting", ["on", "localhost:4318", "ftp://host", "http://", "", "http://[::1"])
-def test_a_setting_that_is_no_address_is_told(setting: str) -> None:
+def test_a_setting_that_is_no_address_is_reported(setting: str) -> None:
     assert "not a collector's http address" in telemetry.configure(setting)
 
 

@@ -58,7 +58,7 @@ def said(model: Working) -> list[str]:
 
 
 def heading_of(line: str, text: str) -> str:
-    """The heading under which a line stands."""
+    """The heading above a line."""
     lines = text.split("\n")
     before = lines[: lines.index(line)]
     return next(each for each in reversed(before) if each.startswith(("[", "## ")))

@@ -167,7 +167,7 @@ async def test_replies_that_come_back_shorter_than_they_were_written(talking: Ca
     assert worst(talk.seen[LEARNT_AFTER:]) <= NEAR
 
 
-def test_each_run_goes_on_from_what_the_one_before_was_told(served_here: Here, provider: Provider) -> None:
+def test_each_run_continues_from_what_the_one_before_learned(served_here: Here, provider: Provider) -> None:
     """As a script's loop is."""
     provider.counts, provider.window = Counts(1.9, 400), WINDOW_TOKENS
     provider.default = Reply(text="It does, as the tests say.", prompt_tokens=-1, completion_tokens=-1)

@@ -54,7 +54,7 @@ def said_in(events: Sequence[Event]) -> list[Any]:
 
 
 def check_whole(state: SessionState, said: Sequence[Any]) -> None:
-    """What holds of every state: all that was said is in the transcript, and nothing stands twice in the history."""
+    """What holds of every state: all that was said is in the transcript, and nothing is in the history twice."""
     assert messages(state.transcript) == said
     standing = refs(state.history)
     assert len(set(standing)) == len(standing), "a message stands twice in the history"

@@ -61,7 +61,7 @@ async def test_clearing_and_rewinding_can_be_undone_too(home: Path, provider: Pr
         assert replayed(home, session.id) == session.state
 
 
-async def test_a_summary_that_stands_can_be_rewritten(home: Path, provider: Provider) -> None:
+async def test_a_summary_in_force_can_be_rewritten(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 3)
         await session.compact()

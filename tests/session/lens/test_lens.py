@@ -145,7 +145,7 @@ async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Pa
         lens = lens_of(session)
         agrees(session, lens)
         out = [each for each in lens.left if each.why == "does not fit"]
-        assert out and out[0].text.startswith("Question 0") and facts(list(session.state.timeline), Truncation)
+        assert out and out[0].beginning.startswith("Question 0") and facts(list(session.state.timeline), Truncation)
         assert len(out) + sum(each.ref is not None for each in lens.messages) == len(session.state.history)
         before = len(model.requests)
         await said(session, "ok?")
@@ -258,7 +258,7 @@ async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Pat
         assert plain([each.message for each in lens.messages]) == plain(model.requests[before])[:-1]
 
 
-async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path) -> None:
+async def test_what_left_since_the_last_look_is_reported_with_where_it_is(home: Path) -> None:
     looks = LastViewFile(home)
     async with opened(home, Asked(), LOADED["inkeep"]) as session:
 
@@ -270,7 +270,7 @@ async def test_what_left_since_the_last_look_is_told_with_where_it_is(home: Path
         await said(session, "Hello, what is in src/main.py? " * 30, "read it")
         (artifact,) = seen().left
         assert (artifact.why, artifact.turn) == ("archived", 2) and artifact.where.startswith("artifact-")
-        assert artifact.tokens > 5_000 and artifact.text.startswith("read_large line 0"), "whole, where it is"
+        assert artifact.tokens > 5_000 and artifact.beginning.startswith("read_large  line 0"), "whole, where it is"
         assert seen().left == [], "it was seen"
         await session.compact()
         lens = seen()

@@ -111,7 +111,7 @@ async def test_what_is_restored_only_in_part_is_shown_so_before_it_is_opened(hom
 
 @pytest.mark.parametrize("policy", ["co-cli", "balanced", "inkeep"])
 @pytest.mark.parametrize("pins", [False, True])
-async def test_a_compaction_tells_what_the_gauge_showed_before_and_after(home: Path, policy: str, pins: bool) -> None:
+async def test_a_compaction_shows_what_the_gauge_showed_before_and_after(home: Path, policy: str, pins: bool) -> None:
     async with opened(home, policy, ScriptedModel(Asked().script, window=60_000)) as session:
         await said(session, *["Tell me about src/main.py and what it does. " * 30] * 3, "read it")
         if pins:

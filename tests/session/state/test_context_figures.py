@@ -1,4 +1,4 @@
-"""Rule, timeline and undo tell of one event with one figure."""
+"""Rule, timeline and undo report an event with the same figure."""
 
 from co_tui.events import Clear, CompactionComplete, Event, Fact, Message, Rewind, SessionInterrupted, SessionStart
 from co_tui.events.facts.conversation import REPLY_KEPT, TURN_STOPPED

@@ -29,7 +29,7 @@ def left_as_it_was(done: CompactionComplete) -> bool:
     return (done.pre_tokens, done.pre_messages) == (done.post_tokens, done.post_messages) and not done.tokens_removed
 
 
-async def test_a_start_tells_of_the_history_it_is_about_to_change(home: Path, provider: Provider) -> None:
+async def test_a_start_reports_the_history_it_is_about_to_change(home: Path, provider: Provider) -> None:
     provider.window = 12_000
     early = {"background_compaction_threshold": 0.5, "buffer_exhaustion_threshold": 0.5}
     async with talking(home, provider, **early) as session:
@@ -64,7 +64,7 @@ async def test_a_cancelled_one_and_a_failed_one_carry_their_figures(home: Path, 
         assert failed.pre_tokens == told(starts(session)[0]) > 0 and failed.duration_ms > 0
 
 
-async def test_an_emergency_tells_what_it_changes_and_how_long_it_took(home: Path, provider: Provider) -> None:
+async def test_an_emergency_shows_what_it_changes_and_how_long_it_took(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await talk(session, 8, words=60)
         await session.submit("long: " + "words and more words " * 1_500)
@@ -76,7 +76,7 @@ async def test_an_emergency_tells_what_it_changes_and_how_long_it_took(home: Pat
         assert emergency.tokens_removed == emergency.pre_tokens - emergency.post_tokens
 
 
-async def test_nothing_is_told_as_truncated_when_nothing_went(home: Path, provider: Provider) -> None:
+async def test_nothing_is_reported_as_truncated_when_nothing_went(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     async with talking(home, provider) as session:
         assert await session.submit("word " * 4_000) is Outcome.FAILED

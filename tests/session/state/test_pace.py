@@ -1,4 +1,4 @@
-"""How many turns are left before compaction: told from simulated sessions, even, uneven, changing, compacted."""
+"""How many turns are left before compaction: computed from simulated sessions, even, uneven, changing, compacted."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def bursts(rng: random.Random) -> Iterator[int]:
 
 
 class Talk:
-    """A session as its measurements tell it: before each request, and after each reply."""
+    """A session by its measurements: before each request, and after each reply."""
 
     def __init__(self) -> None:
         self.pace, self.turn, self.tokens = Pace(), 0, FIXED

@@ -84,7 +84,7 @@ def test_earlier_states_never_change(facts) -> None:
     assert [repr(state) for state in states] == frozen
 
 
-def test_a_compaction_stands_where_the_first_replaced_message_stood() -> None:
+def test_a_compaction_is_where_the_first_replaced_message_was() -> None:
     events = log(
         said("a"), said("b"), said("c"),
         CompactionComplete(success=True, replaced=((2, 0), (3, 0)), replacement=(said("B+C").message,)),
@@ -192,7 +192,7 @@ def test_what_was_asked_and_not_decided_is_pending(facts) -> None:
     assert {str(rule) for rule in state.allowed} == allowed, "of the call that was decided, not of another's"
 
 
-def test_the_plan_is_as_it_was_last_told() -> None:
+def test_the_plan_is_as_it_was_last_reported() -> None:
     first, second = {"text": "look", "state": "done"}, {"text": "leap", "state": "open"}
     assert replay(log(PlanChanged(steps=(first,)), PlanChanged(steps=(first, second)))).plan == (first, second)
 

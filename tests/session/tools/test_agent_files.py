@@ -202,7 +202,7 @@ async def test_it_works_on_the_model_its_file_names_within_that_ones_window(home
     assert other.closed
 
 
-async def test_a_model_that_cannot_be_had_is_told_and_the_present_one_serves(home: Path, folder: Path) -> None:
+async def test_a_model_that_cannot_be_had_is_reported_and_the_present_one_serves(home: Path, folder: Path) -> None:
     model = Model([("reviewer", "Look")], {})
     made = project(home, folder, {".claude/agents/r.md": REVIEWER.replace("tools:", "model: no:such\ntools:")}, model)
     session = await Session.start(made, "scripted")
@@ -236,7 +236,7 @@ async def test_stopped_while_its_model_is_opened_it_ends_with_the_turn(home: Pat
     await ended(made, session, home)
 
 
-async def test_a_server_that_does_not_tell_its_window_is_told_of(home: Path, folder: Path) -> None:
+async def test_a_server_that_does_not_report_its_window_is_mentioned(home: Path, folder: Path) -> None:
     class Unreachable(Model):
         async def window_tokens(self) -> int | None:
             raise ConnectionError("nobody listens there")

@@ -102,7 +102,7 @@ async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
         (McpServer(url="http://127.0.0.1:9/mcp"), "All connection attempts failed"),
     ],
 )
-async def test_one_that_does_not_start_is_told_once_and_the_others_work(
+async def test_one_that_does_not_start_is_reported_once_and_the_others_work(
     folder: Path, home: Path, server: McpServer, why: str
 ) -> None:
     both = {"bad": server, "odd": odd()}
@@ -168,7 +168,7 @@ async def test_stopping_the_turn_stops_the_wait_for_a_slow_one(folder: Path, hom
         assert not talk.model.requests
 
 
-async def test_one_that_dies_in_a_call_is_told_of_and_started_again(folder: Path, home: Path) -> None:
+async def test_one_that_dies_in_a_call_is_reported_and_started_again(folder: Path, home: Path) -> None:
     async with Talk(folder, home, *calls("die", "echo"), mcp_servers={"odd": odd()}) as talk:
         assert await talk.say("die") is Outcome.DONE
     died, echo = talk.model.returned

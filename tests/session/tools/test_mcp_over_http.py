@@ -30,7 +30,7 @@ async def test_a_key_follows_no_redirect(folder: Path, home: Path) -> None:
     assert "it answered with HTTP 307, a redirect" in error.what and "key-0123456789" not in error.what
 
 
-async def test_one_that_wants_another_key_is_told_of(folder: Path, home: Path) -> None:
+async def test_one_that_wants_another_key_is_reported(folder: Path, home: Path) -> None:
     with sending_to("", 401) as address:
         async with Talk(folder, home, mcp_servers={"sums": McpServer(url=address, headers=KEY)}) as talk:
             assert await talk.say("hello") is Outcome.DONE

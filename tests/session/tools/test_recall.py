@@ -57,7 +57,7 @@ async def test_every_word_must_occur_and_the_newest_comes_first(remembering: Rem
     )
 
 
-async def test_what_a_compaction_replaced_is_found_and_told_apart(remembering: Remembering) -> None:
+async def test_what_a_compaction_replaced_is_found_and_distinguished(remembering: Remembering) -> None:
     memory = remembering(
         said("The secret word is heron."),
         CompactionComplete(success=True, replaced=((1, 0),), replacement=(said("They chose a word.").message,)),

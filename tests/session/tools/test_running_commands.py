@@ -45,7 +45,7 @@ async def heard_until(listener, words: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_a_command_says_is_told_while_it_runs(folder: Path, home: Path, kind: str) -> None:
+async def test_what_a_command_says_is_reported_while_it_runs(folder: Path, home: Path, kind: str) -> None:
     command = "echo first; printf '10%%\\r20%%\\r'; until test -e go; do sleep 0.01; done; echo last"
     model = Working(("run_command", {"command": command}))
     environment = working_in(folder, home, model, LET, command_sandbox=kind)
@@ -59,7 +59,7 @@ async def test_what_a_command_says_is_told_while_it_runs(folder: Path, home: Pat
     await left(environment, session)
 
 
-async def test_what_is_told_of_a_flood_is_its_end(folder: Path, home: Path) -> None:
+async def test_only_the_end_of_a_flood_is_reported(folder: Path, home: Path) -> None:
     flood = "head -c 5000000 /dev/zero | tr '\\0' x; echo; echo the end; until test -e go; do sleep 0.01; done"
     model = Working(("run_command", {"command": flood}))
     environment = working_in(folder, home, model, LET)
@@ -92,7 +92,7 @@ async def test_background_commands_are_listed_and_can_be_ended(folder: Path, hom
 
 
 async def test_a_command_does_not_choose_what_is_ended_in_its_place(folder: Path, home: Path) -> None:
-    """It can write where its own output lies."""
+    """It can write where its own output is."""
     model = Working(("start_command", {"command": "echo $$ > pid; exec sleep 600"}))
     environment = working_in(folder, home, model, LET)
     session = await Session.start(environment, "scripted")

@@ -87,7 +87,7 @@ async def test_a_command_finds_no_key(folder: Path, user_home: Path, monkeypatch
 @needs_bwrap
 @pytest.mark.parametrize("kept", ["data", "config", "state"])
 async def test_a_command_finds_none_of_our_own_files(folder: Path, user_home: Path, kept: str) -> None:
-    """They are in a folder that the sandbox shows: what is beside them can be read."""
+    """They are in a folder that the sandbox shows: files next to them can be read."""
     ours = user_home / "co-tui" / kept
     (ours / "inner").mkdir(parents=True)
     for file in (ours / "top.txt", ours / "inner" / "deep.txt"):
@@ -156,7 +156,7 @@ async def test_without_bwrap_no_command_runs(
     assert "helo" not in returned[-1] and not (folder / "planted").exists() and person.asked == []
 
 
-async def test_a_sandbox_that_is_not_permitted_is_told_with_what_bwrap_says(
+async def test_a_sandbox_that_is_not_permitted_is_reported_with_what_bwrap_says(
     folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     tools = tmp_path / "bin"

@@ -90,7 +90,7 @@ async def test_results_and_files_are_bounded_and_what_is_left_out_is_said(
         (r"(a|a)+b", "takes too long on line 1 of hard.txt"),
     ],
 )
-async def test_a_bad_expression_is_a_sentence_and_nothing_stands_still_meanwhile(
+async def test_a_bad_expression_is_a_sentence_and_nothing_stops_meanwhile(
     folder: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, words: str
 ) -> None:
     monkeypatch.setattr(text_search, "SLOW_MATCH_S", 0.2)

@@ -44,7 +44,7 @@ class Seeing(Working):
 
 
 @pytest.mark.parametrize("sees", [True, False])
-async def test_a_file_that_is_an_image_is_seen_or_told_of(tmp_path: Path, home: Path, sees: bool) -> None:
+async def test_a_file_that_is_an_image_is_seen_or_named(tmp_path: Path, home: Path, sees: bool) -> None:
     photo = photograph(tmp_path / "photo.png")
     tmp_path.joinpath("broken.png").write_bytes(photo[:12])
     tmp_path.joinpath("paper.pdf").write_bytes(b"%PDF-1.4\n")
@@ -82,7 +82,7 @@ def returned(*content: Any) -> ModelRequest:
     return ModelRequest(parts=[ToolReturnPart("shot", list(content), tool_call_id="1")])
 
 
-def test_a_long_text_is_cut_short_and_the_image_beside_it_stays(tmp_path: Path) -> None:
+def test_a_long_text_is_cut_short_and_the_image_with_it_stays(tmp_path: Path) -> None:
     image = BinaryContent(photograph(tmp_path / "photo.png"), media_type="image/png")
     message = returned("x" * 5_000, image)
     talk = [message, ModelRequest(parts=[UserPromptPart("a")]), ModelResponse(parts=[TextPart("b")])]

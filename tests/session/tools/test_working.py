@@ -92,7 +92,7 @@ async def test_resumed_in_the_middle_of_a_pending_change(folder: Path, home: Pat
     await left(environment, resumed)
 
 
-async def test_a_session_goes_on_in_another_folder(folder: Path, home: Path, tmp_path: Path) -> None:
+async def test_a_session_continues_in_another_folder(folder: Path, home: Path, tmp_path: Path) -> None:
     environment = working_in(folder, home, model := Working(("read_file", {"path": "login.py"})), Person())
     session = await Session.start(environment, "scripted")
     await session.submit("look")
@@ -121,7 +121,7 @@ async def test_a_session_goes_on_in_another_folder(folder: Path, home: Path, tmp
         (("edit_file", {"path": "nothing.py", "old_text": "a", "new_text": "b"}), "not found"),
     ],
 )
-async def test_what_cannot_work_is_refused_by_a_sentence_and_nobody_is_asked(
+async def test_what_cannot_work_is_refused_by_a_sentence_and_no_one_is_asked(
     folder: Path, home: Path, tmp_path: Path, call, sentence: str
 ) -> None:
     outside = tmp_path / "outside.txt"
@@ -157,7 +157,7 @@ async def test_a_rule_holds_in_later_sessions_of_the_project(folder: Path, home:
         await left(environment, session)
 
 
-async def test_without_anybody_there_a_change_is_refused_and_the_work_goes_on(folder: Path, home: Path) -> None:
+async def test_without_anyone_there_a_change_is_refused_and_the_work_continues(folder: Path, home: Path) -> None:
     model = Working(FIX, ("read_file", {"path": "login.py"}))
     environment = working_in(folder, home, model, Unattended())
     session = await Session.start(environment, "scripted")

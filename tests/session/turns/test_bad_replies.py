@@ -1,4 +1,4 @@
-"""Whatever a provider sends: the turn ends as it should, in words, and the session goes on."""
+"""Whatever a provider sends: the turn ends as it should, in words, and the session continues."""
 
 import asyncio
 import resource
@@ -109,7 +109,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(case=cases)
-def test_any_reply_leaves_a_session_that_goes_on(ground: Ground, case: Case) -> None:
+def test_any_reply_leaves_a_session_that_continues(ground: Ground, case: Case) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ground.converse(case)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_MEMORY_KB

@@ -78,7 +78,7 @@ async def test_a_delegate_sees_the_top_level_results_and_nothing_of_other_delega
     await ended(made, session, home)
 
 
-async def test_a_delegate_does_not_have_the_conversation_made_smaller(home: Path, folder: Path) -> None:
+async def test_a_delegate_does_not_have_the_conversation_shortened(home: Path, folder: Path) -> None:
     model = Model([("self", "Part")], {"Part": [{0: call("request_compaction", "c")}]})
     made = project(home, folder, {}, model)
     session = await Session.start(made, "scripted")

@@ -1,4 +1,4 @@
-"""What fails inside a delegation: tried again as in a turn, told to the agent that asked, no end of the others."""
+"""What fails inside a delegation: tried again as in a turn, reported to the agent that asked, no end of the others."""
 
 import asyncio
 from pathlib import Path
@@ -86,7 +86,7 @@ async def test_stopping_the_turn_does_not_wait_for_the_next_attempt(home: Path, 
     await ended(made, session, home)
 
 
-async def test_one_that_is_refused_as_too_long_goes_on_with_less(home: Path, folder: Path) -> None:
+async def test_one_that_is_refused_as_too_long_continues_with_less(home: Path, folder: Path) -> None:
     for n in range(4):
         (folder / f"{n}.txt").write_text(f"result {n} " * 2_000)
     too_long = ModelHTTPError(

@@ -38,7 +38,7 @@ def returned(messages: list[ModelMessage], tool: str) -> int:
 
 
 class Model:
-    """The main agent delegates the tasks at once; each delegate looks so many times, then reports."""
+    """The main agent delegates the tasks at once; each delegate looks that many times, then reports."""
 
     def __init__(self, tasks: tuple[str, ...] = TASKS, looks: int = 1, wait: asyncio.Event | None = None) -> None:
         self.tasks, self.looks, self.wait = tasks, looks, wait

@@ -138,7 +138,7 @@ async def test_arguments_in_another_order_are_the_same_call(home: Path) -> None:
     await session.close()
 
 
-async def test_a_tool_that_crashes_once_is_told_to_the_model_and_nobody_else_is_blamed(home: Path) -> None:
+async def test_a_tool_that_crashes_once_is_told_to_the_model_and_no_one_else_is_blamed(home: Path) -> None:
     model = Stubborn(lambda n: [("broken", "{}")] if n == 1 else None)
     session = await started(home, model)
     assert await session.submit("go") is Outcome.DONE

@@ -36,7 +36,7 @@ def reports(folder: Path, count: int) -> list[Any]:
     return [("read_file", {"path": f"report_{n}.txt"}) for n in range(count)]
 
 
-async def test_a_long_job_goes_on_in_a_small_window(home: Path, tmp_path: Path) -> None:
+async def test_a_long_job_continues_in_a_small_window(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     model = Working(plan(0), *reports(folder, CALLS), window=WINDOW)
     model.one_at_a_time = True  # summarised offline: the script is for the work alone

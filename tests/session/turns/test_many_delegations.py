@@ -1,4 +1,4 @@
-"""Many delegations at once, of every kind and fate: none sees another's results, each ends, the log tells it all."""
+"""Many delegations at once, of every kind and fate: none sees another's results, each ends, the log has it all."""
 
 import asyncio
 import shutil
@@ -112,7 +112,7 @@ class Silent(Person):
         raise AssertionError
 
 
-async def test_stopped_in_the_middle_of_eight_all_end_and_the_talk_goes_on(home: Path, folder: Path) -> None:
+async def test_stopped_in_the_middle_of_eight_all_end_and_the_talk_continues(home: Path, folder: Path) -> None:
     made, model = eight(home, folder, plain=[[asyncio.Event()]], nested=[["Half ", asyncio.Event()]])
     made.questions = silent = Silent()
     session = await Session.start(made, "scripted")
@@ -130,7 +130,7 @@ async def test_stopped_in_the_middle_of_eight_all_end_and_the_talk_goes_on(home:
     await ended(made, session, home)
 
 
-async def test_killed_in_the_middle_of_eight_another_process_goes_on(home: Path, folder: Path) -> None:
+async def test_killed_in_the_middle_of_eight_another_process_continues(home: Path, folder: Path) -> None:
     made, model = eight(home, folder, plain=[[asyncio.Event()]], nested=[["Half ", asyncio.Event()]], long=[])
     made.questions = silent = Silent()
     session = await Session.start(made, "scripted")

@@ -81,7 +81,7 @@ async def test_the_steps_of_all_who_work_for_one_are_counted_together(home: Path
     await ended(made, session, home)
 
 
-async def test_only_so_many_are_asked_in_a_turn(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_limited_number_are_asked_in_a_turn(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delegations, "MOST_IN_A_TURN", 2)
     model = Model([("self", f"Part {n}") for n in range(4)], {})
     made = project(home, folder, {}, model)
@@ -92,7 +92,7 @@ async def test_only_so_many_are_asked_in_a_turn(home: Path, folder: Path, monkey
     await ended(made, session, home)
 
 
-async def test_an_odd_name_is_told_and_makes_no_path(home: Path, folder: Path) -> None:
+async def test_an_odd_name_is_reported_and_makes_no_path(home: Path, folder: Path) -> None:
     model = Model([("a/b\x1b" + "c" * 500, "Part")], {})
     made = project(home, folder, {}, model)
     session = await Session.start(made, "scripted")

@@ -85,7 +85,7 @@ PASSING = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-async def test_passing_failures_are_retried_and_told(name: str, session: Session, provider: Provider) -> None:
+async def test_passing_failures_are_retried_and_reported(name: str, session: Session, provider: Provider) -> None:
     provider.script = [PASSING[name], Reply(text="All good now.")]
     listener = session.events()
     assert await session.submit("hi") is Outcome.DONE
@@ -127,7 +127,7 @@ async def test_a_reply_that_breaks_off_is_asked_for_again_and_kept_as_interrupte
 
 
 @pytest.mark.parametrize("end", [sse(STOP), sse(DONE), sse(STOP, DONE), sse(chunk({}, "length"))])
-async def test_a_reply_is_whole_when_its_end_is_told_either_way(
+async def test_a_reply_is_whole_when_its_end_is_reported_either_way(
     end: bytes, session: Session, provider: Provider
 ) -> None:
     provider.script = [Reply(raw=(sse(HELLO) + end,))]
@@ -202,7 +202,7 @@ async def test_an_error_is_hidden_before_it_is_cut(before: int, session: Session
 
 
 @pytest.mark.parametrize("body", ["[" * 30_000, '{"error":' * 30_000, '{"error":' * 900 + "1" + "}" * 900])
-async def test_an_error_nested_without_end_is_told(body: str, session: Session, provider: Provider) -> None:
+async def test_an_error_nested_without_end_is_reported(body: str, session: Session, provider: Provider) -> None:
     provider.script = [Reply(status=400, body=body)]
     assert await session.submit("hi") is Outcome.FAILED
     (told,) = facts(list(session.state.timeline), SessionError)
@@ -222,7 +222,9 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-async def test_an_odd_reply_is_told_with_what_is_odd_about_it(name: str, session: Session, provider: Provider) -> None:
+async def test_an_odd_reply_is_reported_with_what_is_odd_about_it(
+    name: str, session: Session, provider: Provider
+) -> None:
     body, word = ODD[name]
     provider.default = Reply(raw=(body,))
     assert await session.submit("hi") is Outcome.FAILED
@@ -283,7 +285,7 @@ async def test_what_was_streamed_before_a_reset_is_kept_in_the_event(session: Se
     assert facts(list(session.state.timeline), SessionError)[0].partial == "half of "
 
 
-async def test_after_the_last_retry_the_half_reply_is_kept_and_the_session_goes_on(
+async def test_after_the_last_retry_the_half_reply_is_kept_and_the_session_continues(
     session: Session, provider: Provider
 ) -> None:
     provider.script = [Reply(text="half of an answer", reset_after=3)] * 3
@@ -303,7 +305,7 @@ FINAL = {
 
 
 @pytest.mark.parametrize("kind", FINAL)
-async def test_final_failures_are_told_once_and_never_show_a_key(
+async def test_final_failures_are_reported_once_and_never_show_a_key(
     kind: str, session: Session, provider: Provider
 ) -> None:
     reply, word = FINAL[kind]

@@ -16,7 +16,7 @@ from tests.support.waiting import until
 
 
 class Digging:
-    """A model that digs as often as it is told, and a tool that waits for a sign each time."""
+    """A model that digs as often as it is asked to, and a tool that waits for a sign each time."""
 
     def __init__(self, digs: int) -> None:
         self._digs = digs

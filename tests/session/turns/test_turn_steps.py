@@ -41,7 +41,7 @@ async def test_a_turn_stops_after_the_allowed_steps_with_a_notice(home: Path) ->
     await session.close()
 
 
-async def test_what_the_last_allowed_step_did_is_kept_and_the_conversation_goes_on(home: Path) -> None:
+async def test_what_the_last_allowed_step_did_is_kept_and_the_conversation_continues(home: Path) -> None:
     pokes: list[int] = []
     heard: list[str] = []
 
@@ -69,7 +69,7 @@ async def test_what_the_last_allowed_step_did_is_kept_and_the_conversation_goes_
     await session.close()
 
 
-async def test_what_a_tool_returned_is_kept_when_the_one_beside_it_crashes(home: Path) -> None:
+async def test_what_a_tool_returned_is_kept_when_another_one_crashes(home: Path) -> None:
     listeners: list[Listener] = []
 
     async def write() -> str:
@@ -139,7 +139,7 @@ async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, 
     assert replayed(home, session.id) == again.state
 
 
-async def test_a_prompt_that_cannot_fit_is_told_by_how_much_and_the_session_goes_on(home: Path) -> None:
+async def test_a_prompt_that_cannot_fit_is_reported_by_how_much_and_the_session_continues(home: Path) -> None:
     session = await Session.start(environment_for(home, ScriptedModel(says("ok"), window=1_000)), "scripted")
     assert await session.submit("word " * 3_000) is Outcome.FAILED
     error = facts(list(session.state.timeline), SessionError)[-1]

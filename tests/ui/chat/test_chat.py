@@ -103,7 +103,7 @@ async def test_a_failing_model_is_a_calm_sentence(home: Path, provider: Provider
         assert "Hello from the provider." in screen_text(app)
 
 
-async def test_a_retry_is_told_and_the_half_reply_goes(home: Path, provider: Provider) -> None:
+async def test_a_retry_is_reported_and_the_half_reply_goes(home: Path, provider: Provider) -> None:
     provider.script = [Reply(text="half of this", reset_after=3), Reply(text="whole")]
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
@@ -163,7 +163,7 @@ async def test_quitting_and_continuing_shows_the_conversation_again(home: Path, 
         assert len(provider.requests[-1]["messages"]) == 4
 
 
-async def test_the_gauge_tells_pace_and_changes_level(home: Path, provider: Provider) -> None:
+async def test_the_gauge_shows_pace_and_changes_level(home: Path, provider: Provider) -> None:
     provider.script = [Reply(prompt_tokens=n, completion_tokens=0) for n in (1000, 1500, 3300)]
     async with running(launch_for(home, provider)) as (app, pilot):
         levels, outlooks = [], []

@@ -63,7 +63,7 @@ def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -
     assert block.result.split("\n") == ["    Looking.", "    ▸ search  open␛[31m", "      ↳ 3 lines", "Three callers."]
 
 
-def test_two_at_once_are_told_apart() -> None:
+def test_two_at_once_are_distinguished() -> None:
     builder = BlockBuilder()
     builder.add(event(reply("", call("delegate_task", "d1", task="one"), call("delegate_task", "d2", task="two"))))
     for n in (1, 2):
@@ -93,7 +93,7 @@ def usage(agent: str, tokens: int, measured: str = "provider") -> UsageInfo:
     )
 
 
-def test_its_own_small_gauge_stands_on_its_line_and_below_its_talk() -> None:
+def test_its_own_small_gauge_is_on_its_line_and_below_its_talk() -> None:
     builder = BlockBuilder()
     builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))
     (block,) = builder.blocks
@@ -118,7 +118,7 @@ def test_its_own_small_gauge_stands_on_its_line_and_below_its_talk() -> None:
     ]
 
 
-def test_one_that_works_for_another_is_told_in_the_fold_of_that_one() -> None:
+def test_one_that_works_for_another_is_reported_in_the_fold_of_that_one() -> None:
     builder = BlockBuilder()
     builder.add(event(reply("", call("delegate_task", "d1", task="one"))))
     (block,) = builder.blocks
@@ -159,7 +159,7 @@ def test_a_delegates_change_has_its_figures() -> None:
     assert builder.blocks[0].inner.split("\n") == ["    ▸ write  a.py", "      ↳ +1 −1"]
 
 
-def test_an_interruption_is_told_once() -> None:
+def test_an_interruption_is_reported_once() -> None:
     builder = BlockBuilder()
     builder.add(
         event(Message(turn=1, interrupted=True, message=reply("", {"part_kind": "text", "content": "So"}).message))

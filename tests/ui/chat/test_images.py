@@ -150,7 +150,7 @@ def test_an_image_of_any_shape_stays_within_its_room(size: tuple[int, int]) -> N
     assert 1 <= len(lines) <= 16 and all(1 <= line.cell_length <= 60 for line in lines)
 
 
-def test_a_photograph_that_was_taken_on_its_side_stands_upright() -> None:
+def test_a_photograph_that_was_taken_on_its_side_is_shown_upright() -> None:
     picture = unpacked(encoded(red_above_blue(kind="JPEG", exif=exif_with(6))))
     assert (picture.width, picture.height) == (200, 400)
 

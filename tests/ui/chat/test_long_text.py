@@ -18,7 +18,7 @@ LOOK = TextRenderer(palette_of(DARK))
 
 
 def drawn(text: str, width: int = 80, steps: Sequence[int] = ()) -> list[str]:
-    """The lines of a reply that arrives at once, or in steps of so many characters."""
+    """The lines of a reply that arrives at once, or in steps of that many characters."""
     prose = Prose(LOOK, width)
     at = 0
     while steps and at < len(text):
@@ -102,7 +102,7 @@ def test_a_long_paragraph_in_an_item_or_a_quotation_stays_in_it() -> None:
         }
 
 
-def test_a_list_goes_on_after_code_in_it() -> None:
+def test_a_list_continues_after_code_in_it() -> None:
     text = "1. one\n   - inner\n     ```sh\n     ls\n     ```\n   - inner too\n1. two\n   ```\n   x\n   ```\n1. three\n"
     lines = [line for line in drawn(text, steps=[3]) if line]
     assert lines == [line for line in drawn(text) if line]

@@ -99,7 +99,7 @@ def first_line_of_chat(app: CoTui) -> str:
     return next(line for line in screen_text(app).splitlines() if "You" in line)
 
 
-async def test_links_tell_where_they_go_and_long_outputs_open_whole(home: Path, provider: Provider) -> None:
+async def test_links_show_where_they_go_and_long_outputs_open_whole(home: Path, provider: Provider) -> None:
     provider.script = [Reply(text=CODE + "\n[here](https://evil.example/?q=[bold]x) " + "word " * 50_000)]
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "talk")

@@ -27,7 +27,7 @@ SAID = re.compile(r"prompt-\d+x|answer-\d+x")
 
 
 class Talk:
-    """An app whose prompts and answers can be told apart in what a provider is sent."""
+    """An app whose prompts and answers can be distinguished in what a provider is sent."""
 
     def __init__(self, app: CoTui, pilot: Pilot[Any], provider: Provider) -> None:
         self.app, self.pilot, self.provider = app, pilot, provider

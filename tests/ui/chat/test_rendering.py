@@ -4,7 +4,6 @@ import pytest
 from rich.style import Style
 
 from co_tui.inert import inert
-from co_tui.ui.text.inert_markdown import InertMarkdown
 from co_tui.ui.text.markdown_splitter import code_blocks
 from co_tui.ui.text.text_rendering import PROSE_COLUMNS, TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
@@ -46,7 +45,7 @@ def test_rules_lists_and_headings_look_as_people_write_them() -> None:
     assert lines[2] == "  1. item 1" and lines[12] == " 11. item 11"
 
 
-def test_a_link_tells_where_it_goes_and_only_web_addresses_are_links() -> None:
+def test_a_link_shows_where_it_goes_and_only_web_addresses_are_links() -> None:
     text = "[click me](https://evil.example/x) <https://plain.example> https://bare.example/a. README.md [f](a.md)"
     laid = BlockLayout(Block("reply", text), LOOK, 200)
     line = laid.line(1)
@@ -90,7 +89,7 @@ STEPS = """\
 """
 
 
-def test_code_in_a_list_stands_and_is_copied_without_its_indent_and_boxes_are_boxes() -> None:
+def test_code_in_a_list_is_shown_and_copied_without_its_indent_and_boxes_are_boxes() -> None:
     assert reply(STEPS, 24) == [
         " 1. First:",
         "     def f():",
@@ -113,7 +112,7 @@ def test_addresses_are_found_without_the_sentence_around_them() -> None:
     assert addresses_in(inert("\x1b]8;;http://d.example\x1b\\words")) == ["http://d.example"], "nor a sign for Escape"
 
 
-def test_changes_of_files_carry_their_signs_and_stand_on_grounds_of_their_own() -> None:
+def test_changes_of_files_carry_their_signs_and_have_grounds_of_their_own() -> None:
     diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n-old\n+new"
     laid = BlockLayout(Block("tool", "{}", tool_name="shell", result=diff), LOOK, 60)
     styles = {laid.text_of(n).strip(): [segment.style for segment in laid.line(n)][-1] for n in range(laid.height)}
@@ -160,14 +159,6 @@ def test_of_an_error_the_way_out_is_not_in_the_colour_of_what_went_wrong() -> No
 def test_no_line_is_wider_than_the_screen_whatever_it_holds(kind: str, text: str) -> None:
     laid = BlockLayout(Block(kind, text, result=text if kind == "tool" else ""), LOOK, 60)
     assert max(laid.line(n).cell_length for n in range(laid.height)) <= 60
-
-
-def test_each_line_of_a_summary_stays_one() -> None:
-    told = InertMarkdown(
-        "## Word for word\n\n[assistant]\nthe first line\n    the second, which was indented\n- an item", LOOK
-    )
-    lines = ["".join(segment.text for segment in line).strip() for line in told._at(80)._final + told._at(80)._tail]
-    assert lines[2:5] == ["[assistant]", "the first line", "the second, which was indented"] and "item" in lines[-1]
 
 
 def test_a_long_prompt_shows_its_beginning_until_it_is_opened() -> None:

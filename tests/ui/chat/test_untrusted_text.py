@@ -1,4 +1,4 @@
-"""Text that nobody should trust, in every place of the chat that shows text: it is seen, and does nothing."""
+"""Text that no one should trust, in every place of the chat that shows text: it is seen, and does nothing."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -221,7 +221,7 @@ def check(app: CoTui, place: str) -> None:
             assert style.link is None or style.link in LINKS_OF_OURS, (place, style.link)
 
 
-async def test_text_nobody_should_trust_is_shown_inert_wherever_the_chat_shows_text(tmp_path: Path) -> None:
+async def test_text_no_one_should_trust_is_shown_inert_wherever_the_chat_shows_text(tmp_path: Path) -> None:
     app = Quiet(launch_for(tmp_path / "home"))
     async with app.run_test(size=(120, 60)) as pilot:
         await until(pilot, lambda: app.chat.has_class("-complete"))

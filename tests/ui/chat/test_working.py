@@ -132,7 +132,9 @@ async def test_the_model_asks_and_is_answered(home: Path, provider: Provider, fo
         assert json.loads(provider.requests[-1]["messages"][-1]["content"]) == {"Word": ["hallo"]}
 
 
-async def test_a_turn_that_used_up_its_steps_goes_on_by_a_key(home: Path, provider: Provider, folder: Path) -> None:
+async def test_a_turn_that_used_up_its_steps_is_continued_by_a_key(
+    home: Path, provider: Provider, folder: Path
+) -> None:
     provider.script = [call("read_file", path="login.py"), call("read_file", path="login.py"), Reply(text="all done")]
     launch = launch_for(home, provider, environ={"CO_TUI_AGENT_MAX_STEPS": "2", "CO_TUI_KEYS": "continue=f11"})
     async with running(launch) as (app, pilot):

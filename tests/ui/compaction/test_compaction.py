@@ -15,11 +15,14 @@ from co_tui.events import CompactionComplete, Message, SessionStart
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals import question_bar
 from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.compaction.compaction_parts import summary_text
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen
 from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen, EditScreen
 from co_tui.ui.gauge.gauge_widget import Gauge
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, click_on, launch_for, running, screen_text, transcript_text, type_text, until
@@ -79,7 +82,7 @@ async def opened_entry(app: CoTui, pilot: Pilot[Any]) -> CompactionScreen:
     return app.screen
 
 
-async def test_f5_shows_what_is_going_on_and_then_what_happened(home: Path, provider: Provider) -> None:
+async def test_f5_shows_what_is_running_and_then_what_happened(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
         written = threading.Event()
         provider.summaries = [Reply(text=SUMMARY, until=written)]
@@ -156,7 +159,7 @@ async def test_an_opened_compaction_shows_everything(home: Path, provider: Provi
         await compacted(app, pilot)
         await opened_entry(app, pilot)
         seen = screen_text(app)
-        assert "atlas/europe.md" in seen and "What the user said" in seen and "## What" not in seen, "as Markdown"
+        assert "atlas/europe.md" in seen and "## What the user said" in seen, "as it is sent"
         await pilot.press("right")
         await until(pilot, lambda: "question 1 about the capital" in screen_text(app))
         await pilot.press("slash")
@@ -169,8 +172,8 @@ async def test_an_opened_compaction_shows_everything(home: Path, provider: Provi
         await until(pilot, lambda: "pinned ·" in screen_text(app) and "recent ·" in screen_text(app))
         assert "user message · question 0" in screen_text(app)
         await pilot.press("right")
-        await until(pilot, lambda: "400 tokens read, 40 written" in screen_text(app))
-        assert "checkpoint" in screen_text(app) and "per request" in screen_text(app)
+        await until(pilot, lambda: "400 tokens in, 40 out" in screen_text(app))
+        assert "checkpoint" in screen_text(app) and "in each request" in screen_text(app)
         assert "requested by you" in screen_text(app), "no trigger's name"
         await pilot.press("2", "home", "c")
         await until(pilot, lambda: app.clipboard.startswith("question 2"))
@@ -389,3 +392,11 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
             lambda: app.controller.state.compactions and app.controller.idle,
         )
         await until(pilot, lambda: "Esc stop" not in screen_text(app))
+
+
+def test_an_opened_summary_shows_exactly_what_is_sent_and_explains_its_sign() -> None:
+    sent = "Title: **x**\n## Word for word\n[user]\n› # not a heading\n    indented *so*\n1. first"
+    renderer = TextRenderer(palette_of(DARK))
+    shown = summary_text(sent, renderer).plain
+    assert shown.endswith(f"\n\n{sent}") and "› marks a quoted line that looks like a heading" in shown
+    assert "marks" not in summary_text("## Goal\nPaint", renderer).plain

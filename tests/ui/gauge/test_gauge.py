@@ -104,7 +104,7 @@ def test_the_nearest_mark_is_named() -> None:
     assert small.share == 1.0, "a budget beyond the window is the window"
 
 
-async def test_a_rewrite_is_no_growth_and_the_pace_goes_on(home: Path, provider: Provider) -> None:
+async def test_a_rewrite_is_no_growth_and_the_pace_continues(home: Path, provider: Provider) -> None:
     provider.default, provider.window = LONG, 100_000
     async with talking(home, provider) as session:
         await talk(session, 4)
@@ -244,7 +244,7 @@ def test_a_model_that_runs_here_has_no_unknown_price() -> None:
     assert cost_text(0.2, model="embedded") == "$0.20", "somebody else answered before"
 
 
-def test_the_browser_tells_it_as_the_gauge_does() -> None:
+def test_the_browser_shows_it_as_the_gauge_does() -> None:
     named = dict.fromkeys(("id", "title", "created", "updated", "policy", "cwd", "repository", "branch"), "")
     figures = dict.fromkeys(("last_seq", "turns", "messages", "compactions", "token_limit"), 4)
     row = SessionRow(**named, **figures, model="embedded", tokens=378, cost=0.0)  # type: ignore[arg-type]  # by name

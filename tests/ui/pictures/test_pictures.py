@@ -145,7 +145,7 @@ async def test_compaction_opened(pictures: Pictures, home: Path, provider: Provi
 
 
 class Clock:
-    """Stands still."""
+    """Does not move."""
 
     @staticmethod
     def monotonic() -> float:

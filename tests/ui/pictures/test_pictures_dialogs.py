@@ -41,7 +41,7 @@ def always_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hide_conversation(pilot: Pilot[None]) -> None:
-    """Where it stands after so many sizes is not what these pictures are about."""
+    """Its position after many sizes is not what these pictures are about."""
     for below in pilot.app.chat.query("Transcript, #side"):
         below.visible = False
 
@@ -215,7 +215,7 @@ async def test_settings_changed(pictures: Pictures, home: Path, provider: Provid
     scenes = {
         "filtered": opened,
         "a clash of keys": clashing,
-        "a choice": pressed("escape", "escape", "slash", *"effort", "enter", "enter", then="medium"),
+        "a choice": pressed("escape", "escape", *"effort", "enter", then="medium"),
         "nothing found": pressed("escape", "escape", "slash", *"qxq", then="No setting"),
     }
     await pictures.of_each(Frozen(launch_for(home, provider)), scenes)

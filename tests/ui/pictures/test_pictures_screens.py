@@ -36,7 +36,7 @@ class Noon(datetime):
 
 
 def minutes_apart() -> Callable[[], str]:
-    """A clock that goes on by a minute with each look."""
+    """A clock that advances by a minute with each look."""
     minutes = count(540)
 
     def now() -> str:

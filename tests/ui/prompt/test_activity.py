@@ -31,7 +31,7 @@ def tool(stage: str, call: str = "c1") -> ToolActivity:
 
 
 def delegated(stage: str) -> ToolActivity:
-    """Of somebody else's call, by an id that is not unique."""
+    """Of another call, by an id that is not unique."""
     arguments = '{"path": "a.py"}'
     return ToolActivity(turn=1, tool_name="read_file", tool_call_id="c1", stage=stage, text=arguments, agent="self 1")
 

@@ -11,7 +11,7 @@ from tests.support.screen import ask, launch_for, running, type_text
 
 
 class Host:
-    """Runs what is beside the screen when it is told to."""
+    """Runs background work when asked to."""
 
     def __init__(self) -> None:
         self.beside: list[Callable[[], None]] = []

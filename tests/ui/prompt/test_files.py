@@ -77,7 +77,7 @@ def test_the_best_match_comes_first(letters: str, best: list[str]) -> None:
         assert names.matching(letters) == []
 
 
-def test_a_search_nobody_waits_for_ends_and_many_matches_are_cut() -> None:
+def test_a_search_no_one_waits_for_ends_and_many_matches_are_cut() -> None:
     names = FileNames([f"file{n}" for n in range(5_000)])
     assert len(names.matching("f")) == MAX_FOUND
     assert names.matching("f", wanted=lambda: False) == []

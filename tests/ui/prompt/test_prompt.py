@@ -187,7 +187,7 @@ def test_a_paste_is_taken_in_whatever_it_holds_and_wherever_it_is_parted() -> No
             assert pasted_of(sent[:at], sent[at:]) == ["a", f"<{text}>", "b"], at
 
 
-def test_a_long_paste_tells_that_it_is_coming_and_when_it_is_there() -> None:
+def test_a_long_paste_shows_that_it_is_coming_and_when_it_is_there() -> None:
     piece = "x" * 4_096
     told = pasted_of("\x1b[200~", *[piece] * 50, "\x1b[201~c")
     first, *_, paste, there, key = told
@@ -265,7 +265,7 @@ async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, pr
         assert app.chat.prompt.whole == line and len(app.chat.prompt.text) < 100
 
 
-def test_two_pastes_of_the_same_size_are_told_apart() -> None:
+def test_two_pastes_of_the_same_size_are_distinguished() -> None:
     pasted = PastedTexts()
     one, two = "a\n" * 20, "b\n" * 20
     markers = [pasted.fold(one), pasted.fold(two)]

@@ -117,7 +117,7 @@ async def test_a_command_does_not_stop_the_turn_of_a_prompt_given_before_it(
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
-async def test_what_waits_can_be_taken_back(
+async def test_what_waits_can_be_withdrawn(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     async with held_back(home, provider, monkeypatch) as (app, pilot, release):

@@ -62,7 +62,7 @@ async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provide
         await pilot.press("f1")
         await until(pilot, lambda: "Here" in screen_text(app))
         here = screen_text(app).partition("Here")[2].partition("First keys")[0].split()
-        assert [word for word in here if word.startswith("Ctrl+")] == [f"Ctrl+{letter}" for letter in "FRKEDT"]
+        assert [word for word in here if word.startswith("Ctrl+")] == [f"Ctrl+{letter}" for letter in "FREDKT"]
         await pilot.press("f1")
         await pilot.press("ctrl+r")
         await pilot.pause()
@@ -151,6 +151,29 @@ async def test_what_was_said_is_found_as_one_pauses(
         assert app.screen is app.chat
 
 
+async def test_enter_on_a_hit_shows_that_message_in_the_open_session_and_in_another(
+    home: Path, provider: Provider
+) -> None:
+    launch = launch_for(home, provider)
+    store(launch, ("s-1", "payment webhooks", ""), ("s-2", "other things", ""))
+    kept = SqliteStore(launch.paths)
+    for name, word in (("s-1", "heron"), ("s-2", "swan")):
+        texts = [f"A {word} stood here." if number == 3 else f"Line {number}.\n\n" * 30 for number in range(12)]
+        replies = [{"kind": "response", "parts": [{"part_kind": "text", "content": text}]} for text in texts]
+        kept.writing().append(name, [Message(turn=1, message=reply) for reply in replies]).result()
+    kept.close()
+    async with running(launch.but(session_id="s-1"), size=(80, 24)) as (app, pilot):
+        for word, name in (("heron", "s-1"), ("swan", "s-2")):
+            assert word not in screen_text(app)
+            await pilot.press("f2")
+            await until(pilot, lambda: "Sessions · 2" in screen_text(app))
+            await type_text(pilot, word)
+            await until(pilot, lambda: "Found in 1 session" in screen_text(app))
+            await pilot.press("enter")
+            await until(pilot, lambda word=word: app.screen is app.chat and f"A {word} stood here" in screen_text(app))
+            assert app.controller.session_id == name and app.chat.transcript.has_focus
+
+
 async def test_fork_from_any_prompt_and_export(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     store(launch, ("s-1", "build a boat", ""))
@@ -193,7 +216,8 @@ async def test_on_a_small_screen_everything_works(home: Path, provider: Provider
         await pilot.press("f2")
         await until(pilot, lambda: "Sessions · 30" in screen_text(app))
         seen = screen_text(app).split("\n")
-        assert any("Esc Back" in line for line in seen) and max(map(cell_len, seen)) <= size[0]
+        assert "Enter Resume" in seen[-1] and "Esc Back" in seen[-1] and "F1 Help" in seen[-1], "in one line"
+        assert max(map(cell_len, seen)) <= size[0]
         assert ("2 messages" in screen_text(app)) == (size == (80, 24)), "the preview folds below, or away"
         for _ in range(3):
             await pilot.press("pagedown")

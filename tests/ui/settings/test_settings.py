@@ -7,7 +7,7 @@ from textual.widgets import Input, OptionList, Static
 
 from co_tui.key_names import key_pressed
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
-from co_tui.settings import GROUPS, load, rules, unused
+from co_tui.settings import GROUPS, RESUMED, load, rules, unused
 from co_tui.ui.app import CoTui
 from co_tui.ui.settings.setting_rows import setting_rows
 from co_tui.ui.settings.settings_screen import SettingsScreen
@@ -47,8 +47,8 @@ async def test_settings_are_found_changed_in_place_and_reset(home: Path, provide
             app.post_message(Key(key, "/" if key == "slash" else key))
         await until(pilot, lambda: "max_retries" in screen_text(app) and "base_url" not in screen_text(app))
         assert app.screen.query_one("#filter", Input).value == "retries"
-        assert "Enter To the list" in screen_text(app).splitlines()[-1]
-        await pilot.press("down", "enter")
+        assert "Enter Edit" in screen_text(app).splitlines()[-1]
+        await pilot.press("enter")
         await pilot.press("backspace")
         await type_text(pilot, "99\n")
         await until(pilot, lambda: "✗ max_retries = '99' is not allowed" in said(app))
@@ -64,9 +64,10 @@ async def test_settings_are_found_changed_in_place_and_reset(home: Path, provide
         await until(pilot, lambda: app.launch.settings.max_retries == 9)
         await pilot.press("escape")
 
-        await pilot.press("slash")
-        await type_text(pilot, "theme")
-        await pilot.press("enter", "enter", "down", "down")
+        for key in "theme":  # filters as one types, without a key before it
+            app.post_message(Key(key, key))
+        await until(pilot, lambda: app.screen.query_one("#filter", Input).value == "theme")
+        await pilot.press("enter", "down", "down")
         await until(pilot, lambda: app.theme == "co-tui-light")  # seen before it is chosen
         await pilot.press("escape")
         await until(pilot, lambda: app.theme == "co-tui-dark")
@@ -95,12 +96,12 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         await until(pilot, lambda: app.screen is app.chat)
         await type_text(pilot, "/settings silence\n")
         await until(pilot, lambda: "request_timeout_s" in screen_text(app) and "max_retries" not in screen_text(app))
-        await click_on(app, pilot, "Enter Change")
+        await click_on(app, pilot, "Enter Edit")
         await until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "300")
-        assert "Enter Keep" in screen_text(app).splitlines()[-1]
+        assert "Enter Save" in screen_text(app).splitlines()[-1]
         await pilot.press("enter")
         await until(pilot, lambda: "is unchanged" in said(app) and "request_timeout_s" not in written(home))
-        await click_on(app, pilot, "Enter Change")
+        await click_on(app, pilot, "Enter Edit")
         await until(pilot, lambda: isinstance(app.focused, Input))
         await click_on(app, pilot, "F1 Help")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
@@ -153,3 +154,29 @@ async def test_the_footer_names_the_one_way_between_groups_and_values(home: Path
         before = screen_text(app).splitlines()[0]
         await pilot.press("right")
         await until(pilot, lambda: screen_text(app).splitlines()[0] != before)
+
+
+async def test_the_footer_of_a_narrow_screen_still_names_the_way_back(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(43, 30)) as (app, pilot):
+        await type_text(pilot, "/settings\n")
+        await until(pilot, lambda: type(app.screen).__name__ == "SettingsScreen")
+        await until(pilot, lambda: "← → Group  Enter Edit  Esc Back" in screen_text(app).splitlines()[-1])
+
+
+async def test_settings_name_the_resumed_session_as_a_source(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/policy inkeep\n")
+        await until(pilot, lambda: app.launch.settings.policy == "inkeep")
+        await type_text(pilot, "hello\n")
+        await until(pilot, lambda: app.controller.state.turn and app.controller.idle)
+        session_id = app.controller.session_id
+    other = {"CO_TUI_MODEL": "", "OPENAI_API_KEY": "sk-test"}
+    async with running(launch_for(home, provider, environ=other)) as (app, pilot):
+        await type_text(pilot, f"/resume {session_id}\n")
+        await until(pilot, lambda: app.controller.session)
+        await type_text(pilot, "/settings \n")
+        await until(pilot, lambda: "From the resumed session" in screen_text(app))
+        assert isinstance(app.screen, SettingsScreen)
+        rows = {row.name: row for row in app.screen.rows}
+        assert (rows["model"].value, rows["model"].source) == ("openai-chat:scripted", RESUMED)
+        assert (rows["policy"].value, rows["policy"].source) == ("inkeep", RESUMED)

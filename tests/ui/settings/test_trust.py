@@ -15,7 +15,7 @@ from tests.support.screen import ask, launch_for, running, screen_text, transcri
 
 @pytest.fixture
 def folder(home: Path) -> Path:
-    """The folder the app is started in, with wishes of its own."""
+    """The folder the app is started in, with requests of its own."""
     (home.parent / ".co-tui.toml").write_text('summarization_model = "openai:theirs"\ncontext_window = 9000\n')
     return home.parent
 

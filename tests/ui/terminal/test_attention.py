@@ -1,4 +1,4 @@
-"""Whoever looks elsewhere is called back: when a long turn ends, and when a question waits; by words of ours."""
+"""A user who looks elsewhere is called back: when a long turn ends, and when a question waits; by words of ours."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Characters whose width terminals disagree about: what stands behind them stays in its column."""
+"""Characters whose width terminals disagree about: what follows them stays in its column."""
 
 import re
 import unicodedata

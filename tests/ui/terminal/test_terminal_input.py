@@ -152,7 +152,7 @@ ITEMS = st.one_of(
 
 
 @given(st.lists(ITEMS, max_size=8), st.data())
-def test_keys_pastes_and_replies_are_told_apart_however_they_are_split(
+def test_keys_pastes_and_replies_are_distinguished_however_they_are_split(
     items: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     sent, expected = "".join(item[0] for item in items), "".join(item[1] for item in items)
