@@ -12,7 +12,8 @@ LIMITS = {
     "co_tui.agent.models.server_counting.COUNT_TIMEOUT_S": PATIENCE_S,
     "co_tui.agent.local.local_models.ASK_SERVER_TIMEOUT_S": PATIENCE_S,
     "co_tui.agent.mcp.server_tools.LISTING_S": PATIENCE_S,
-    "co_tui.agent.mcp.servers.PATIENCE_S": PATIENCE_S,
+    "co_tui.agent.mcp.servers.LOADING_S": PATIENCE_S,
+    "co_tui.agent.mcp.servers.START_WAIT_S": PATIENCE_S,
     "co_tui.agent.models.native_answers.native_answer.timeout_s": PATIENCE_S,
     "co_tui.agent.permissions.git_guard.TIMEOUT_S": PATIENCE_S,
     "co_tui.agent.permissions.sandbox.STARTING_S": PATIENCE_S,
@@ -26,7 +27,12 @@ def set_constants(values: Mapping[str, object]) -> None:
     for name, value in values.items():
         place, _, last = name.rpartition(".")
         try:
-            setattr(importlib.import_module(place), last, value)
+            module = importlib.import_module(place)
         except ModuleNotFoundError:
-            module, _, function = place.rpartition(".")
-            getattr(importlib.import_module(module), function).__kwdefaults__[last] = value
+            in_module, _, function = place.rpartition(".")
+            defaults = getattr(importlib.import_module(in_module), function).__kwdefaults__
+            assert last in defaults, name
+            defaults[last] = value
+        else:
+            assert hasattr(module, last), name
+            setattr(module, last, value)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 START_WAIT_S: Final = 8.0
 """How long the first request waits for a starting server's tools; they may also arrive later."""
+LOADING_S: Final = 5.0
+"""Added to `start_timeout_s`, which only starts once its libraries are loaded; ending a hung server takes a moment."""
 MOST_RESTARTS: Final = 3
 """In a row, for a server that was lost while running."""
 STEADY_S: Final = 60.0
@@ -93,8 +95,7 @@ class McpServers:
     def _patience_s(self, server: "_Server", patience_s: float | None) -> float:
         if patience_s is not None:
             return patience_s
-        # `start_timeout_s` only starts once its libraries are loaded, and ending a hung server takes a moment.
-        return server.settings.start_timeout_s + CLOSING_S if self._waits_for_start else START_WAIT_S
+        return server.settings.start_timeout_s + LOADING_S if self._waits_for_start else START_WAIT_S
 
     @property
     def reports(self) -> list[ServerReport]:
