@@ -76,7 +76,10 @@ def judge(case: Case, outcome: Outcome, session: Session) -> None:
         assert not told and not last.interrupted and said == shown(case.text)
         return
     (failure,) = told
-    assert failure.what.startswith(("openai-chat:scripted", "The ")) and failure.what.rstrip("…").strip(), failure.what
+    assert (
+        failure.what.startswith(("openai-chat:scripted", "Unknown model openai-chat:scripted", "The "))
+        and failure.what.rstrip("…").strip()
+    ), failure.what
     assert "openai-chat:scripted" in failure.what and failure.kind != "unexpected", failure.what
     assert not any(word in failure.what for word in ("unexpectedly", "Traceback", "site-packages", KEY, KEY[:12]))
     assert len(failure.what) < 1_000
