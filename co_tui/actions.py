@@ -168,6 +168,7 @@ COMMANDS: Final = (
         "View, add or revoke permission rules",
         opens_screen=True,
     ),
+    SlashCommand("hooks", "work", "List your hooks and how each last ended"),
     SlashCommand("history", "reports", "Count turns and messages", needs_session="always"),
     SlashCommand(
         "context",

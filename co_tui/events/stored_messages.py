@@ -11,7 +11,9 @@ from co_tui.events.storable import dump
 from co_tui.inert import one_line
 
 T = TypeVar("T")
-Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached", "command"]
+Role: TypeAlias = Literal[
+    "user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached", "command", "note"
+]
 
 TITLE_CHARS = 72
 MEDIA_TYPE_CHARS = 40
@@ -31,6 +33,9 @@ ATTACHED = "co_tui_attached"
 """Metadata of a text inside a prompt: the name of the file it was read from. Typed text comes first."""
 COMMAND = "co_tui_command"
 """Metadata of a message about a command the user ran: the command. Its role is user, but it is not a prompt."""
+NOTE = "co_tui_note"
+"""Metadata of a note for the model, such as what a hook added: where it comes from. Its role is user, but it is not a
+prompt."""
 
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",
@@ -50,7 +55,7 @@ _ROLES: dict[str, Role] = {
 
 def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
     """Each readable part of a message: its role, its text, and the part itself."""
-    parts, command = message.get("parts"), command_in(message)
+    parts, other = message.get("parts"), _other_role(message)
     for part in parts if isinstance(parts, list | tuple) else ():
         role = _ROLES.get(str(part.get("part_kind"))) if isinstance(part, Mapping) else None
         if role is None:
@@ -60,16 +65,30 @@ def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
             yield "user", text_of(content[: content.index(files[0])]), part
             yield from (("attached", str(file.get("content") or "").strip(), file) for file in files)
             continue
-        role = "command" if role == "user" and command else role
+        role = other if role == "user" and other else role
         content = part.get("args") if role == "tool_call" else part.get("content")
         yield role, text_of(content), part
 
 
 def command_in(message: Json) -> str:
     """The command of a message about a command the user ran; empty for other messages."""
+    return _text_in(message, COMMAND)
+
+
+def note_source(message: Json) -> str:
+    """Where a note for the model comes from; empty for other messages."""
+    return _text_in(message, NOTE)
+
+
+def _text_in(message: Json, key: str) -> str:
     metadata = message.get("metadata")
-    command = metadata.get(COMMAND) if isinstance(metadata, Mapping) else None
-    return command if isinstance(command, str) else ""
+    text = metadata.get(key) if isinstance(metadata, Mapping) else None
+    return text if isinstance(text, str) else ""
+
+
+def _other_role(message: Json) -> Role | None:
+    """The role of a message that has the user's, but that the user did not write as a prompt."""
+    return "command" if command_in(message) else "note" if note_source(message) else None
 
 
 def _files_in(part: Json) -> list[Json]:

@@ -29,6 +29,7 @@ from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
+from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.rules import PRESENT_PLAN
@@ -58,7 +59,7 @@ def run(
             say(f"These approvals were too broad and are asked again: {one_line(', '.join(dropped), 200)}")
         try:
             outcome = await session.submit(prompt, files=files)
-        except AttachmentRefused as refused:
+        except (AttachmentRefused, PromptRefused) as refused:
             say(str(refused))
             return FAILED
         await session.settle(SETTLE_S)

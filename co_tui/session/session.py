@@ -106,6 +106,7 @@ class Session:
             await recorder.record(SessionStart(**origin), *await board_facts(environment, model_handle.name, window))
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
+            session._factory.hooks.begin("startup")
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -145,6 +146,7 @@ class Session:
             await session.edits.restore()
             if session._was_measured_differently(state):
                 await session._runtime.history.report_now()
+            session._factory.hooks.begin("resume")
         except BaseException:
             lock.release()
             if model_handle is not None:
@@ -307,6 +309,7 @@ class Session:
         self.switcher.learn()
         try:
             await self._work.title.cancel()
+            await self._factory.hooks.end(reason)
             await self._factory.close()
             await self._recorder.record(SessionEnd(reason=reason, **self._origin()))
         finally:

@@ -15,6 +15,7 @@ from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents,
 from co_tui.settings.all_settings import Settings, SettingsError, check, rules, unknown_key
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
+from co_tui.settings.hook_entries import joined
 from co_tui.settings.rules import SANDBOXES, quoted
 from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
 from co_tui.trust import Trust, TrustRequest
@@ -246,7 +247,9 @@ def _stricter(current: Origin, narrowing: Origin) -> Origin:
 
 
 def _with_source(key: str, value: object, source: str) -> object:
-    """The value; permission rules get their source, since rules of several files are combined."""
+    """The value; permission rules and hooks get their source, since those of several files are combined."""
+    if key == "hooks" and isinstance(value, Mapping):
+        return {event: tuple(each._replace(source=source) for each in entries) for event, entries in value.items()}
     if key != "permissions":
         return value
     assert isinstance(value, tuple)
@@ -254,7 +257,7 @@ def _with_source(key: str, value: object, source: str) -> object:
 
 
 def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
-    """The stronger value; MCP servers and permission rules of several layers are combined."""
+    """The stronger value; MCP servers, permission rules and hooks of several layers are combined."""
     if stronger is None:
         return weaker
     source = f"{stronger.source}{SOURCE_SEPARATOR}{weaker.source}"
@@ -262,6 +265,8 @@ def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
         return Origin((*stronger.value, *weaker.value), source)
     if key == "mcp_servers" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
         return Origin({**weaker.value, **stronger.value}, source)
+    if key == "hooks" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
+        return Origin(joined(stronger.value, weaker.value), source)
     return stronger
 
 

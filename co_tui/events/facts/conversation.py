@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from co_tui.events.facts.base import Announced, Json, Logged, Occurrence
+from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
 from co_tui.events.wording import TROUBLES, ExportEntry, long, sentence, short
 from co_tui.inert import one_line
@@ -151,5 +151,18 @@ class SessionInterrupted(Occurrence):
 
 
 class HookRun(Occurrence):
+    """One of the user's hooks ran; `where` is its command."""
+
     TYPE = "hook.run"
     ENTRY = EntryStyle("+", EntryKind.WORK, is_quiet=True)
+    hook: str = ""
+    """The event it ran at, such as `preToolUse`."""
+    decision: str = ""
+    """What it decided: `allow`, `ask`, `deny` or `block`; empty if nothing."""
+    reason: str = ""
+    context: str = ""
+    """What it added for the model."""
+    input: Json = NOTHING
+    """The arguments it gave a tool instead of the model's."""
+    call_id: str = ""
+    agent: str = ""

@@ -16,6 +16,7 @@ _HEADINGS = {
     "system": "System",
     "attached": "Attached",
     "command": "You ran",
+    "note": "Note",
 }
 
 

@@ -12,7 +12,7 @@ from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.measure.count import Reading
 from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_replacement
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import COMMAND, REPLACES, pieces
+from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES, pieces
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.state.out_of_context import DOES_NOT_FIT
 
@@ -31,6 +31,7 @@ class Kind(StrEnum):
     SUMMARY = "summary"
     UNDER_WAY = "in progress"
     COMMAND = "command"
+    NOTE = "note"
     RECOLLECTED = "recollected"
 
 
@@ -204,6 +205,8 @@ def kind_of(message: ModelMessage) -> Kind:
         return Kind.SUMMARY if metadata[REPLACES] else Kind.UNDER_WAY
     if COMMAND in metadata:
         return Kind.COMMAND
+    if NOTE in metadata:
+        return Kind.NOTE
     if is_prompt(message):
         return Kind.USER
     if answers_calls(message):

@@ -18,9 +18,12 @@ from co_tui.events import SessionError
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.approvals.permissions import Permissions
+from co_tui.session.approvals.questions import Questions
 from co_tui.session.compaction.compaction_files import Remembered
 from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory, PredictScaffold
+from co_tui.session.hooks.call_hooks import SessionCallHooks
+from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
@@ -38,13 +41,21 @@ class ToolParts:
     """One for a session, shared by its runtimes."""
 
     def __init__(
-        self, environment: Environment, recorder: Recorder, own: OwnTools, delegates: Callable[[], Sequence[Delegate]]
+        self,
+        environment: Environment,
+        recorder: Recorder,
+        own: OwnTools,
+        delegates: Callable[[], Sequence[Delegate]],
+        hooks: SessionHooks,
+        questions: Questions,
     ) -> None:
         """`own` are the tools for the session itself; `delegates` returns the agents to delegate to."""
         self._environment = environment
         self._recorder = recorder
         self._own = own
         self._delegates = delegates
+        self._call_hooks = SessionCallHooks(hooks, environment.cwd)
+        self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
@@ -75,7 +86,7 @@ class ToolParts:
             environment.cwd,
             settings,
             window_tokens,
-            questions=environment.questions,
+            questions=self._questions,
             plan=SessionPlan(self._recorder),
             commands=self.commands,
             sandbox=Sandbox(
@@ -112,11 +123,13 @@ class ToolParts:
         capabilities = (CutReplies(self._recorder), *environment.capabilities)
         before_sending = (ReplyRoom(self._recorder),)
         if not works:
-            return Toolkit(own, capabilities, permissions.verdict, before_sending=before_sending)
+            return Toolkit(
+                own, capabilities, permissions.verdict, before_sending=before_sending, hooks=self._call_hooks
+            )
 
         delegates = self._delegates if works.delegates else None
         capabilities = (*capabilities, *works.capabilities())
-        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending)
+        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, self._call_hooks)
 
     def predict(self, history: GovernedHistory, settings: Settings) -> PredictScaffold:
         """Predicts the scaffold of the history's next turn."""

@@ -9,7 +9,7 @@ from co_tui.events import Json
 from co_tui.events.stored_messages import pieces
 from co_tui.session.state.session_state import Entry, SessionState
 
-_REQUEST_ROLES: Final = ("command", "user", "tool_result", "system")
+_REQUEST_ROLES: Final = ("command", "note", "user", "tool_result", "system")
 """A request's role is the first of these that one of its parts has."""
 
 

@@ -18,7 +18,7 @@ from co_tui.events import (
     Ref,
     UsageInfo,
 )
-from co_tui.events.stored_messages import REPLACES, command_in, pieces
+from co_tui.events.stored_messages import REPLACES, command_in, note_source, pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 from co_tui.settings.permission_rules import Rule
@@ -236,7 +236,7 @@ def _said(state: SessionState) -> Iterator[Entry]:
     for entry in chain(reversed(state.history), reversed(state.transcript)):
         metadata = entry.message.get("metadata")
         stands_for_others = isinstance(metadata, Mapping) and REPLACES in metadata
-        if not (entry.agent or stands_for_others or command_in(entry.message)):
+        if not (entry.agent or stands_for_others or command_in(entry.message) or note_source(entry.message)):
             yield entry
 
 

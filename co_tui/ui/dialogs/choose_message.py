@@ -28,6 +28,7 @@ _LABELS = {
     "system": "system",
     "attached": "file",
     "command": "you ran",
+    "note": "note",
 }
 
 

@@ -25,7 +25,7 @@ from co_tui.events import (
 )
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
-from co_tui.events.stored_messages import Role, attached_name, command_in, pieces
+from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces
 from co_tui.events.tool_wording import (
     INTERRUPTED,
     Stage,
@@ -195,6 +195,12 @@ class BlockBuilder:
             Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
         )
 
+    def model_note(self, source: str, text: str, seq: int = 0) -> Block:
+        """A note for the model that the user did not write; folded when it is long."""
+        self._speaking = False
+        long = text.count("\n") > LINES_LEFT_OPEN
+        return self._append(Block("tool", inert(source), folded=long, tool_name="note", result=inert(text), seq=seq))
+
     def end_reply(self) -> None:
         """Show the speaker's name on the next part of a reply."""
         self._speaking = False
@@ -251,6 +257,8 @@ class BlockBuilder:
                 case "command":
                     output = _unfenced(text.partition("\n\n")[2])
                     self.command(command_in(message), output, text.partition("\n")[0], seq)
+                case "note":
+                    self.model_note(note_source(message), text.partition("\n")[2], seq)
                 case _:
                     last = self._spoken(role, text, part, time, seq) or last
         if interrupted and last is not None:
