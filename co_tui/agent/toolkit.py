@@ -194,7 +194,7 @@ class _AskingToolset(WrapperToolset[Any]):
             hooked = _checked(await self.hooks.before(tool.tool_def, tool_args, call_id), tool)
             tool_args = hooked.arguments or tool_args
         verdict = await self.decide(name, tool_args)
-        if not ctx.tool_call_approved and _needs_approval(hooked, verdict):
+        if not ctx.tool_call_approved and needs_approval(hooked, verdict):
             pointless = verdict.action == "refuse" or hooked.decision == "deny"
             what = "" if pointless else await self.what(name, tool_args)
             raise ApprovalRequired({WHAT: what, HOOKED: hooked})
@@ -218,7 +218,7 @@ def _checked(hooked: HookedCall, tool: ToolsetTool[Any]) -> HookedCall:
     return hooked._replace(arguments=dict(valid) if isinstance(valid, Mapping) else hooked.arguments)
 
 
-def _needs_approval(hooked: HookedCall, verdict: Verdict) -> bool:
+def needs_approval(hooked: HookedCall, verdict: Verdict) -> bool:
     """A hook may forbid a call or demand a question; it allows only what an allow rule could."""
     if hooked.decision in ("deny", "ask"):
         return True

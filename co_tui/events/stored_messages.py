@@ -4,7 +4,7 @@ The first paint, the session list and the search index need texts and roles befo
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from co_tui.events.facts.base import Json
 from co_tui.events.storable import dump
@@ -36,6 +36,8 @@ COMMAND = "co_tui_command"
 NOTE = "co_tui_note"
 """Metadata of a note for the model, such as what a hook added: where it comes from. Its role is user, but it is not a
 prompt."""
+SLASH = "co_tui_slash"
+"""Metadata of a prompt that a slash command wrote: what the user typed, and the file or server that it comes from."""
 
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",
@@ -55,10 +57,14 @@ _ROLES: dict[str, Role] = {
 
 def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
     """Each readable part of a message: its role, its text, and the part itself."""
-    parts, other = message.get("parts"), _other_role(message)
+    parts, other, typed = message.get("parts"), _other_role(message), slash_command_in(message)
     for part in parts if isinstance(parts, list | tuple) else ():
         role = _ROLES.get(str(part.get("part_kind"))) if isinstance(part, Mapping) else None
         if role is None:
+            continue
+        if role == "user" and typed is not None:
+            yield "user", typed.text, part
+            yield from _written_by(typed, part)
             continue
         if role == "user" and (files := _files_in(part)):
             content = part["content"]
@@ -73,6 +79,31 @@ def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
 def command_in(message: Json) -> str:
     """The command of a message about a command the user ran; empty for other messages."""
     return _text_in(message, COMMAND)
+
+
+class TypedSlashCommand(NamedTuple):
+    """What the user typed for a prompt that a slash command wrote."""
+
+    text: str
+    source: str
+
+
+def slash_command_in(message: Json) -> TypedSlashCommand | None:
+    """The slash command that wrote a prompt; None for other messages."""
+    metadata = message.get("metadata")
+    stored = metadata.get(SLASH) if isinstance(metadata, Mapping) else None
+    if not isinstance(stored, Mapping):
+        return None
+    return TypedSlashCommand(str(stored.get("typed") or ""), str(stored.get("source") or ""))
+
+
+def _written_by(typed: TypedSlashCommand, part: Json) -> Iterator[tuple[Role, str, Json]]:
+    """What the command wrote, as a file that is attached to what the user typed; then the attached files."""
+    content, files = part.get("content"), _files_in(part)
+    own = content[: content.index(files[0])] if files and isinstance(content, list) else content
+    text = f"## {typed.source}\n{text_of(own)}"
+    yield "attached", text, {"content": text, "metadata": {ATTACHED: typed.source}}
+    yield from (("attached", str(file.get("content") or "").strip(), file) for file in files)
 
 
 def note_source(message: Json) -> str:

@@ -211,7 +211,7 @@ class CoTui(AppInternals, CommandMenus):
             from co_tui.ui.control.trust_question import ask_for_trust
 
             ask_for_trust(self, self.chat, self.controller)
-        for problem in (*loaded.problems, *loaded.folder_problems, *loaded.agents.problems):
+        for problem in (*loaded.problems, *loaded.folder_problems, *loaded.agents.problems, *loaded.commands.problems):
             self.chat.feed.note(problem, "error")
         for ignored in loaded.unknown:
             self.chat.feed.note(ignored)

@@ -69,7 +69,7 @@ class SessionHooks:
     def use(self, settings: Settings, secrets: Sequence[str]) -> None:
         """Use the hooks of these settings; the secrets are hidden in what hooks say."""
         self._settings = settings
-        self._secrets = tuple(dict.fromkeys((*secrets, *keys_in(self._environ))))
+        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets, *keys_in(self._environ))))
 
     def has(self, event: str) -> bool:
         return bool(self._settings.hooks.get(event))

@@ -58,7 +58,7 @@ def updated_arguments(
     known: Collection[str],
     cwd: Path,
 ) -> dict[str, Any]:
-    """Our arguments after a hook changed its input, under either name. Names that the tool does not have are dropped."""
+    """Our arguments after a hook changed its input, under either name. Names unknown to the tool are dropped."""
     changed = dict(arguments)
     for key, value in updated.items():
         if key in given and given[key] == value:

@@ -54,7 +54,7 @@ class ToolParts:
         self._recorder = recorder
         self._own = own
         self._delegates = delegates
-        self._call_hooks = SessionCallHooks(hooks, environment.cwd)
+        self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         folder = environment.paths.commands(recorder.session_id)
@@ -123,13 +123,11 @@ class ToolParts:
         capabilities = (CutReplies(self._recorder), *environment.capabilities)
         before_sending = (ReplyRoom(self._recorder),)
         if not works:
-            return Toolkit(
-                own, capabilities, permissions.verdict, before_sending=before_sending, hooks=self._call_hooks
-            )
+            return Toolkit(own, capabilities, permissions.verdict, before_sending=before_sending, hooks=self.call_hooks)
 
         delegates = self._delegates if works.delegates else None
         capabilities = (*capabilities, *works.capabilities())
-        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, self._call_hooks)
+        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, self.call_hooks)
 
     def predict(self, history: GovernedHistory, settings: Settings) -> PredictScaffold:
         """Predicts the scaffold of the history's next turn."""

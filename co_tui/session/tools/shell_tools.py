@@ -29,6 +29,14 @@ _FAILED: Final = re.compile(r"^\[exit code: (?!0\])", re.MULTILINE)
 _STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
 
 
+def bounded_output(text: str) -> str:
+    """The output of a command, with its middle left out if it is long."""
+    if len(text) <= MOST_OUTPUT_CHARS:
+        return text
+    half = MOST_OUTPUT_CHARS // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
+
+
 class LimitedShell(Shell[Any]):
     """The harness's command tools. Approvals decide what is allowed, not lists of names."""
 

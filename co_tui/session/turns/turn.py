@@ -27,7 +27,7 @@ from co_tui.events import (
 from co_tui.events.facts.conversation import REPLY_KEPT, TURN_STOPPED
 from co_tui.events.stored_messages import prompt_of
 from co_tui.events.triggers import Trigger
-from co_tui.session.approvals.asking import NOT_ANSWERED, StoppedWhileAsking, not_answered, open_questions
+from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.hooks.session_hooks import PromptRefused
@@ -46,6 +46,10 @@ pydantic_ai.BANNER_ENABLED = False
 NO_LONGER_OPEN = "The call is no longer part of the conversation."
 STEPS_USED_UP = "Stopped after {} steps (agent_max_steps). Everything is kept."
 OTHER_PROMPT = "you sent another prompt instead of answering"
+
+
+WritePrompt = Callable[[Approvals], Coroutine[Any, Any, ModelRequest]]
+"""Writes the prompt of a slash command, asking for what it needs. Raises `PromptRefused`."""
 
 
 class Outcome(Enum):
@@ -91,11 +95,13 @@ class Turn(GovernedRun):
             self._skipped = True
             self.interrupt()
 
-    async def run(self, prompt: ModelRequest | None = None) -> Outcome:
-        """Answer a prompt; without one, continue from the open questions at which the turn was left."""
+    async def run(self, prompt: ModelRequest | WritePrompt | None = None) -> Outcome:
+        """Answer a prompt; without one, continue from the open questions at which the turn was left.
+
+        Raises `PromptRefused` before anything of it is logged.
+        """
         if prompt is not None:
-            await self._check_prompt(prompt)
-            await self._log_prompt(prompt)
+            await self._log_prompt(await self._accepted(prompt))
         elif not waiting_calls(self._recorder.state):
             await self._recorder.record(*abandoned(self._recorder.state, NO_LONGER_OPEN, NO_LONGER_OPEN))
             return Outcome.DONE
@@ -110,12 +116,17 @@ class Turn(GovernedRun):
         except GivenUp as given_up:
             return await self._failed(given_up)
 
-    async def _check_prompt(self, prompt: ModelRequest) -> None:
-        """Raises `PromptRefused` if a hook refuses it, or it is stopped meanwhile."""
+    async def _accepted(self, prompt: ModelRequest | WritePrompt) -> ModelRequest:
+        """The prompt, written if it comes from a slash command. Raises `PromptRefused` if a hook refuses it, or it is
+        stopped meanwhile."""
         try:
+            if not isinstance(prompt, ModelRequest):
+                prompt = await self._unless_stopped(prompt(self._approvals))
             await self._unless_stopped(self._hooks.check_prompt(prompt_of(message_json(prompt)) or ""))
         except Stopped:
+            await self._approvals.withdraw(TURN_STOPPED)
             raise PromptRefused("Stopped before it was sent.") from None
+        return prompt
 
     async def _until_hooks_agree(self) -> None:
         """Continue as long as hooks refuse that the turn ends; what they say is among the notes."""

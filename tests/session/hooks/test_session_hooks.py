@@ -21,7 +21,6 @@ from tests.support.environments import facts
 from tests.support.waiting import until
 from tests.support.working import Working, working_in
 
-
 REFUSES_SECRETS = "tail -1 {}/prompt.jsonl | grep -q secret && {{ echo not that >&2; exit 2; }}\necho be brief"
 
 
@@ -125,7 +124,7 @@ async def test_after_a_call_a_hook_s_words_reach_the_model_are_logged_and_replay
     (folder / "a").write_text("x")
     model = Working(("read_file", {"path": "a"}))
     output = {"decision": "block", "reason": "too short", "hookSpecificOutput": {"additionalContext": "see style.md"}}
-    log, session = await worked(folder, home, model, hooks={"postToolUse": hook(folder, said(output))})
+    _, session = await worked(folder, home, model, hooks={"postToolUse": hook(folder, said(output))})
     texts = user_texts(model)
     assert any("see style.md" in text for text in texts) and any("too short" in text for text in texts)
     assert heard(folder)[0]["tool_response"]["content"].endswith("x\n")
