@@ -207,6 +207,7 @@ class CoTui(AppInternals, CommandMenus):
     def folder_changed(self) -> None:
         """Ask for trust if this folder needs it, and report problems in its files."""
         loaded = self.launch.loaded
+        self.refresh_commands()
         if loaded.withheld is not None:
             from co_tui.ui.control.trust_question import ask_for_trust
 

@@ -32,7 +32,9 @@ async def find_command(prompt: str, environment: Environment, settings: Settings
     if called is None:
         return None
     name, arguments = called[1], (called[2] or "").strip()
-    command = await _server_prompt(name, environment, settings) if name.startswith(MCP) else None
+    command: CommandFile | ServerPrompt | None = None
+    if name.startswith(MCP):
+        command = await _server_prompt(name, environment, settings)
     if command is None:
         files = await asyncio.to_thread(commands_in_force, environment.paths, environment.cwd)
         command = files.find(name)

@@ -9,7 +9,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai.workspaces import WorkspaceTimeoutError
+from pydantic_ai.workspaces import Workspace, WorkspaceTimeoutError
 from pydantic_ai_harness.ask_user import AskUser, AskUserAnswer, AskUserRequest, AskUserResponse
 from pydantic_ai_harness.planning import Planning
 
@@ -124,7 +124,7 @@ class WorkingTools:
 
         Raises `WorkspaceError`.
         """
-        workspace = self._make_folder().backend()
+        workspace = Workspace(self._make_folder().backend())
         token = ENDS_WITH_CALL.set(True)
         limit_s = self._settings.command_timeout_s
         try:

@@ -1,8 +1,9 @@
 """Completions of the command or file being typed. Independent of the screen."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from co_tui.actions import SlashCommand
 from co_tui.session.file_references import reference
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.file_matching import FileNames
@@ -54,6 +55,8 @@ class CompletionOffer:
 
     def __init__(self) -> None:
         self.files = FileNames()
+        self.commands: Sequence[SlashCommand] = ()
+        """Commands from files and servers."""
         self.found: list[Choice] = []
         self.index = 0
         self._typed: _Typed | None = None
@@ -68,10 +71,16 @@ class CompletionOffer:
         if typed != self._typed:
             self._typed = typed
             if typed is None or typed.sort == "command":
-                self._offer(_commands(typed.letters) if typed is not None else [])
+                self._offer(_commands(typed.letters, self.commands) if typed is not None else [])
             elif self.found and self.found[0].sort != "file":
                 self._offer([])
         return self.is_open
+
+    def use_commands(self, own: Sequence[SlashCommand]) -> None:
+        """Offer these commands in addition to the built-in ones."""
+        if own != self.commands:
+            self.commands = own
+            self._typed = None  # what is offered for the same text may change
 
     @property
     def pending_search(self) -> FileSearch | None:
@@ -139,9 +148,13 @@ def _file_in(before: str) -> _Typed | None:
     return _Typed("file", letters, len(before) - at, before[: at + 1])
 
 
-def _commands(letters: str) -> list[Choice]:
-    found = command_table.starting_with(letters)
-    return [Choice("command", each.name, each.slash, each.arguments, each.help) for each in found]
+def _commands(letters: str, own: Sequence[SlashCommand]) -> list[Choice]:
+    found = command_table.starting_with(letters, own)
+    return [Choice("command", each.name, each.slash, each.arguments, _described(each)) for each in found]
+
+
+def _described(command: SlashCommand) -> str:
+    return f"{command.help} ({command.source})" if command.source else command.help
 
 
 def _file(path: str) -> Choice:

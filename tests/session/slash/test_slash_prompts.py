@@ -166,7 +166,9 @@ async def test_a_server_s_prompt_is_a_command_with_its_arguments(folder: Path, h
     with pytest.raises(PromptRefused, match="needs word"):
         await session.submit("/mcp__odd__greet")
     assert await session.submit("/mcp__odd__greet good day") is Outcome.DONE
-    texts = [part.content for message in model.requests[-1] for part in message.parts if isinstance(part, UserPromptPart)]
+    texts = [
+        part.content for message in model.requests[-1] for part in message.parts if isinstance(part, UserPromptPart)
+    ]
     assert texts == ["Say good day."]
     assert session.state.title == "/mcp__odd__greet good day"
     await environment.mcp_servers.close()
