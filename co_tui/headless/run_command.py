@@ -7,6 +7,7 @@ from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, choose
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    BackgroundNews,
     CompactionComplete,
     Event,
     Fact,
@@ -133,6 +134,8 @@ class ProsePrinter:
                 return note(f"{what} {CONTINUES}")
             case SessionError(what=what, outcome=outcome, agent=agent):
                 return note(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
+            case BackgroundNews():
+                return note(fact.sentence())
             case CompactionComplete():
                 return note(fact.outcome_sentence())
             case _:

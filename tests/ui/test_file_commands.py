@@ -16,7 +16,9 @@ def own_command(home: Path, name: str, text: str) -> None:
 
 
 async def test_a_file_s_command_is_completed_listed_and_sent(home: Path, provider: Provider) -> None:
-    own_command(home, "git/tidy", "---\ndescription: Tidy \x1b[31mup\nargument-hint: [path]\n---\nTidy $ARGUMENTS well.")
+    own_command(
+        home, "git/tidy", "---\ndescription: Tidy \x1b[31mup\nargument-hint: [path]\n---\nTidy $ARGUMENTS well."
+    )
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/")
         await until(pilot, lambda: app.chat.own_commands)

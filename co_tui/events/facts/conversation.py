@@ -150,6 +150,20 @@ class SessionInterrupted(Occurrence):
         return ExportEntry(self.sentence())
 
 
+class BackgroundNews(Occurrence):
+    """A command in the background ended, or printed what was waited for; `where` is the command."""
+
+    TYPE = "command.news"
+    ENTRY = EntryStyle("◷", EntryKind.WORK)
+
+    def timeline_text(self) -> str:
+        return f"{short(self.outcome)}\n{short(self.where)}"
+
+    def sentence(self) -> str:
+        """What the chat says about it."""
+        return f"In the background, {one_line(self.where, 160)} {self.outcome}."
+
+
 class HookRun(Occurrence):
     """One of the user's hooks ran; `where` is its command."""
 

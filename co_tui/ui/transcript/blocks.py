@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    BackgroundNews,
     CompactionComplete,
     CompactionStart,
     DelegationEnd,
@@ -101,6 +102,8 @@ class BlockBuilder:
                 self.note(self._error_text(fact), "error", event.seq or 0)
             case SessionInterrupted():
                 self.note(self._interruption(fact), "note", event.seq or 0)
+            case BackgroundNews():
+                self.note(fact.sentence(), "note", event.seq or 0)
             case CompactionComplete():
                 kind: Kind = "compaction" if fact.success else "note"
                 self.note(fact.outcome_sentence(), kind, event.seq or 0).opens = event.seq or 0
