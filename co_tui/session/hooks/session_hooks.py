@@ -165,7 +165,7 @@ class SessionHooks:
         if times_refused >= MOST_STOPS_REFUSED:
             await self._recorder.record(HookRun(what=f"{event} hook", outcome=IGNORED, hook=event, agent=agent))
             return True
-        self.notes.add(f"a {event} hook, which says that you are not done", answer.reason, agent)
+        self.notes.add(f"a {event} hook", f"You are not done: {answer.reason}", agent)
         return False
 
     def notify(self, kind: str, message: str) -> None:
@@ -181,7 +181,8 @@ class SessionHooks:
         if self._tasks:
             await asyncio.wait(self._tasks)
         if self.has(SESSION_END):
-            await self.run(HookEvent(SESSION_END, {"reason": reason}, (reason,)), MOST_AT_END_S)
+            with contextlib.suppress(StoreError):  # the rest of the session still has to be closed
+                await self.run(HookEvent(SESSION_END, {"reason": reason}, (reason,)), MOST_AT_END_S)
 
     def _in_background(self, work: Coroutine[Any, Any, object]) -> "asyncio.Task[None]":
         async def unless_unsaved() -> None:

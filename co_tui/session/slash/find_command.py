@@ -5,7 +5,9 @@ import re
 from typing import Final, NamedTuple
 
 from co_tui.agent.mcp.server_prompts import ServerPrompt
+from co_tui.agent.tool_names import mcp_server_and_tool
 from co_tui.session.environment import Environment
+from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.settings import CommandFile, Settings, commands_in_force
 from co_tui.settings.permission_rules import MCP
 
@@ -26,7 +28,10 @@ class FoundCommand(NamedTuple):
 
 
 async def find_command(prompt: str, environment: Environment, settings: Settings) -> FoundCommand | None:
-    """The command of a prompt such as `/review src`; None for an ordinary prompt."""
+    """The command of a prompt such as `/review src`; None for an ordinary prompt.
+
+    Raises `PromptRefused` for a prompt that a configured server does not offer.
+    """
     typed = prompt.strip()
     called = _TYPED.fullmatch(typed)
     if called is None:
@@ -45,4 +50,10 @@ async def _server_prompt(name: str, environment: Environment, settings: Settings
     servers = environment.mcp_servers
     if "mcp" in settings.tools and settings.mcp_servers:
         await servers.ready(settings.mcp_servers, environment.cwd, environment.environ)
-    return next((each for each in servers.prompts if each.name == name), None)
+    found = next((each for each in servers.prompts if each.name == name), None)
+    server, _ = mcp_server_and_tool(name)
+    report = next((each for each in servers.reports if each.name == server), None)
+    if found is None and report is not None:
+        stage = "has no such prompt" if report.stage == "running" else f"is not running ({report.text})"
+        raise PromptRefused(f"Not sent: MCP server {server} {stage}.")
+    return found

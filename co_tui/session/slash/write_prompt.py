@@ -110,7 +110,9 @@ class SlashPrompt:
         try:
             return await self._tools.run_line(str(allowed["command"]))
         except (WorkspaceError, OSError) as error:
-            raise PromptRefused(f"Not sent: `{shown}` failed: {one_line(str(error), LINE_CHARS)}.") from None
+            raise PromptRefused(
+                f"Not sent: `{shown}` failed: {one_line(str(error).rstrip('.'), LINE_CHARS)}."
+            ) from None
         finally:
             VERDICT.reset(token)
 

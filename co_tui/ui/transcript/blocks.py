@@ -59,6 +59,8 @@ _NEXT_STEPS = {
     **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),
 }
 """What the user can do about a failed turn, where the error message does not say so."""
+NOTE_CHARS = 60
+"""Of a note for the model that are shown without opening it."""
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 
 
@@ -199,10 +201,12 @@ class BlockBuilder:
         )
 
     def model_note(self, source: str, text: str, seq: int = 0) -> Block:
-        """A note for the model that the user did not write; folded when it is long."""
+        """A note for the model that the user did not write: its first line, and all of it in the fold."""
         self._speaking = False
-        long = text.count("\n") > LINES_LEFT_OPEN
-        return self._append(Block("tool", inert(source), folded=long, tool_name="note", result=inert(text), seq=seq))
+        first = one_line(text.strip().partition("\n")[0], NOTE_CHARS)
+        return self._append(
+            Block("tool", inert(source), folded=True, tool_name="note", result=inert(text), status=first, seq=seq)
+        )
 
     def end_reply(self) -> None:
         """Show the speaker's name on the next part of a reply."""

@@ -8,19 +8,22 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import UserPromptPart
 
+from co_tui.agent.mcp.server_prompts import ServerPrompt
+from co_tui.agent.mcp.servers import McpServers
 from co_tui.events import ApprovalDecided, ModelChange
 from co_tui.events.stored_messages import pieces, prompt_of
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
-from co_tui.settings import project_trust_request
+from co_tui.settings import CommandFile, CommandFiles, project_trust_request
 from co_tui.settings.mcp_servers import McpServer
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from co_tui.trust import Trust
+from co_tui.ui.command_menus import own_commands
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 from tests.support.working import Working, working_in
 
 SERVER = Path(__file__).parents[2] / "support" / "odd_mcp_server.py"
@@ -159,12 +162,15 @@ async def test_its_model_answers_its_turn_and_then_the_session_s_again(folder: P
 
 
 async def test_a_server_s_prompt_is_a_command_with_its_arguments(folder: Path, home: Path) -> None:
-    servers = {"odd": McpServer(command=sys.executable, args=(str(SERVER), "prompts"))}
+    odd = McpServer(command=sys.executable, args=(str(SERVER), "prompts"), start_timeout_s=PATIENCE_S)
     model = Working()
-    environment = working_in(folder, home, model, Unattended(), mcp_servers=servers)
+    environment = working_in(folder, home, model, Unattended(), mcp_servers={"odd": odd})
+    environment.mcp_servers = McpServers(waits_for_start=True)
     session = await Session.start(environment, "scripted")
     with pytest.raises(PromptRefused, match="needs word"):
         await session.submit("/mcp__odd__greet")
+    with pytest.raises(PromptRefused, match="MCP server odd has no such prompt"):
+        await session.submit("/mcp__odd__other")
     assert await session.submit("/mcp__odd__greet good day") is Outcome.DONE
     texts = [
         part.content for message in model.requests[-1] for part in message.parts if isinstance(part, UserPromptPart)
@@ -173,3 +179,14 @@ async def test_a_server_s_prompt_is_a_command_with_its_arguments(folder: Path, h
     assert session.state.title == "/mcp__odd__greet good day"
     await environment.mcp_servers.close()
     await left(environment, session)
+
+
+def test_commands_of_files_and_servers_are_listed_with_where_they_come_from() -> None:
+    file = CommandFile(file=Path("/x/go.md"), name="go", body="Go.", description="Go on", is_project=True)
+    prompt = ServerPrompt("odd", "greet all", "Say it", ("word", "tone"), frozenset({"word"}))
+    listed = own_commands(CommandFiles(commands=(file,)), [prompt])
+    assert [(each.slash, each.arguments, each.help, each.source) for each in listed] == [
+        ("/go", "", "Go on", "project"),
+        ("/mcp__odd__greet_all", "word [tone]", "Say it", "MCP server odd"),
+    ]
+    assert prompt.filled(["good", "day", "all"]) == {"word": "good", "tone": "day all"}
