@@ -168,11 +168,12 @@ class HookRun(Occurrence):
     """One of the user's hooks ran; `where` is its command."""
 
     TYPE = "hook.run"
-    ENTRY = EntryStyle("+", EntryKind.WORK, is_quiet=True)
     hook: str = ""
     """The event it ran at, such as `preToolUse`."""
     decision: str = ""
     """What it decided: `allow`, `ask`, `deny` or `block`; empty if nothing."""
+    failed: bool = False
+    """Whether it did not work, and so decided nothing."""
     reason: str = ""
     context: str = ""
     """What it added for the model."""
@@ -180,3 +181,8 @@ class HookRun(Occurrence):
     """The arguments it gave a tool instead of the model's."""
     call_id: str = ""
     agent: str = ""
+
+    def entry(self) -> EntryStyle:
+        if self.failed:
+            return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.NOTABLE)
+        return EntryStyle("+", EntryKind.WORK, is_quiet=True)

@@ -47,6 +47,7 @@ class _Verdict(NamedTuple):
     veto: bool = False
     reason: str = ""
     focus: str = ""
+    failed: bool = False
 
 
 class Hooks(NamedTuple):
@@ -78,7 +79,7 @@ class Hooks(NamedTuple):
             verdict = await self._verdict(entry.command, payload)
             verdicts.append(verdict)
             where = shown_line(entry.command, self.secrets, COMMAND_CHARS)
-            runs.append(HookRun(what=f"{self.name} hook", where=where, outcome=verdict.outcome))
+            runs.append(HookRun(what=f"{self.name} hook", where=where, outcome=verdict.outcome, failed=verdict.failed))
             if verdict.veto:
                 break
         focus = "\n".join(verdict.focus for verdict in verdicts if verdict.focus)
@@ -87,7 +88,7 @@ class Hooks(NamedTuple):
 
     async def _verdict(self, command: str, payload: Mapping[str, object]) -> _Verdict:
         ended = await run_hook(command, payload, HookPlace(self.cwd, self.timeout_s, self.secrets, self.environ))
-        return _Verdict(ended) if isinstance(ended, str) else _judge(ended, self.secrets)
+        return _Verdict(ended, failed=True) if isinstance(ended, str) else _judge(ended, self.secrets)
 
 
 NO_HOOKS = Hooks("", (), Path(), 0.0)
@@ -97,12 +98,12 @@ def _judge(ended: HookEnded, secrets: Sequence[str]) -> _Verdict:
     if ended.code == VETO_EXIT:
         return _vetoed(shown_line(first_line(ended.stderr), secrets, REASON_CHARS))
     if failure := failure_of(ended, secrets):
-        return _Verdict(failure)
+        return _Verdict(failure, failed=True)
     if len(ended.stdout) > OUTPUT_BYTES:
-        return _Verdict(f"Its output is over {OUTPUT_BYTES // 1024} kB and was ignored.")
+        return _Verdict(f"Its output is over {OUTPUT_BYTES // 1024} kB and was ignored.", failed=True)
     answer = _answer(ended.stdout)
     if answer is None:
-        return _Verdict("Its output is not a JSON object and was ignored.")
+        return _Verdict("Its output is not a JSON object and was ignored.", failed=True)
     if answer.get("decision") in VETOES:
         return _vetoed(shown_line(_text(answer, "reason"), secrets, REASON_CHARS))
     focus = inert(redact(_text(answer, "focus"), secrets)).strip()[:FOCUS_CHARS]

@@ -16,6 +16,7 @@ TOLD_CHARS: Final = 10_000
 """Most of a hook's text that the model gets."""
 NO_REASON: Final = "No reason given."
 NO_OBJECTION: Final = "No objection."
+NOT_JSON: Final = "Its output is not a JSON object and was ignored."
 TAKES_PLAIN_TEXT: Final = frozenset({SESSION_START, USER_PROMPT_SUBMIT})
 """Events whose hooks may answer with plain text, which the model gets."""
 Decision: TypeAlias = Literal["", "allow", "ask", "deny", "block"]
@@ -32,10 +33,17 @@ class HookAnswer(NamedTuple):
     context: str = ""
     """Text for the model."""
     updated_input: Json | None = None
+    failed: bool = False
+    """Whether the hook did not work, and so decided nothing."""
 
     @property
     def refuses(self) -> bool:
         return self.decision in ("block", "deny")
+
+
+def failed(outcome: str) -> HookAnswer:
+    """The answer of a hook that did not work."""
+    return HookAnswer(outcome, failed=True)
 
 
 def combined(answers: Iterable[HookAnswer]) -> HookAnswer:
@@ -54,9 +62,9 @@ def read_answer(event: str, ended: HookEnded, secrets: Sequence[str] = ()) -> Ho
     if ended.code == REFUSE_EXIT:
         return _refusal("block", _told(ended.stderr[:OUTPUT_BYTES].decode(errors="replace"), secrets), secrets)
     if failure := failure_of(ended, secrets):
-        return HookAnswer(failure)
+        return failed(failure)
     if len(ended.stdout) > OUTPUT_BYTES:
-        return HookAnswer(f"Its output is over {OUTPUT_BYTES // 1024} kB and was ignored.")
+        return failed(f"Its output is over {OUTPUT_BYTES // 1024} kB and was ignored.")
     text = ended.stdout.decode(errors="replace").strip()
     try:
         answer = json.loads(text or "{}")
@@ -66,7 +74,8 @@ def read_answer(event: str, ended: HookEnded, secrets: Sequence[str] = ()) -> Ho
         return _from_json(event, answer, secrets)
     if event in TAKES_PLAIN_TEXT:
         return HookAnswer("Added to the context.", context=_told(text, secrets))
-    return HookAnswer("Its output is not a JSON object and was ignored.")
+    # Programs that know nothing of hooks print what they like.
+    return failed(NOT_JSON) if text.startswith("{") else HookAnswer()
 
 
 def _from_json(event: str, answer: Json, secrets: Sequence[str]) -> HookAnswer:

@@ -19,6 +19,8 @@ from co_tui.session.run_to_completion import run_to_completion
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300
 COMMAND_CHARS = 200
+PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+"""Where scripts for Claude Code look for the project they run in."""
 
 
 class HookPlace(NamedTuple):
@@ -118,7 +120,7 @@ async def _start(
                 command,
                 stdin=stdin,
                 cwd=place.cwd,
-                env=without_secrets(place.environ),
+                env={**without_secrets(place.environ), PROJECT_VARIABLE: str(place.cwd)},
                 start_new_session=True,
             )
         )

@@ -10,7 +10,7 @@ from co_tui.agent.redact import keys_in
 from co_tui.events import HookRun
 from co_tui.events.facts.base import NOTHING
 from co_tui.events.storable import storable
-from co_tui.session.hooks.hook_answers import HookAnswer, combined, read_answer
+from co_tui.session.hooks.hook_answers import HookAnswer, combined, failed, read_answer
 from co_tui.session.hooks.hook_process import COMMAND_CHARS, HookPlace, run_hook, shown_line
 from co_tui.session.pending_notes import PendingNotes
 from co_tui.session.recorder import Recorder
@@ -90,7 +90,7 @@ class SessionHooks:
         answers: list[HookAnswer] = []
         for entry in entries:
             ended = await run_hook(entry.command, payload, place)
-            answer = HookAnswer(ended) if isinstance(ended, str) else read_answer(event.name, ended, self._secrets)
+            answer = failed(ended) if isinstance(ended, str) else read_answer(event.name, ended, self._secrets)
             answers.append(answer)
             await self._log(event, entry, answer)
             if answer.refuses:
@@ -113,6 +113,7 @@ class SessionHooks:
             outcome=answer.outcome,
             hook=event.name,
             decision=answer.decision,
+            failed=answer.failed,
             reason=answer.reason,
             context=answer.context,
             input=storable(answer.updated_input) if answer.updated_input is not None else NOTHING,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from co_tui.session.hooks.hook_answers import TOLD_CHARS, HookAnswer, combined, read_answer
+from co_tui.session.hooks.hook_answers import TOLD_CHARS, HookAnswer, combined, failed, read_answer
 from co_tui.session.hooks.hook_process import OUTPUT_BYTES, HookEnded
 from co_tui.session.hooks.tool_forms import given_input, given_response, names_of, updated_arguments
 from co_tui.settings import SettingsError, check, value_text
@@ -91,8 +91,8 @@ def test_exit_code_2_refuses_with_all_of_its_standard_error() -> None:
 
 
 def test_other_failures_are_reported_and_decide_nothing() -> None:
-    assert answer("preToolUse", stderr="boom", code=1) == HookAnswer("Failed with exit code 1: boom")
-    assert answer("preToolUse", stdout="{" * 9) == HookAnswer("Its output is not a JSON object and was ignored.")
+    assert answer("preToolUse", stderr="boom", code=1) == failed("Failed with exit code 1: boom")
+    assert answer("preToolUse", stdout="{" * 9) == failed("Its output is not a JSON object and was ignored.")
     assert answer("stop", stdout="x" * (OUTPUT_BYTES + 1)).outcome == "Its output is over 64 kB and was ignored."
 
 
@@ -126,7 +126,7 @@ def test_context_and_changed_input_are_taken_within_limits() -> None:
 def test_plain_text_is_context_where_claude_code_takes_it_so() -> None:
     assert answer("sessionStart", stdout="branch: main\n").context == "branch: main"
     assert answer("userPromptSubmit", stdout="[1]").context == "[1]"
-    assert answer("postToolUse", stdout="formatted") == HookAnswer("Its output is not a JSON object and was ignored.")
+    assert answer("postToolUse", stdout="formatted") == HookAnswer()
 
 
 def test_of_several_answers_the_strictest_decides_and_every_addition_counts() -> None:
