@@ -97,6 +97,13 @@ def slash_command_in(message: Json) -> TypedSlashCommand | None:
     return TypedSlashCommand(str(stored.get("typed") or ""), str(stored.get("source") or ""))
 
 
+def as_sent(message: Json) -> Json:
+    """The message as the model gets it: without what the user typed for a slash command."""
+    if slash_command_in(message) is None:
+        return message
+    return {**message, "metadata": {key: value for key, value in message["metadata"].items() if key != SLASH}}
+
+
 def _written_by(typed: TypedSlashCommand, part: Json) -> Iterator[tuple[Role, str, Json]]:
     """What the command wrote, as a file that is attached to what the user typed; then the attached files."""
     content, files = part.get("content"), _files_in(part)

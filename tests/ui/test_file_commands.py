@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+from co_tui.events import BackgroundNews, Event, Fact, Message
+from co_tui.session.pending_notes import note_message
+from co_tui.session.state.parsed_messages import message_json
 from co_tui.ui.help.help_screen import HelpScreen
 from co_tui.ui.help.palette import PaletteScreen
 from co_tui.ui.prompt.completion_list import Completions
+from co_tui.ui.transcript.blocks import BlockBuilder
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -59,3 +63,18 @@ async def test_hooks_lists_each_with_its_last_outcome_and_a_refused_prompt_comes
         await type_text(pilot, "/hooks\n")
         await until(pilot, lambda: "Refused: not that" in transcript_text(app))
         assert "stop  true" in transcript_text(app) and "not run yet" in transcript_text(app)
+
+
+def test_a_note_for_the_model_and_news_of_a_command_have_their_own_lines() -> None:
+    builder = BlockBuilder()
+    note = message_json(note_message("a stop hook", "You are not done: run \x1b[2Jthe tests.\nAll of them."))
+    builder.add(event(Message(turn=1, message=note)))
+    builder.add(event(BackgroundNews(what="Background command", where="make", outcome="ended with exit code 2")))
+    shown, news = builder.blocks
+    assert (shown.tool_name, shown.text, shown.folded) == ("note", "a stop hook", True)
+    assert shown.status == "You are not done: run ␛[2Jthe tests." and shown.result.endswith("All of them.")
+    assert news.text == "In the background, make ended with exit code 2."
+
+
+def event(fact: Fact) -> Event:
+    return Event(session_id="s", seq=1, timestamp="2026-11-16T10:00:00+00:00", fact=fact)

@@ -12,7 +12,7 @@ from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.measure.count import Reading
 from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_replacement
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES, pieces
+from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES, as_sent, pieces
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.state.out_of_context import DOES_NOT_FIT
 
@@ -217,12 +217,13 @@ def kind_of(message: ModelMessage) -> Kind:
 
 def text_of(message: Json) -> str:
     """Everything readable in a message; of a call, its tool and its arguments."""
-    return "\n\n".join(_named(text, part) if role == "tool_call" else text for role, text, part in pieces(message))
+    found = pieces(as_sent(message))
+    return "\n\n".join(_named(text, part) if role == "tool_call" else text for role, text, part in found)
 
 
 def _named_text(message: Json) -> str:
     """The text with tool names; thinking comes last."""
-    found = sorted(pieces(message), key=lambda piece: piece[0] == "thinking")
+    found = sorted(pieces(as_sent(message)), key=lambda piece: piece[0] == "thinking")
     return "\n\n".join(_named(text, part) for _, text, part in found)
 
 

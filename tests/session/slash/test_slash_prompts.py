@@ -14,6 +14,7 @@ from co_tui.events import ApprovalDecided, ModelChange
 from co_tui.events.stored_messages import pieces, prompt_of
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.hooks.session_hooks import PromptRefused
+from co_tui.session.lens.request_rows import text_of
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import CommandFile, CommandFiles, project_trust_request
@@ -68,6 +69,7 @@ async def test_the_model_gets_the_file_with_arguments_and_the_log_what_was_typed
         ("user", "/go src 'odd names'"),
         ("attached", "## .claude/commands/go.md\nReview src for odd names."),
     ]
+    assert text_of(message) == "Review src for odd names.", "the lens shows what is sent"
     await left(environment_of(session), session)
 
 
