@@ -1,7 +1,7 @@
 """The setting `hooks`: the user's own commands that run at an event, for all tools or for some."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from co_tui.settings.rules import ASK, EDITS, PartRefused, Rule, quoted, table_in
@@ -47,10 +47,10 @@ class HookEntry(NamedTuple):
         """As people write it in a file."""
         return {"matcher": self.matcher, "command": self.command} if self.matcher else self.command
 
-    def matches(self, names: Iterable[str]) -> bool:
+    def matches(self, names: Sequence[str]) -> bool:
         """Whether it is for something that has any of these names. Letters and `|` are compared exactly, everything
-        else is a regular expression, as in Claude Code."""
-        if self.matcher in ("", "*"):
+        else is a regular expression, as in Claude Code. Events without names ignore it."""
+        if self.matcher in ("", "*") or not names:
             return True
         if _PLAIN.fullmatch(self.matcher):
             return not {each.strip() for each in self.matcher.split("|")}.isdisjoint(names)

@@ -45,8 +45,8 @@ class HookEvent(NamedTuple):
     name: str
     payload: Mapping[str, object] = {}
     """What hooks get in addition to what all get."""
-    matched: Sequence[str] = ("",)
-    """The names that matchers are compared with."""
+    matched: Sequence[str] = ()
+    """The names that matchers are compared with; without any they are ignored."""
     agent: str = ""
     call_id: str = ""
 
@@ -158,7 +158,7 @@ class SessionHooks:
             return True
         payload: dict[str, object] = {"stop_hook_active": times_refused > 0}
         named = {"agent_id": agent, "agent_type": agent.rpartition(" ")[0]} if agent else {}
-        matched = (named["agent_type"],) if agent else ("",)
+        matched = (named["agent_type"],) if agent else ()
         answer = await self.run(HookEvent(event, {**payload, **named}, matched, agent))
         self.add_context(answer, event, agent)
         if not answer.refuses:

@@ -120,8 +120,8 @@ class _SessionShell(ShellToolset[Any]):
     async def start_command(self, ctx: RunContext[Any], command: str, wait_for: str = "") -> str:
         """Start a long-running command in the background (e.g. a server or watcher).
 
-        You are told when it ends, and when it prints `wait_for`: do not poll it. `stop_command(command_id)` stops it
-        and removes its output files.
+        With your next step after that, you are told when it ended and when it printed `wait_for`.
+        `stop_command(command_id)` stops it and removes its output files.
 
         Args:
             ctx: The current agent run context.

@@ -70,6 +70,7 @@ def test_a_matcher_is_compared_with_both_names_of_a_tool(matcher: str, matching:
     entry = HookEntry("x", matcher)
     assert entry.matches(names_of(matching))
     assert not other or not entry.matches(names_of(other))
+    assert entry.matches(()), "an event without names ignores it"
 
 
 def test_a_project_adds_hooks_and_replaces_none() -> None:
