@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from co_tui.paths import Paths
 from co_tui.settings import CommandFiles, commands_in_force, load, project_trust_request
@@ -175,3 +177,14 @@ def test_arguments_and_commands_are_filled_in_once(body: str, arguments: str, ex
 def test_the_commands_of_a_text_are_known_before_it_runs() -> None:
     assert shell_lines("!`a $1`\n!b") == ["a $1", "b"]
     assert pieces_of("plain\ntext") == [TextPiece("plain\ntext")]
+
+
+BODY = st.lists(st.sampled_from(["$1", "$ARGUMENTS", "!`ls $1`", "!git", "\n", "`", "```", "!", " ", "word", "$", "9"]))
+
+
+@given(BODY.map("".join), BODY.map("".join) | st.text(max_size=30))
+def test_what_the_user_types_never_becomes_a_command_of_its_own(body: str, arguments: str) -> None:
+    before, after = pieces_of(body), filled(pieces_of(body), arguments)
+    assert [piece.is_shell for piece in after][: len(before)] == [piece.is_shell for piece in before]
+    assert not any(piece.is_shell for piece in after[len(before) :])
+    assert len(shell_lines(body)) <= body.count("!")

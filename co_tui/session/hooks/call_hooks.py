@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic_ai.tools import ToolDefinition
 
 from co_tui.agent.toolkit import HookedCall
-from co_tui.events.storable import storable_text
+from co_tui.events.storable import dump, storable, storable_text
 from co_tui.events.tool_calls import call_line, gist_of_call
+from co_tui.inert import one_line
 from co_tui.session.hooks.hook_answers import HookAnswer
 from co_tui.session.hooks.session_hooks import HookEvent, SessionHooks
 from co_tui.session.hooks.tool_forms import claude_name, given_input, given_response, names_of, updated_arguments
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.settings.hook_entries import POST_TOOL_USE, PRE_TOOL_USE
+
+INPUT_CHARS: Final = 2_000
 
 
 class SessionCallHooks:
@@ -34,8 +37,14 @@ class SessionCallHooks:
         if answer.updated_input is not None:
             known = tool.parameters_json_schema.get("properties", {})
             changed = updated_arguments(arguments, given, answer.updated_input, known, self._cwd)
+        if changed == arguments:
+            changed = None
+        if changed is not None:  # the conversation has the model's own input
+            source = f"a {PRE_TOOL_USE} hook{_about(tool.name, arguments)}"
+            text = one_line(dump(storable(changed)), INPUT_CHARS)
+            self._hooks.notes.add(source, f"The input was changed to {text}", CURRENT_AGENT.get())
         decision = answer.decision if answer.decision in ("allow", "ask") else ""
-        return HookedCall(decision, answer.reason, None if changed == arguments else changed)
+        return HookedCall(decision, answer.reason, changed)
 
     async def after(self, tool: str, arguments: Mapping[str, Any], result: Any, call_id: str) -> None:
         if not self._hooks.has(POST_TOOL_USE):

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from co_tui.session.hooks.hook_answers import TOLD_CHARS, HookAnswer, combined, failed, read_answer
 from co_tui.session.hooks.hook_process import OUTPUT_BYTES, HookEnded
 from co_tui.session.hooks.tool_forms import given_input, given_response, names_of, updated_arguments
 from co_tui.settings import SettingsError, check, value_text
-from co_tui.settings.hook_entries import HookEntry, hooks_as_table, joined
+from co_tui.settings.hook_entries import HOOKS, HookEntry, hooks_as_table, joined
 
 FOLDER = Path("/project")
 
@@ -140,6 +142,32 @@ def test_of_several_answers_the_strictest_decides_and_every_addition_counts() ->
     )
     assert (found.decision, found.reason, found.context, found.updated_input) == ("ask", "hm", "a\nb", {"x": 2})
     assert combined([]) == HookAnswer()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["decision", "reason", "hookSpecificOutput", "permissionDecision", "updatedInput", "additionalContext"]
+            ),
+            inner | st.sampled_from(["block", "deny", "allow", "approve"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+
+
+@given(st.sampled_from(HOOKS), st.integers(-20, 255), JSON | st.binary(max_size=60), st.binary(max_size=60))
+def test_no_answer_breaks_anything_and_only_a_clear_one_allows(event: str, code: int, said: Any, stderr: bytes) -> None:
+    stdout = said if isinstance(said, bytes) else json.dumps(said).encode()
+    found = read_answer(event, HookEnded(code, stdout, stderr))
+    assert found.outcome and (not found.refuses or found.reason)
+    assert found.refuses or code != 2
+    if found.decision == "allow" or found.updated_input is not None:
+        assert event == "preToolUse" and code == 0
 
 
 # Tool calls under both names

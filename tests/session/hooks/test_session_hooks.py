@@ -111,6 +111,7 @@ async def test_a_hook_may_demand_a_question_and_change_what_is_asked_about(folde
     assert (folder / "c").read_text() == "ours" and not (folder / "b").exists()
     assert facts(log, ApprovalRequested)[-1].is_changed
     assert len(heard(folder, "changes")) == 1, "not again after the answer"
+    assert 'The input was changed to {"path":"c","content":"ours"}' in user_texts(model)[-1]
 
 
 async def test_a_changed_input_that_the_tool_does_not_take_is_refused(folder: Path, home: Path) -> None:
