@@ -60,7 +60,8 @@ class CommandNews(NamedTuple):
         """What the model has to know."""
         output = self.state.output[-OUTPUT_CHARS:]
         said = f"The end of its output:\n{output}" if output.strip() else "It printed nothing."
-        return f"`{one_line(self.state.command, COMMAND_CHARS)}` (ID {self.state.id}) {self.outcome}. {said}"
+        about = f"`{one_line(self.state.command, COMMAND_CHARS)}` (ID {self.state.id})"
+        return f"{self.outcome[0].upper()}{self.outcome[1:]}: {about}.\n{said}"
 
 
 Tell: TypeAlias = Callable[[CommandNews], Awaitable[None]]

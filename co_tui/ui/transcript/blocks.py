@@ -59,7 +59,7 @@ _NEXT_STEPS = {
     **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),
 }
 """What the user can do about a failed turn, where the error message does not say so."""
-NOTE_CHARS = 60
+NOTE_CHARS = 48
 """Of a note for the model that are shown without opening it."""
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 

@@ -208,7 +208,7 @@ async def test_what_was_waited_for_and_the_end_are_told_to_the_user_and_then_to_
     await until(lambda: len(news_of(session)) == 2)
     assert news_of(session)[1].startswith("ended with exit code 3 after ")
     assert await session.submit("and now?") is Outcome.DONE
-    assert any("ended with exit code 3" in note and note.endswith("failed") for note in told(session))
+    assert any("Ended with exit code 3" in note and note.endswith("failed") for note in told(session))
     assert any("Listening on 80" in str(message) for message in model.requests[-1])
     assert session.state.turn == 2
     await left(environment, session)
