@@ -154,7 +154,7 @@ class BackgroundNews(Occurrence):
     """A command in the background ended, or printed what was waited for; `where` is the command."""
 
     TYPE = "command.news"
-    ENTRY = EntryStyle("◷", EntryKind.WORK)
+    ENTRY = EntryStyle("◷", EntryKind.WORK, is_quiet=True)
 
     def timeline_text(self) -> str:
         return f"{short(self.outcome)}\n{short(self.where)}"
