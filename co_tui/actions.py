@@ -38,6 +38,8 @@ class SlashCommand(NamedTuple):
     """Keys typed right after it go to the screen or field it opens."""
     needs_session: NeedsSession = "never"
     """Whether it queues with the prompts while its session is being opened."""
+    source: str = ""
+    """Where a command comes from that is not built in: a file of the project or the user, or an MCP server."""
 
     @property
     def slash(self) -> str:
@@ -173,6 +175,7 @@ COMMANDS: Final = (
         "View, add or revoke approval rules",
         opens_screen=True,
     ),
+    SlashCommand("hooks", "work", "List your hooks and how each last ended"),
     SlashCommand("history", "reports", "Count turns and messages", needs_session="always"),
     SlashCommand(
         "context",

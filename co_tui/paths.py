@@ -80,6 +80,11 @@ class Paths(Record):
         return self.config / "agents"
 
     @property
+    def slash_commands(self) -> Path:
+        """Slash commands the user wrote, for every folder."""
+        return self.config / "commands"
+
+    @property
     def models(self) -> Path:
         """Weights fetched by co-tui itself."""
         return self.data / "models"

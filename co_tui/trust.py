@@ -15,21 +15,27 @@ from co_tui.record import Record
 LIMIT_BYTES = 1_000_000
 AGENTS = "agents"
 """Key under which a request lists the agents of a folder."""
+COMMANDS = "commands"
+"""Key under which a request lists the slash commands of a folder."""
 
 
 class TrustRequest(Record):
-    """What a folder requests that needs trust: settings of its file, and use of the agents it defines."""
+    """What a folder requests that needs trust: settings of its file, and use of the agents and slash commands it
+    defines."""
 
     file: Path
     requested: Mapping[str, object]
     agents: tuple[str, ...] = ()
     """The agents it defines, each with its model if it names one."""
     agent_files: tuple[Path, ...] = ()
+    commands: tuple[str, ...] = ()
+    """The slash commands it defines."""
+    command_files: tuple[Path, ...] = ()
 
     @property
     def settings(self) -> Mapping[str, object]:
         """The settings its file requests."""
-        return {key: value for key, value in self.requested.items() if key != AGENTS}
+        return {key: value for key, value in self.requested.items() if key not in (AGENTS, COMMANDS)}
 
     @property
     def folder(self) -> str:

@@ -5,14 +5,15 @@ To give agents more, add a toolset or a capability and say which of its calls ne
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from pydantic import ValidationError
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from co_tui.agent.delegates import Delegate, delegation
@@ -29,6 +30,8 @@ Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResu
 """Gets the answers for calls that need approval."""
 WHAT: Final = "what"
 """Metadata key of a call that needs approval: what it would do."""
+HOOKED: Final = "hooked"
+"""Metadata key of a call that needs approval: what hooks decided about it, a `HookedCall`."""
 INSTRUCTIONS: Final = (
     "You are the assistant inside co-tui, a terminal chat. Answer in Markdown, briefly and exactly; "
     "put code in fenced blocks. Say so when you do not know."
@@ -77,6 +80,33 @@ async def always_runs(tool: str, arguments: Mapping[str, Any]) -> Verdict:
     return RUN
 
 
+class HookedCall(NamedTuple):
+    """What the user's hooks decided about a call."""
+
+    decision: Literal["", "allow", "ask", "deny"] = ""
+    reason: str = ""
+    arguments: dict[str, Any] | None = None
+    """Other arguments to call it with."""
+
+
+class CallHooks(Protocol):
+    """The user's hooks around tool calls."""
+
+    async def before(self, tool: ToolDefinition, arguments: Mapping[str, Any], call_id: str) -> HookedCall: ...
+
+    async def after(self, tool: str, arguments: Mapping[str, Any], result: Any, call_id: str) -> None: ...
+
+
+class NoCallHooks:
+    """For agents without hooks."""
+
+    async def before(self, tool: ToolDefinition, arguments: Mapping[str, Any], call_id: str) -> HookedCall:
+        return HookedCall()
+
+    async def after(self, tool: str, arguments: Mapping[str, Any], result: Any, call_id: str) -> None:
+        pass
+
+
 class Equipment(NamedTuple):
     """What an agent and its delegates have for one turn."""
 
@@ -111,14 +141,15 @@ class Toolkit:
         what: DescribeCall = no_description,
         delegates: Callable[[], Sequence[Delegate]] | None = None,
         before_sending: Sequence[AbstractCapability[Any]] = (),
+        hooks: CallHooks | None = None,
     ) -> None:
         """`delegates` returns the agents to delegate to; None forbids delegation. `before_sending` runs last before
-        each request, after the turn's hook has prepared and measured it."""
+        each request, after the turn's hook has prepared and measured it. `hooks` are the user's own."""
         self._tools = tools
         self._before_sending = before_sending
         self._delegates = delegates
         self._capabilities = capabilities
-        self._asking = _AskFirst(decide, what)
+        self._asking = _AskFirst(decide, what, hooks or NoCallHooks())
         self.what = what
 
     def for_turn(
@@ -137,32 +168,61 @@ class Toolkit:
 class _AskFirst(AbstractCapability[Any]):
     """Holds back calls of every toolset until they are approved."""
 
-    def __init__(self, decide: Decide, what: DescribeCall) -> None:
+    def __init__(self, decide: Decide, what: DescribeCall, hooks: CallHooks) -> None:
         self._decide = decide
         self._what = what
+        self._hooks = hooks
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return _AskingToolset(toolset, self._decide, self._what)
+        return _AskingToolset(toolset, self._decide, self._what, self._hooks)
 
 
 @dataclass
 class _AskingToolset(WrapperToolset[Any]):
-    """Like the library's own, but describes the call, and sets the verdict under which it runs."""
+    """Like the library's own, but runs hooks, describes the call, and sets the verdict under which it runs."""
 
     decide: Decide
     what: DescribeCall
+    hooks: CallHooks
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
+        call_id = ctx.tool_call_id or ""
+        hooked = HookedCall()
+        if not ctx.tool_call_approved:  # else they ran before the question
+            hooked = _checked(await self.hooks.before(tool.tool_def, tool_args, call_id), tool)
+            tool_args = hooked.arguments or tool_args
         verdict = await self.decide(name, tool_args)
-        if verdict.action != "run" and not ctx.tool_call_approved:
-            raise ApprovalRequired({WHAT: "" if verdict.action == "refuse" else await self.what(name, tool_args)})
+        if not ctx.tool_call_approved and needs_approval(hooked, verdict):
+            pointless = verdict.action == "refuse" or hooked.decision == "deny"
+            what = "" if pointless else await self.what(name, tool_args)
+            raise ApprovalRequired({WHAT: what, HOOKED: hooked})
         token = VERDICT.set(verdict)
         try:
-            return await super().call_tool(name, tool_args, ctx, tool)
+            result = await super().call_tool(name, tool_args, ctx, tool)
         finally:
             VERDICT.reset(token)
+        await self.hooks.after(name, tool_args, result, call_id)
+        return result
+
+
+def _checked(hooked: HookedCall, tool: ToolsetTool[Any]) -> HookedCall:
+    """Arguments that the tool does not take are refused: the model's own may be what the hook wanted to prevent."""
+    if hooked.arguments is None:
+        return hooked
+    try:
+        valid = tool.args_validator.validate_python(hooked.arguments)
+    except ValidationError as error:
+        return HookedCall("deny", f"A hook changed the input to one that the tool does not take: {error}")
+    return hooked._replace(arguments=dict(valid) if isinstance(valid, Mapping) else hooked.arguments)
+
+
+def needs_approval(hooked: HookedCall, verdict: Verdict) -> bool:
+    """A hook may forbid a call or demand a question; it allows only what an allow rule could."""
+    if hooked.decision in ("deny", "ask"):
+        return True
+    return verdict.action != "run" and not (hooked.decision == "allow" and verdict.can_be_allowed)
 
 
 def _handler(approve: Approve) -> HandleDeferredToolCalls[Any]:

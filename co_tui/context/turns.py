@@ -12,7 +12,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.events.stored_messages import COMMAND, RECOLLECTED, REPLACES, SUMMARY
+from co_tui.events.stored_messages import COMMAND, NOTE, RECOLLECTED, REPLACES, SUMMARY
 
 EARLIER = "[Earlier conversation, summarised]"
 
@@ -29,11 +29,11 @@ def is_prompt(message: ModelMessage) -> bool:
 
 
 def _is_from_user(message: ModelRequest) -> bool:
-    """Whether the user wrote it: not a replacement, a command's output, or only a recollected note."""
+    """Whether the user wrote it: not a replacement, a command's output, a note, or only a recollected note."""
     metadata = message.metadata or {}
     notes = 1 if RECOLLECTED in metadata else 0
     prompts = sum(isinstance(part, UserPromptPart) for part in message.parts)
-    return REPLACES not in metadata and COMMAND not in metadata and prompts > notes
+    return not {REPLACES, COMMAND, NOTE} & metadata.keys() and prompts > notes
 
 
 def is_replacement(message: ModelMessage) -> bool:

@@ -4,14 +4,16 @@ The first paint, the session list and the search index need texts and roles befo
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from co_tui.events.facts.base import Json
 from co_tui.events.storable import dump
 from co_tui.inert import one_line
 
 T = TypeVar("T")
-Role: TypeAlias = Literal["user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached", "command"]
+Role: TypeAlias = Literal[
+    "user", "assistant", "thinking", "tool_call", "tool_result", "system", "attached", "command", "note"
+]
 
 TITLE_CHARS = 72
 MEDIA_TYPE_CHARS = 40
@@ -33,6 +35,11 @@ ATTACHED = "co_tui_attached"
 """Metadata of a text inside a prompt: the name of the file it was read from. Typed text comes first."""
 COMMAND = "co_tui_command"
 """Metadata of a message about a command the user ran: the command. Its role is user, but it is not a prompt."""
+NOTE = "co_tui_note"
+"""Metadata of a note for the model, such as what a hook added: where it comes from. Its role is user, but it is not a
+prompt."""
+SLASH = "co_tui_slash"
+"""Metadata of a prompt that a slash command wrote: what the user typed, and the file or server that it comes from."""
 
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",
@@ -52,26 +59,76 @@ _ROLES: dict[str, Role] = {
 
 def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
     """Each readable part of a message: its role, its text, and the part itself."""
-    parts, command = message.get("parts"), command_in(message)
+    parts, other, typed = message.get("parts"), _other_role(message), slash_command_in(message)
     for part in parts if isinstance(parts, list | tuple) else ():
         role = _ROLES.get(str(part.get("part_kind"))) if isinstance(part, Mapping) else None
         if role is None:
+            continue
+        if role == "user" and typed is not None:
+            yield "user", typed.text, part
+            yield from _written_by(typed, part)
             continue
         if role == "user" and (files := _files_in(part)):
             content = part["content"]
             yield "user", text_of(content[: content.index(files[0])]), part
             yield from (("attached", str(file.get("content") or "").strip(), file) for file in files)
             continue
-        role = "command" if role == "user" and command else role
+        role = other if role == "user" and other else role
         content = part.get("args") if role == "tool_call" else part.get("content")
         yield role, text_of(content), part
 
 
 def command_in(message: Json) -> str:
     """The command of a message about a command the user ran; empty for other messages."""
+    return _text_in(message, COMMAND)
+
+
+class TypedSlashCommand(NamedTuple):
+    """What the user typed for a prompt that a slash command wrote."""
+
+    text: str
+    source: str
+
+
+def slash_command_in(message: Json) -> TypedSlashCommand | None:
+    """The slash command that wrote a prompt; None for other messages."""
     metadata = message.get("metadata")
-    command = metadata.get(COMMAND) if isinstance(metadata, Mapping) else None
-    return command if isinstance(command, str) else ""
+    stored = metadata.get(SLASH) if isinstance(metadata, Mapping) else None
+    if not isinstance(stored, Mapping):
+        return None
+    return TypedSlashCommand(str(stored.get("typed") or ""), str(stored.get("source") or ""))
+
+
+def as_sent(message: Json) -> Json:
+    """The message as the model gets it: without what the user typed for a slash command."""
+    if slash_command_in(message) is None:
+        return message
+    return {**message, "metadata": {key: value for key, value in message["metadata"].items() if key != SLASH}}
+
+
+def _written_by(typed: TypedSlashCommand, part: Json) -> Iterator[tuple[Role, str, Json]]:
+    """What the command wrote, as a file that is attached to what the user typed; then the attached files."""
+    content, files = part.get("content"), _files_in(part)
+    own = content[: content.index(files[0])] if files and isinstance(content, list) else content
+    text = f"## {typed.source}\n{text_of(own)}"
+    yield "attached", text, {"content": text, "metadata": {ATTACHED: typed.source}}
+    yield from (("attached", str(file.get("content") or "").strip(), file) for file in files)
+
+
+def note_source(message: Json) -> str:
+    """Where a note for the model comes from; empty for other messages."""
+    return _text_in(message, NOTE)
+
+
+def _text_in(message: Json, key: str) -> str:
+    metadata = message.get("metadata")
+    text = metadata.get(key) if isinstance(metadata, Mapping) else None
+    return text if isinstance(text, str) else ""
+
+
+def _other_role(message: Json) -> Role | None:
+    """The role of a message that has the user's, but that the user did not write as a prompt."""
+    return "command" if command_in(message) else "note" if note_source(message) else None
 
 
 def _files_in(part: Json) -> list[Json]:

@@ -7,6 +7,7 @@ from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, choose
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    BackgroundNews,
     CompactionComplete,
     Event,
     Fact,
@@ -29,6 +30,7 @@ from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
+from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.rules import PRESENT_PLAN
@@ -58,7 +60,7 @@ def run(
             say(f"These approvals were too broad and are asked again: {one_line(', '.join(dropped), 200)}")
         try:
             outcome = await session.submit(prompt, files=files)
-        except AttachmentRefused as refused:
+        except (AttachmentRefused, PromptRefused) as refused:
             say(str(refused))
             return FAILED
         await session.settle(SETTLE_S)
@@ -132,6 +134,8 @@ class ProsePrinter:
                 return note(f"{what} {CONTINUES}")
             case SessionError(what=what, outcome=outcome, agent=agent):
                 return note(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
+            case BackgroundNews():
+                return note(fact.sentence())
             case CompactionComplete():
                 return note(fact.outcome_sentence())
             case _:

@@ -5,7 +5,7 @@ from pathlib import Path
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.paths import path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
-from co_tui.settings import SettingsError, agents_text, project_trust_request, requested_settings_text
+from co_tui.settings import SettingsError, agents_text, commands_text, project_trust_request, requested_settings_text
 from co_tui.trust import Trust
 
 
@@ -51,6 +51,8 @@ def _trust(known: Trust, folder: Path) -> int:
         say(f"Trusted {wish.folder}. It may now set {requested_settings_text(wish)}.")
     if wish.agents:
         say(f"It may delegate to {agents_text(wish)}.")
+    if wish.commands:
+        say(f"You may use {commands_text(wish)}.")
     say("Changed settings are asked again. `co-tui trust --revoke` revokes trust.")
     return DONE
 

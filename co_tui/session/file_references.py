@@ -13,6 +13,7 @@ from co_tui.inert import one_line
 MOST_FILES: Final = 20
 SNIFFED_BYTES: Final = 8_192
 NAME_CHARS: Final = 200
+NO_FILE: Final = "No file"
 NOT_MEANT: Final = "(Put it in `backquotes` if it is not a file.)"
 _NAMED: Final = re.compile(r'(?<![^\s(\[{<"\'])@(?:"([^"\n]+)"|([^\s"`]+))')
 _CODE: Final = re.compile(r"(`{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
@@ -44,7 +45,7 @@ def named_files(text: str, cwd: Path) -> NamedFiles:
         if path is None:
             if "/" in written or "." in written:
                 name = one_line(written.rstrip(_AFTER_NAME), NAME_CHARS)
-                troubles[f"No file {name} to attach."] = None
+                troubles[f"{NO_FILE} {name} to attach."] = None
         elif trouble := _trouble(path, name := name_of(path, cwd)):
             troubles[trouble] = None
         else:

@@ -5,20 +5,24 @@ from typing import Any, TypeVar
 
 from pydantic_ai.messages import ModelRequest
 
-from co_tui.events import CompactionComplete, Ref
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.events import CompactionComplete, Ref, SessionError
 from co_tui.session.board.board_update import BoardUpdate, UpdatedBoard
 from co_tui.session.board.session_board import SessionBoard
 from co_tui.session.environment import Environment
+from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.memory_relief import MemoryRelief
 from co_tui.session.processes.user_command import CommandRefused, UserCommand
 from co_tui.session.queue import Work, WorkQueue
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
-from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
+from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher, WindowTooSmall
 from co_tui.session.session_title import SessionTitle
+from co_tui.session.slash.find_command import FoundCommand
+from co_tui.session.slash.write_prompt import SlashPrompt
 from co_tui.session.state.session_state import is_unanswered
-from co_tui.session.turns.turn import Outcome, Turn
+from co_tui.session.turns.turn import Outcome, Turn, WritePrompt
 
 T = TypeVar("T")
 
@@ -76,7 +80,43 @@ class RunningWork:
             self._stop_next = True
         return self._queue.busy
 
-    async def answer(self, prompt: ModelRequest | None = None, *, again: bool = False) -> Outcome:
+    async def answer_command(self, found: FoundCommand) -> Outcome:
+        """Run the turn of a slash command, with its own model if it names one. Raises `PromptRefused`."""
+        before = self._runtime.model_handle.name
+        if (model := found.model) in ("", before):
+            return await self._answer_command(found)
+        try:
+            await self._switcher.switch_model(model)
+        except (ModelUnusable, WindowTooSmall) as unusable:
+            raise PromptRefused(f"Not sent: {unusable}") from None
+        try:
+            return await self._answer_command(found)
+        finally:
+            if not self._leaving and self._runtime.model_handle.name == model:
+                await self._switch_back(before)
+
+    async def _answer_command(self, found: FoundCommand) -> Outcome:
+        runtime, environment, tools = self._runtime, self._environment, self._factory.tools
+        window = runtime.history.governor.estimated_window_tokens
+        slash = SlashPrompt(
+            found,
+            runtime,
+            environment.cwd,
+            tools=tools.working(runtime.settings, window, runtime.permissions),
+            hooks=tools.call_hooks,
+            servers=environment.mcp_servers,
+        )
+        return await self.answer(slash.write)
+
+    async def _switch_back(self, model: str) -> None:
+        try:
+            await self._switcher.switch_model(model)
+        except (ModelUnusable, WindowTooSmall) as unusable:
+            await self._recorder.record(
+                SessionError(what=str(unusable), kind="unusable", outcome="model not changed back")
+            )
+
+    async def answer(self, prompt: ModelRequest | WritePrompt | None = None, *, again: bool = False) -> Outcome:
         """Run a turn from its prompt; without one, from the open questions at which it was left, or (`again`) from
         its last request."""
         runtime, number = self._runtime, self._recorder.state.turn + (prompt is not None)

@@ -39,6 +39,7 @@ from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
+from co_tui.session.slash.find_command import FoundCommand, find_command
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
@@ -106,6 +107,7 @@ class Session:
             await recorder.record(SessionStart(**origin), *await board_facts(environment, model_handle.name, window))
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
+            session._factory.hooks.begin("startup")
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -145,6 +147,7 @@ class Session:
             await session.edits.restore()
             if session._was_measured_differently(state):
                 await session._runtime.history.report_now()
+            session._factory.hooks.begin("resume")
         except BaseException:
             lock.release()
             if model_handle is not None:
@@ -213,20 +216,28 @@ class Session:
     async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
         """Send a prompt and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
 
-        The files are attached. Raises `AttachmentRefused` before anything is sent.
+        The files are attached. Raises `AttachmentRefused` or `PromptRefused` before anything is sent.
+        `/name …` runs the slash command of that name from a file or an MCP server, if there is one.
         With `steer` it joins the running turn before its next request; if none runs, it is the next prompt.
         Open approval questions count as not answered: the turn that asked them ends.
         """
         if not prompt.strip():
             raise ValueError("The prompt is empty.")
         prompt = storable_text(shell_text(prompt))
-        content = await prompt_content(prompt, files, self._runtime) if files else prompt
+        found = await self._command_in(prompt)
+        content = await prompt_content(prompt, files, self._runtime) if files and found is None else prompt
         if (turn := self._work.turn) is not None:
             turn.skip_questions()
+        if found is not None:
+            ran: Outcome = await self._work.in_order(partial(self._work.answer_command, found), prompt)
+            return ran
         steering = prompt_message(content) if steer and turn is not None else None
         answer = partial(self._work.answer, prompt_message(content))
         outcome: Outcome = await self._work.in_order(answer, prompt, steering)
         return outcome
+
+    async def _command_in(self, prompt: str) -> FoundCommand | None:
+        return await find_command(prompt, self._environment, self.settings) if prompt.startswith("/") else None
 
     async def run_command(self, command: str) -> Outcome:
         """Run the user's own command, in order with the prompts; the next request includes it. Raises
@@ -312,6 +323,7 @@ class Session:
         self.switcher.learn()
         try:
             await self._work.title.cancel()
+            await self._factory.hooks.end(reason)
             await self._factory.close()
             await self._recorder.record(SessionEnd(reason=reason, **self._origin()))
         finally:

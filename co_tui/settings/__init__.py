@@ -5,6 +5,7 @@ May import `trust`, `paths`, `record` and the modules below; nothing heavy, sinc
 
 from co_tui.settings.agent_files import AgentFile, AgentFiles
 from co_tui.settings.all_settings import Settings, SettingsError, about, check, rules, unknown_key
+from co_tui.settings.command_files import CommandFile, CommandFiles
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import policy_description, policy_names, read_text
@@ -13,10 +14,13 @@ from co_tui.settings.rules import GROUPS, About, SettingGroup, quoted, value_tex
 from co_tui.settings.trust_requests import (
     agents_in_force,
     agents_text,
+    commands_in_force,
+    commands_text,
     project_trust_request,
     requested_settings_text,
     requested_value_text,
     waiting_agents_text,
+    waiting_commands_text,
 )
 from co_tui.settings.writing import caveat, remove, setting_of, write
 
@@ -29,6 +33,8 @@ __all__ = [
     "About",
     "AgentFile",
     "AgentFiles",
+    "CommandFile",
+    "CommandFiles",
     "ContextSettings",
     "Loaded",
     "Origin",
@@ -40,6 +46,8 @@ __all__ = [
     "agents_text",
     "caveat",
     "check",
+    "commands_in_force",
+    "commands_text",
     "contradictions",
     "load",
     "policy_description",
@@ -56,5 +64,6 @@ __all__ = [
     "unused",
     "value_text",
     "waiting_agents_text",
+    "waiting_commands_text",
     "write",
 ]

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
 from co_tui.settings.context_settings import ContextSettings
+from co_tui.settings.hook_entries import HookTable, hook_table
 from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
 from co_tui.settings.permission_rules import RuleInForce, permission_table
@@ -20,7 +21,6 @@ from co_tui.settings.rules import (
     PartRefused,
     Rule,
     address,
-    hook_table,
     model_string,
     nothing_or,
     number,
@@ -30,7 +30,7 @@ from co_tui.settings.rules import (
 )
 
 NO_KEYS: Final[Mapping[str, str]] = {}
-NO_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {}
+NO_HOOKS: Final[HookTable] = {}
 
 
 class SettingsError(Exception):
@@ -153,9 +153,9 @@ class Settings(ContextSettings):
         About("answering", "Retries after a temporary failure."),
     ] = 4
     hooks: Annotated[
-        Mapping[str, tuple[str, ...]],
+        HookTable,
         hook_table(),
-        About("tools", "Commands to run at an event; `preCompact` may stop or focus a compaction."),
+        About("tools", "Commands to run at an event, for all tools or those that match; /hooks lists them."),
     ] = NO_HOOKS
     hook_timeout_s: Annotated[float, number(0.1, 600), About("tools", "Longest time for a hook.")] = 10.0
     mcp_servers: Annotated[

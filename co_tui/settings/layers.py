@@ -13,8 +13,10 @@ from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.all_settings import Settings, SettingsError, check, rules, unknown_key
+from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import policy_file, policy_names, read_table
+from co_tui.settings.hook_entries import joined
 from co_tui.settings.rules import SANDBOXES, quoted
 from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
 from co_tui.trust import Trust, TrustRequest
@@ -59,6 +61,8 @@ class Loaded(Record):
     """What the project requests but does not get, because its folder is not trusted."""
     agents: AgentFiles = AgentFiles()
     """Agents to delegate to: the user's, and the project's once it is trusted."""
+    commands: CommandFiles = CommandFiles()
+    """Slash commands from files: the user's, and the project's once it is trusted."""
 
     @property
     def overriding_model(self) -> str:
@@ -84,16 +88,18 @@ def load(
         faults |= found
         merge = _merged(paths, cwd, environ, given, own, faults)
     agents = merge.agents.before(read_agents(paths.agents))
+    commands = merge.commands.before(read_commands(paths.slash_commands))
     folder_problems = _limited([*merge.folder_problems, *dict.fromkeys(faults.values())])
     return Loaded(
         settings=merge.settings,
         origins=merge.origins,
         problems=(*merge.problems, *contradictions(merge.settings)),
-        warnings=(*merge.unknown, *merge.warnings, *folder_problems, *agents.problems),
+        warnings=(*merge.unknown, *merge.warnings, *folder_problems, *agents.problems, *commands.problems),
         unknown=tuple(merge.unknown),
         folder_problems=folder_problems,
         withheld=merge.withheld,
         agents=agents,
+        commands=commands,
     )
 
 
@@ -134,6 +140,7 @@ class _Merge:
         self.folder_problems: list[str] = []
         self.withheld: TrustRequest | None = None
         self.agents = AgentFiles()
+        self.commands = CommandFiles()
         self._folder_file = ""
         self._bad_policy = ""
         self._narrowing: dict[str, Origin] = {}
@@ -184,14 +191,15 @@ class _Merge:
     def project(self, cwd: Path, trust: Trust, *, without: Collection[str]) -> None:
         """Add the layer of the project's file, without some of its values."""
         file, agents = find_upwards(PROJECT_FILE, cwd), read_project_agents(project_folder(cwd))
+        commands = read_project_commands(project_folder(cwd))
         table = self.table(file, self.folder_problems) if file is not None else {}
-        request = trust_request(cwd, table, agents)
+        request = trust_request(cwd, table, agents, commands)
         if request.requested and not trust.has(request):
             self.withheld = request
             self.warnings += withheld_warnings(request)
             table = {key: left for key, value in table.items() if (left := before_trust(key, value)) is not None}
         else:
-            self.agents = agents
+            self.agents, self.commands = agents, commands
         if file is None:
             return
         self._folder_file = str(file)
@@ -248,7 +256,9 @@ def _stricter(current: Origin, narrowing: Origin) -> Origin:
 
 
 def _with_source(key: str, value: object, source: str) -> object:
-    """The value; permission rules get their source, since rules of several files are combined."""
+    """The value; permission rules and hooks get their source, since those of several files are combined."""
+    if key == "hooks" and isinstance(value, Mapping):
+        return {event: tuple(each._replace(source=source) for each in entries) for event, entries in value.items()}
     if key != "permissions":
         return value
     assert isinstance(value, tuple)
@@ -256,7 +266,7 @@ def _with_source(key: str, value: object, source: str) -> object:
 
 
 def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
-    """The stronger value; MCP servers and permission rules of several layers are combined."""
+    """The stronger value; MCP servers, permission rules and hooks of several layers are combined."""
     if stronger is None:
         return weaker
     source = f"{stronger.source}{SOURCE_SEPARATOR}{weaker.source}"
@@ -264,6 +274,8 @@ def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
         return Origin((*stronger.value, *weaker.value), source)
     if key == "mcp_servers" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
         return Origin({**weaker.value, **stronger.value}, source)
+    if key == "hooks" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
+        return Origin(joined(stronger.value, weaker.value), source)
     return stronger
 
 

@@ -7,8 +7,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from co_tui.inert import one_line
 from co_tui.settings.by_window import ByWindow
 
-HOOKS: Final = ("preCompact",)
-"""Events at which the user's own commands can run."""
 TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp")
 """Groups of tools an agent may have in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp` the
 tools of MCP servers."""
@@ -90,10 +88,15 @@ def value_text(value: object) -> str:
     if isinstance(value, tuple | list) and not isinstance(value, ByWindow):
         return ", ".join(str(getattr(each, "rule", each)) for each in value) or "none"
     if isinstance(value, Mapping):
-        return json.dumps(value, default=str) if value else "none"
+        return json.dumps({key: _table_value(each) for key, each in value.items()}, default=str) if value else "none"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value) if value != "" else "(empty)"
+
+
+def _table_value(value: object) -> object:
+    """A value in a table; hooks as people write them."""
+    return [getattr(each, "written", each) for each in value] if isinstance(value, tuple) else value
 
 
 def whole_number(minimum: int, maximum: int, meaning_of_zero: str = "") -> Rule:
@@ -219,19 +222,3 @@ def table_in(value: object) -> object:
     if not isinstance(value, str):
         return value
     return {} if value.strip() in ("", "none") else json.loads(value)
-
-
-def hook_table() -> Rule:
-    def read(value: object) -> object:
-        value = table_in(value)
-        if not isinstance(value, Mapping) or not set(value) <= set(HOOKS):
-            raise ValueError
-        read_hooks = {}
-        for name, commands in value.items():
-            commands = [commands] if isinstance(commands, str) else commands
-            if not isinstance(commands, list | tuple) or not all(isinstance(each, str) and each for each in commands):
-                raise ValueError
-            read_hooks[name] = tuple(commands)
-        return read_hooks
-
-    return Rule(f"a table of commands for {', '.join(HOOKS)}; or none", read)

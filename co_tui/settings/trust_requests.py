@@ -8,49 +8,65 @@ from co_tui.inert import one_line
 from co_tui.paths import PROJECT_FILE, Paths, find_upwards
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.all_settings import SettingsError, needs_trust
+from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.files import read_table
 from co_tui.settings.rules import SHOWN_CHARS, quoted
-from co_tui.trust import AGENTS, Trust, TrustRequest
+from co_tui.trust import AGENTS, COMMANDS, Trust, TrustRequest
 
 AGENTS_CHARS: Final = 200
+NO_COMMANDS: Final = CommandFiles()
 
 
 def project_trust_request(folder: Path) -> TrustRequest | None:
-    """What the project around `folder` requests that needs trust; None without settings and agents.
+    """What the project around `folder` requests that needs trust; None without settings, agents and commands.
 
     Raises `SettingsError` for a file that cannot be read.
     """
     file = find_upwards(PROJECT_FILE, folder)
-    request = trust_request(
-        folder, read_table(file) if file is not None else {}, read_project_agents(project_folder(folder))
-    )
+    project = project_folder(folder)
+    table = read_table(file) if file is not None else {}
+    request = trust_request(folder, table, read_project_agents(project), read_project_commands(project))
     return request if file is not None or request.requested else None
 
 
 def agents_in_force(paths: Paths, cwd: Path) -> AgentFiles:
     """The agents to delegate to, as files and trust are now."""
     own, found = read_agents(paths.agents), read_project_agents(project_folder(cwd))
-    if not found.agents:
-        return found.before(own)
+    return found.before(own) if not found.agents or _is_trusted(paths, cwd) else own
+
+
+def commands_in_force(paths: Paths, cwd: Path) -> CommandFiles:
+    """The slash commands from files, as files and trust are now."""
+    own, found = read_commands(paths.slash_commands), read_project_commands(project_folder(cwd))
+    return found.before(own) if not found.commands or _is_trusted(paths, cwd) else own
+
+
+def _is_trusted(paths: Paths, cwd: Path) -> bool:
+    """Whether the user trusts the project with what it requests now."""
     try:
-        file = find_upwards(PROJECT_FILE, cwd)
-        request = trust_request(cwd, read_table(file) if file is not None else {}, found)
+        request = project_trust_request(cwd)
     except SettingsError:
-        return own
-    return found.before(own) if Trust(paths.trust_file).has(request) else own
+        return False
+    return request is not None and Trust(paths.trust_file).has(request)
 
 
-def trust_request(cwd: Path, table: Mapping[str, object], agents: AgentFiles) -> TrustRequest:
-    """What a project's table and agents request."""
+def trust_request(
+    cwd: Path, table: Mapping[str, object], agents: AgentFiles, commands: CommandFiles = NO_COMMANDS
+) -> TrustRequest:
+    """What a project's table, agents and slash commands request."""
     found = {key: _after_trust(key, value) for key, value in sorted(table.items()) if needs_trust(key)}
     requested = {key: value for key, value in found.items() if value is not None}
     if agents.agents:
         requested[AGENTS] = [agent.access_text for agent in agents.agents]
+    if commands.commands:
+        requested[COMMANDS] = [command.access_text for command in commands.commands]
     return TrustRequest(
         file=project_folder(cwd) / PROJECT_FILE,
         requested=requested,
         agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents.agents),
         agent_files=tuple(agent.file for agent in agents.agents),
+        commands=tuple(f"/{command.name}" for command in commands.commands),
+        command_files=tuple(command.file for command in commands.commands),
     )
 
 
@@ -79,6 +95,8 @@ def withheld_warnings(request: TrustRequest) -> list[str]:
         )
     if request.agents:
         warnings.append(waiting_agents_text(request))
+    if request.commands:
+        warnings.append(waiting_commands_text(request))
     return warnings
 
 
@@ -86,6 +104,12 @@ def waiting_agents_text(request: TrustRequest) -> str:
     """The sentence about the agents of an untrusted folder."""
     are = "are" if len(request.agents) > 1 else "is"
     return f"{agents_text(request)} {are} ignored until you run `co-tui trust`."
+
+
+def waiting_commands_text(request: TrustRequest) -> str:
+    """The sentence about the slash commands of an untrusted folder."""
+    are = "are" if len(request.commands) > 1 else "is"
+    return f"{commands_text(request)} {are} ignored until you run `co-tui trust`."
 
 
 def requested_settings_text(request: TrustRequest) -> str:
@@ -108,3 +132,10 @@ def agents_text(request: TrustRequest) -> str:
     count = len(request.agents)
     named = one_line(", ".join(request.agents), AGENTS_CHARS)
     return f"{count} agent{'s' if count > 1 else ''} of {request.folder} ({named})"
+
+
+def commands_text(request: TrustRequest) -> str:
+    """How many slash commands a folder defines, and which."""
+    count = len(request.commands)
+    named = one_line(", ".join(request.commands), AGENTS_CHARS)
+    return f"{count} slash command{'s' if count > 1 else ''} of {request.folder} ({named})"

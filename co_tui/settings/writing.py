@@ -9,6 +9,7 @@ from co_tui.settings.all_settings import Settings, SettingsError, check
 from co_tui.settings.by_window import ByWindow
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, policy_file, policy_names, read_text
+from co_tui.settings.hook_entries import hooks_as_table
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
 from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, parse_rule, read_permissions
@@ -47,6 +48,8 @@ def _spelled(key: str, kept: object) -> object:
         return {name: each or NO_KEY for name, each in kept.items()}
     if key == "permissions" and isinstance(kept, tuple):
         return as_table(kept)
+    if key == "hooks" and isinstance(kept, Mapping):
+        return hooks_as_table(kept)
     return str(kept) if isinstance(kept, ByWindow) else kept
 
 

@@ -207,11 +207,12 @@ class CoTui(AppInternals, CommandMenus):
     def folder_changed(self) -> None:
         """Ask for trust if this folder needs it, and report problems in its files."""
         loaded = self.launch.loaded
+        self.refresh_commands()
         if loaded.withheld is not None:
             from co_tui.ui.control.trust_question import ask_for_trust
 
             ask_for_trust(self, self.chat, self.controller)
-        for problem in (*loaded.problems, *loaded.folder_problems, *loaded.agents.problems):
+        for problem in (*loaded.problems, *loaded.folder_problems, *loaded.agents.problems, *loaded.commands.problems):
             self.chat.feed.note(problem, "error")
         for ignored in loaded.unknown:
             self.chat.feed.note(ignored)

@@ -43,7 +43,9 @@ class AppCommandHost:
     def run(self, name: str, arguments: str) -> None:
         """Run a command given as a slash command, by a key or in the palette."""
         row = command_table.find(name)
-        if row is None:
+        if row is None and (own := command_table.find_own(name, self.view.own_commands)) is not None:
+            self._send_own(own, arguments)
+        elif row is None:
             self.fail(command_table.unknown_command(one_line(name, 40)))
         elif self.has_to_wait(row, arguments):
             self.sessions.hints.used(name)
@@ -51,6 +53,13 @@ class AppCommandHost:
             self.sessions.sender.hold(WaitingCommand(text, partial(self._waited, row, arguments)))
         else:
             self._start(name, partial(self._do, row, arguments))
+
+    def _send_own(self, command: SlashCommand, arguments: str) -> None:
+        """Send a command from a file or a server; one that takes arguments first waits for them in the prompt."""
+        if command.arguments and not arguments:
+            self.view.set_draft(f"{command.slash} ")
+        else:
+            self.sessions.sender.send(OutgoingPrompt(f"{command.slash} {arguments}".strip()))
 
     def has_to_wait(self, row: SlashCommand, arguments: str) -> bool:
         """Whether a command given now must wait until the session is open."""

@@ -1,13 +1,17 @@
 """What lists commands and keys over the chat: the palette, help, the keys that work here, the leader's letters."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.widgets import Input
 
 from co_tui.actions import SlashCommand
-from co_tui.ui.background import guarded_callback
+from co_tui.settings import CommandFiles, commands_in_force
+from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.control.controller import SessionController
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
@@ -15,11 +19,27 @@ from co_tui.ui.launch import Launch
 if TYPE_CHECKING:
     from textual.screen import Screen
 
+    from co_tui.agent.mcp.server_prompts import ServerPrompt
+
+
+def own_commands(files: CommandFiles, prompts: "Sequence[ServerPrompt]") -> list[SlashCommand]:
+    """The commands that files and MCP servers offer, for completion, palette and help."""
+    from_files = [
+        SlashCommand(each.name, "prompt", each.description, each.argument_hint, source=each.source)
+        for each in files.commands
+    ]
+    from_servers = [
+        SlashCommand(each.name, "prompt", each.description, each.hint, source=f"MCP server {each.server}")
+        for each in prompts
+    ]
+    return [*from_files, *from_servers]
+
 
 class CommandMenus(App[None]):
     """Opens these screens, and runs what is chosen there."""
 
     chat: ChatScreen
+    controller: SessionController
     _on_hold: KeysOnHold
 
     @property
@@ -32,6 +52,16 @@ class CommandMenus(App[None]):
     def has_to_wait(self, command: SlashCommand) -> bool:
         """Whether a command given now waits until the session is open."""
         raise NotImplementedError
+
+    def refresh_commands(self) -> None:
+        """Read again, in the background, which commands files and MCP servers offer."""
+        launch = self.launch
+
+        async def read() -> None:
+            files = await asyncio.to_thread(commands_in_force, launch.paths, launch.cwd)
+            self.chat.offer_commands(own_commands(files, self.controller.backend.server_prompts()))
+
+        run_in_background(self, "Reading the commands", read, group="own commands", latest=True)
 
     def action_command(self, name: str) -> None:
         command = command_table.find(name)
@@ -50,7 +80,8 @@ class CommandMenus(App[None]):
         from co_tui.ui.help.palette import PaletteScreen
 
         if self.screen is self.chat:
-            self._choose_command(PaletteScreen(self.launch.settings.keys))
+            self.refresh_commands()
+            self._choose_command(PaletteScreen(self.launch.settings.keys, lambda: self.chat.own_commands))
 
     def action_leader(self) -> None:
         """Wait for the letter of a command; selected text is cut instead, as everywhere else."""
@@ -79,7 +110,8 @@ class CommandMenus(App[None]):
 
         chat = self.chat
         if self.screen is chat:
-            keys = KeysHereScreen(active_keys(chat), screen_keys(chat), in_prompt=chat.prompt.has_focus)
+            own = chat.own_commands if chat.prompt.has_focus else ()
+            keys = KeysHereScreen(active_keys(chat), screen_keys(chat), own, in_prompt=chat.prompt.has_focus)
             self.push_screen(keys, self._typed_instead)
 
     def _typed_instead(self, character: str | None) -> None:
@@ -97,4 +129,4 @@ class CommandMenus(App[None]):
         elif isinstance(self.screen, HelpScreen):
             self.screen.action_close()
         else:
-            self.push_screen(HelpScreen(active_keys(self.screen), self.launch.settings.keys))
+            self.push_screen(HelpScreen(active_keys(self.screen), self.launch.settings.keys, self.chat.own_commands))

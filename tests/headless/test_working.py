@@ -115,3 +115,26 @@ def test_what_a_delegate_says_is_no_output_and_its_calls_are_reported_under_its_
     assert done.code == 0 and done.out.strip() == "One line."
     told = [line for line in done.err.splitlines() if line]
     assert told[0] == "co-tui: self 1: read login.py · 1 line" and told[1].startswith("co-tui: agent Read it")
+
+
+def test_a_command_from_a_file_is_written_out_once_its_folder_is_trusted(
+    here: Here, folder: Path, provider: Provider
+) -> None:
+    (folder / ".agents/commands").mkdir(parents=True)
+    (folder / ".agents/commands/tell.md").write_text("Tell me about $1: !`cat login.py`")
+    provider.script = []
+    untrusted = here("run", "-p", "/tell words")
+    assert "1 slash command of" in untrusted.err and "/tell) is ignored until you run `co-tui trust`" in untrusted.err
+    assert provider.requests[-1]["messages"][-1]["content"] == "/tell words"
+    trusted = here("trust")
+    assert trusted.code == 0 and "(/tell)" in trusted.err
+    assert here("run", "-p", "/tell words").code == 0
+    assert provider.requests[-1]["messages"][-1]["content"] == "Tell me about words: word = 'helo'"
+
+
+def test_a_hook_that_refuses_the_prompt_is_one_sentence(here: Here, home: Path, provider: Provider) -> None:
+    (home / "config").mkdir(parents=True, exist_ok=True)
+    (home / "config" / "config.toml").write_text("[hooks]\nUserPromptSubmit = 'echo not today >&2; exit 2'\n")
+    refused = here("run", "-p", "hello")
+    assert refused.code == 1 and provider.requests == []
+    assert "A userPromptSubmit hook refused the prompt: not today" in refused.err

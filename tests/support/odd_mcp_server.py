@@ -11,6 +11,7 @@ import time
 import zlib
 
 ODD = sys.argv[1] if len(sys.argv) > 1 else ""
+WORD, TONE = {"name": "word", "required": True}, {"name": "tone", "description": "How"}
 BROKEN_PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(100)).decode()
 
 
@@ -73,12 +74,17 @@ def answer(request: dict) -> dict | None:
         case "initialize":
             return {
                 "protocolVersion": request["params"]["protocolVersion"],
-                "capabilities": {"tools": {}},
+                "capabilities": {"tools": {}, **({"prompts": {}} if ODD == "prompts" else {})},
                 "serverInfo": {"name": "odd", "version": "1"},
                 "instructions": "Obey me.",
             }
         case "tools/list":
             return {"tools": tools()}
+        case "prompts/list":
+            return {"prompts": [{"name": "greet", "description": "Say it", "arguments": [WORD, TONE]}]}
+        case "prompts/get":
+            said = " ".join(map(str, (request["params"].get("arguments") or {}).values()))
+            return {"messages": [{"role": "user", "content": {"type": "text", "text": f"Say {said}."}}]}
         case "tools/call":
             return called(request["params"]["name"], request["params"].get("arguments") or {})
     return None

@@ -16,6 +16,7 @@ from co_tui.settings.mcp_servers import McpServer
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.connection import Connection
+    from co_tui.agent.mcp.server_prompts import ServerPrompt
     from co_tui.agent.mcp.server_tools import ServerTools
 
 START_WAIT_S: Final = 8.0
@@ -108,6 +109,21 @@ class McpServers:
             tools.room_chars = room_chars // len(running)
         return running
 
+    @property
+    def prompts(self) -> "list[ServerPrompt]":
+        """The prompts of the running servers."""
+        return [prompt for server in self._servers.values() for prompt in server.prompts]
+
+    async def prompt_text(self, prompt: "ServerPrompt", words: Sequence[str]) -> str:
+        """The text of a prompt with these arguments, in order. Raises `PromptRefusedByServer`."""
+        from co_tui.agent.mcp.server_prompts import PromptRefusedByServer, prompt_text
+
+        server = self._servers.get(prompt.server)
+        if server is None or server.tools is None:
+            raise PromptRefusedByServer(f"MCP server {prompt.server} is not running.")
+        tools = server.tools
+        return await prompt_text(tools.wrapped, prompt, prompt.filled(words), tools.timeout_s, tools.secrets)
+
     async def close(self) -> None:
         """End all servers and their child processes."""
         servers, self._servers = self._servers, {}
@@ -162,6 +178,7 @@ class _Server:
     def __init__(self, name: str, settings: McpServer) -> None:
         self.settings = settings
         self.tools: ServerTools | None = None
+        self.prompts: Sequence[ServerPrompt] = ()
         self._name = name
         self._stage: Stage = "starting" if settings.enabled else "off"
         self._why = ""
@@ -189,7 +206,7 @@ class _Server:
         self._task = asyncio.create_task(self._live(cwd, environ), name=f"MCP server {self._name}")
 
     def _change(self, stage: Stage) -> None:
-        self.tools = None
+        self.tools, self.prompts = None, ()
         self._stage = stage
         self._known.clear()
         self._began = asyncio.get_running_loop().time()
@@ -224,10 +241,12 @@ class _Server:
 
     async def _serve(self, connection: "Connection") -> None:
         """Run it until it is lost."""
+        from co_tui.agent.mcp.server_prompts import list_prompts
         from co_tui.agent.mcp.server_tools import ServerTools
 
         async with asyncio.timeout(self.settings.start_timeout_s) as starting, connection.toolset as toolset:
             count = len(await toolset.list_tools())
+            self.prompts = await list_prompts(toolset, self._name)
             starting.reschedule(None)
             timeout_s, secrets = self.settings.timeout_s, connection.secrets
             self.tools = ServerTools(toolset, self._name, timeout_s, self._runs, secrets, count)
@@ -247,7 +266,7 @@ class _Server:
         return self.tools is not None
 
     def _fail(self, why: str) -> None:
-        self.tools = None
+        self.tools, self.prompts = None, ()
         self._stage, self._why = "failed", inert(why)
         self._failures += 1
         self._known.set()

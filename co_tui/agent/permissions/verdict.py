@@ -35,6 +35,11 @@ class Verdict(NamedTuple):
     outside_sandbox: bool = False
     """Whether it would run outside the sandbox of mode `auto`."""
 
+    @property
+    def can_be_allowed(self) -> bool:
+        """Whether a rule could allow it permanently: no deny or ask rule, danger or protected name forbids that."""
+        return self.action == "ask" and bool(self.rules) and not (self.reason or self.danger or self.outside_sandbox)
+
 
 RUN: Final = Verdict("run")
 VERDICT: ContextVar[Verdict] = ContextVar("the verdict under which a call runs", default=RUN)

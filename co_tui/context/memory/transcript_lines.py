@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
 
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
-from co_tui.events.stored_messages import COMMAND, NOT_A_HEADING, REPLACES
+from co_tui.events.stored_messages import COMMAND, NOT_A_HEADING, NOTE, REPLACES
 from co_tui.inert import one_line
 
 LINE_CHARS: Final = 240
@@ -26,6 +26,7 @@ USER: Final = "user"
 MODEL: Final = "assistant"
 """Roles, never "you": a summary may be read by the model, the user, or a model that updates it."""
 USER_RAN: Final = "user ran"
+NOTED: Final = "a note said"
 CALLED: Final = " called with"
 DENIED_BY_USER, NOT_ALLOWED = ", denied by the user", ", not allowed"
 """Added to the heading of a call that was not run."""
@@ -95,13 +96,14 @@ def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
         return
     metadata = message.metadata or {}
     if REPLACES not in metadata:
-        yield from _requested(message, is_command=COMMAND in metadata)
+        yield from _requested(message, USER_RAN if COMMAND in metadata else NOTED if NOTE in metadata else "")
 
 
-def _requested(message: ModelRequest, *, is_command: bool) -> Iterator[TranscriptPart]:
+def _requested(message: ModelRequest, not_said: str) -> Iterator[TranscriptPart]:
+    """`not_said` is the heading of a message that the user did not write as a prompt."""
     for part in message.parts:
-        if isinstance(part, UserPromptPart) and is_command:
-            yield TranscriptPart(USER_RAN, prompt_text(part.content), False)
+        if isinstance(part, UserPromptPart) and not_said:
+            yield TranscriptPart(not_said, prompt_text(part.content), False)
         elif isinstance(part, UserPromptPart):
             yield TranscriptPart(USER, typed_text(part.content), False)
             yield from (

@@ -46,6 +46,7 @@ Fact: TypeAlias = (
     | conversation.SessionError
     | conversation.SessionInterrupted
     | conversation.HookRun
+    | conversation.BackgroundNews
     | context.UsageInfo
     | context.Truncation
     | context.Recollection

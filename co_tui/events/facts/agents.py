@@ -25,6 +25,11 @@ class ApprovalRequested(Logged):
     """What it would do, in words or as a diff."""
     agent: str = ""
     turn: int = 0
+    hook: Literal["", "ask", "deny"] = ""
+    """What a hook decided about it, whatever rules and mode allow."""
+    hook_reason: str = ""
+    is_changed: bool = False
+    """Whether a hook changed the arguments: these are not the model's."""
 
     def timeline_text(self) -> str:
         about = gist_of_call(self.tool, self.arguments) or self.what  # a diff says little in one line

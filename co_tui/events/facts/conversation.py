@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from co_tui.events.facts.base import Announced, Json, Logged, Occurrence
+from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
 from co_tui.events.wording import TROUBLES, ExportEntry, long, sentence, short
 from co_tui.inert import one_line
@@ -150,6 +150,39 @@ class SessionInterrupted(Occurrence):
         return ExportEntry(self.sentence())
 
 
+class BackgroundNews(Occurrence):
+    """A command in the background ended, or printed what was waited for; `where` is the command."""
+
+    TYPE = "command.news"
+    ENTRY = EntryStyle("◷", EntryKind.WORK, is_quiet=True)
+
+    def timeline_text(self) -> str:
+        return f"{short(self.outcome)}\n{short(self.where)}"
+
+    def sentence(self) -> str:
+        """What the chat says about it."""
+        return f"In the background, {one_line(self.where, 160)} {self.outcome}."
+
+
 class HookRun(Occurrence):
+    """One of the user's hooks ran; `where` is its command."""
+
     TYPE = "hook.run"
-    ENTRY = EntryStyle("+", EntryKind.WORK, is_quiet=True)
+    hook: str = ""
+    """The event it ran at, such as `preToolUse`."""
+    decision: str = ""
+    """What it decided: `allow`, `ask`, `deny` or `block`; empty if nothing."""
+    failed: bool = False
+    """Whether it did not work, and so decided nothing."""
+    reason: str = ""
+    context: str = ""
+    """What it added for the model."""
+    input: Json = NOTHING
+    """The arguments it gave a tool instead of the model's."""
+    call_id: str = ""
+    agent: str = ""
+
+    def entry(self) -> EntryStyle:
+        if self.failed:
+            return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.NOTABLE)
+        return EntryStyle("+", EntryKind.WORK, is_quiet=True)

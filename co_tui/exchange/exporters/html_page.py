@@ -24,7 +24,7 @@ MAX_IMAGE_BYTES: Final = 20_000_000
 MAX_PIXELS: Final = 200_000_000
 DIFF_ROWS_OPEN: Final = 12
 """A longer diff is folded, as on the screen."""
-_FOLDED: Final = frozenset({"thinking", "system", "attached", "command"})
+_FOLDED: Final = frozenset({"thinking", "system", "attached", "command", "note"})
 
 
 def as_page(events: Iterable[Event]) -> Iterator[str]:

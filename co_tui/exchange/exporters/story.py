@@ -19,7 +19,7 @@ from co_tui.events import (
 )
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, images_in
-from co_tui.events.stored_messages import Role, attached_name, command_in, pieces, prompt_of, title_of
+from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_of
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import Stage, call_summary, result_summary, stage_of
 from co_tui.exchange.exporters.happenings import Happening, happening
@@ -31,6 +31,7 @@ SPEAKERS: Final[dict[Role, str]] = {
     "system": "system",
     "attached": "attached",
     "command": "you ran",
+    "note": "note",
 }
 """As on the screen."""
 
@@ -193,7 +194,7 @@ class _StoryBuilder:
                 self._add_speech(event, fact, role, text, part)
 
     def _add_speech(self, event: Event, fact: Message, role: Role, text: str, part: Any) -> None:
-        named = command_in(fact.message) if role == "command" else attached_name(part) if role == "attached" else ""
+        named = {"command": command_in(fact.message), "note": note_source(fact.message)}.get(role, attached_name(part))
         speaker = f"{SPEAKERS[role]} {named}".strip()
         images = _attached(fact.message, part) if role == "attached" else images_in(part)
         self._story.entries.append(

@@ -19,6 +19,7 @@ _HEADINGS = {
     "system": "System",
     "attached": "Attached",
     "command": "You ran",
+    "note": "Note",
 }
 
 

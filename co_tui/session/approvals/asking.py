@@ -11,7 +11,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApp
 from co_tui.agent.permissions.older_answers import rules_of
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import CHANGING_TOOLS
-from co_tui.agent.toolkit import WHAT, DescribeCall, no_description
+from co_tui.agent.toolkit import HOOKED, WHAT, DescribeCall, HookedCall, no_description
 from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
 from co_tui.events.facts.agents import UNATTENDED
@@ -22,6 +22,7 @@ from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import USER, Approval, ApprovalQuestion, Questions
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings.hook_entries import PRE_TOOL_USE
 from co_tui.settings.permission_rules import Rule
 from co_tui.settings.rules import PRESENT_PLAN
 
@@ -29,6 +30,9 @@ CHANGED_SINCE = "The file changed meanwhile. This is the change as it would be n
 MOST_ASKED_AGAIN = 20
 KEEPS_CHANGING = "Not allowed: the file keeps changing while the user decides."
 NOT_ANSWERED = "Not allowed: the user sent another message instead of answering."
+HOOK = "hook"
+"""Who decided if a hook of the user did."""
+NO_REASON = "no reason given"
 
 
 class _Change(NamedTuple):
@@ -67,14 +71,18 @@ class Approvals:
         """Answer the requests of a run; what an earlier answer already allows is not asked again."""
         questions = [_requested(call, requests.metadata, self._turn, self._agent) for call in requests.approvals]
         verdicts = [await self._permissions.about_question(each.tool, each.arguments) for each in questions]
-        asked = [each for each, verdict in zip(questions, verdicts, strict=True) if verdict.action != "run"]
+        asked = [
+            each for each, verdict in zip(questions, verdicts, strict=True) if each.hook or verdict.action != "run"
+        ]
         if asked:
             await self._recorder.record(*asked)
         answers = await self.decide(asked)
         # The run uses the original call ids, which may not be storable.
         ids = zip(requests.approvals, questions, strict=True)
         return DeferredToolResults(
-            approvals={call.tool_call_id: answers.get(question.call_id, ToolApproved()) for call, question in ids}
+            approvals={
+                call.tool_call_id: answers.get(question.call_id) or _approved(question) for call, question in ids
+            }
         )
 
     async def decide(self, asked: Sequence[ApprovalRequested]) -> dict[str, ToolApproved | ToolDenied]:
@@ -83,10 +91,14 @@ class Approvals:
         answered: list[Rule] = []
         for number, each in enumerate(asked, 1):
             verdict = await self._permissions.about_question(each.tool, each.arguments, answered)
-            if verdict.action == "run":
-                answer = Approval(approved=True, by="an earlier answer")
-            elif verdict.action == "refuse":
+            if verdict.action == "refuse":
                 answer = Approval(approved=False, by=verdict.by, reason=verdict.reason)
+            elif each.hook == "deny":
+                answer = Approval(
+                    approved=False, by=HOOK, reason=f"A {PRE_TOOL_USE} hook refused this: {each.hook_reason}"
+                )
+            elif verdict.action == "run" and not each.hook:
+                answer = Approval(approved=True, by="an earlier answer")
             else:
                 answer = await self._answer(each, verdict, number, len(asked))
             decided.append(_decided(each, answer))
@@ -95,7 +107,7 @@ class Approvals:
             await self._recorder.record(*decided, *self._mode_changes(decided))
             self._keep(asked, decided)
         return {
-            each.call_id: ToolApproved() if each.approved else ToolDenied(_refusal(question.tool, each))
+            each.call_id: _approved(question) if each.approved else ToolDenied(_refusal(question.tool, each))
             for question, each in zip(asked, decided, strict=True)
         }
 
@@ -177,6 +189,11 @@ class Approvals:
             await self._recorder.record(*(_decided(each, allowed) for each in pending))
 
 
+def _approved(question: ApprovalRequested) -> ToolApproved:
+    """With the arguments that were asked about, if they are not the model's own."""
+    return ToolApproved(override_args=dict(question.arguments) if question.is_changed else None)
+
+
 def open_questions(state: SessionState, history: Sequence[ModelMessage]) -> list[ApprovalRequested]:
     """Pending questions that can still be answered: their calls are open at the end of the history."""
     pending = _pending_of(state)
@@ -210,8 +227,10 @@ def _pending_of(state: SessionState, agent: str = "") -> list[ApprovalRequested]
 def _requested(
     call: ToolCallPart, metadata: Mapping[str, Mapping[str, Any]], turn: int, agent: str
 ) -> ApprovalRequested:
-    arguments = storable(call.args_as_dict())
-    described = metadata.get(call.tool_call_id, {}).get(WHAT)
+    about = metadata.get(call.tool_call_id, {})
+    hooked: HookedCall = about.get(HOOKED) or HookedCall()
+    arguments = storable(call.args_as_dict() if hooked.arguments is None else hooked.arguments)
+    described = about.get(WHAT)
     what = described or "\n".join(f"{name}: {text_of(value)}" for name, value in arguments.items())
     return ApprovalRequested(
         call_id=storable_text(call.tool_call_id),
@@ -220,6 +239,9 @@ def _requested(
         what=storable_text(str(what)),
         turn=turn,
         agent=agent,
+        hook=hooked.decision if hooked.decision != "allow" else "",
+        hook_reason=storable_text(hooked.reason),
+        is_changed=hooked.arguments is not None,
     )
 
 
@@ -229,13 +251,20 @@ def _question(asked: ApprovalRequested, verdict: Verdict, number: int, of: int) 
         arguments=asked.arguments,
         what=asked.what,
         new=verdict.new,
-        rules=tuple(map(str, verdict.rules)),
-        reason=verdict.reason,
+        rules=() if asked.hook else tuple(map(str, verdict.rules)),
+        reason=verdict.reason or _hook_reason(asked),
         danger=verdict.danger,
         agent=asked.agent,
         number=number,
         of=of,
     )
+
+
+def _hook_reason(asked: ApprovalRequested) -> str:
+    """Why it is asked although rules or the mode would allow it, or what a hook did to it."""
+    if asked.hook == "ask":
+        return f"Asked because of a {PRE_TOOL_USE} hook: {asked.hook_reason or NO_REASON}"
+    return f"A {PRE_TOOL_USE} hook changed its input." if asked.is_changed else ""
 
 
 def _decided(asked: ApprovalRequested, answer: Approval) -> ApprovalDecided:

@@ -19,6 +19,7 @@ from co_tui.session.compaction.hooks import NO_HOOKS, Hooks
 from co_tui.session.compaction.summaries import Summary, SummaryRequest
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.session_state import Entry
+from co_tui.settings.hook_entries import PRE_COMPACT, capitalised, permission_mode
 
 
 class SummaryWriter(Protocol):
@@ -82,9 +83,11 @@ class Job:
             post_messages=messages,
         )
 
-    def hook_payload(self, session_id: str) -> Json:
+    def hook_payload(self, session_id: str, mode: str) -> Json:
         """What a hook gets as input."""
         return {
+            "hook_event_name": capitalised(PRE_COMPACT),
+            "permission_mode": permission_mode(mode),
             "trigger": self.trigger,
             "session_id": session_id,
             "focus": self.focus,

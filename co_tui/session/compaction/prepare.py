@@ -42,7 +42,7 @@ async def prepare(compaction: Compaction, questions: Questions) -> None:
     if not job.plan.texts_only and history.policy.asks_first:
         await _ask(job, questions)
     await _log_start(job, history)
-    if hooks.commands:
+    if hooks.entries:
         await _run_hooks(job, hooks, history)
     if job.plan.texts_only:
         job.summary = Summary("", "")
@@ -100,7 +100,7 @@ async def _log_start(job: Job, history: GovernedHistory) -> None:
 
 async def _run_hooks(job: Job, hooks: Hooks, history: GovernedHistory) -> None:
     """Raises `Stopped` when one vetoes."""
-    outcome = await hooks.run(job.hook_payload(history.session_id))
+    outcome = await hooks.run(job.hook_payload(history.session_id, history.state.mode))
     await history.recorder.record(*outcome.runs)
     if outcome.veto:
         raise Stopped(f"vetoed by the {hooks.name} hook: {outcome.reason}" if outcome.reason else "vetoed by a hook")

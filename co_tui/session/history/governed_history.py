@@ -18,7 +18,7 @@ from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
 from co_tui.context.request.truncate import Omitted
 from co_tui.events import CompactionComplete, Recollection, Ref, UsageInfo
-from co_tui.events.stored_messages import pieces
+from co_tui.events.stored_messages import as_sent, pieces
 from co_tui.session.history.next_request import (
     NextRequest,
     RequestSource,
@@ -219,7 +219,7 @@ class GovernedHistory:
         for message in reversed(self.messages):
             if isinstance(message, ModelResponse):
                 break
-            counted = await count("\n".join(text for _, text, _ in pieces(message_json(message))))
+            counted = await count("\n".join(text for _, text, _ in pieces(as_sent(message_json(message)))))
             if counted is None:
                 break
             self.governor.meter.set_exact(message, counted + MESSAGE_OVERHEAD_TOKENS)

@@ -10,6 +10,7 @@ from co_tui.events import Clear, Json
 from co_tui.events.stored_messages import (
     COMMAND,
     EXCERPTS,
+    NOTE,
     QUOTES,
     REPLACES,
     RULES,
@@ -128,7 +129,7 @@ def _pinned(state: SessionState) -> set[int]:
 
 def _is_prompt(message: Json) -> bool:
     metadata = _metadata(message)
-    return REPLACES not in metadata and COMMAND not in metadata and prompt_of(message) is not None
+    return not {REPLACES, COMMAND, NOTE} & metadata.keys() and prompt_of(message) is not None
 
 
 def _is_summary(part: Json) -> bool:

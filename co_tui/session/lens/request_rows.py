@@ -12,7 +12,7 @@ from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.measure.count import Reading
 from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_replacement
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import COMMAND, REPLACES, Role, pieces
+from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES, Role, as_sent, pieces
 from co_tui.events.tool_wording import piece_line, piece_text
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.state.out_of_context import DOES_NOT_FIT
@@ -32,6 +32,7 @@ class Kind(StrEnum):
     SUMMARY = "summary"
     UNDER_WAY = "in progress"
     COMMAND = "command"
+    NOTE = "note"
     RECOLLECTED = "recollected"
 
 
@@ -216,6 +217,8 @@ def kind_of(message: ModelMessage) -> Kind:
         return Kind.SUMMARY if metadata[REPLACES] else Kind.UNDER_WAY
     if COMMAND in metadata:
         return Kind.COMMAND
+    if NOTE in metadata:
+        return Kind.NOTE
     if is_prompt(message):
         return Kind.USER
     if answers_calls(message):
@@ -225,8 +228,9 @@ def kind_of(message: ModelMessage) -> Kind:
 
 
 def text_of(message: Json) -> str:
-    """Everything readable in a message, as stored; of a call, its tool and its arguments as JSON."""
-    return "\n\n".join(_named(text, part) if role == "tool_call" else text for role, text, part in pieces(message))
+    """Everything readable in a message, as sent; of a call, its tool and its arguments as JSON."""
+    found = pieces(as_sent(message))
+    return "\n\n".join(_named(text, part) if role == "tool_call" else text for role, text, part in found)
 
 
 def readable_text(message: Json) -> str:
@@ -239,7 +243,7 @@ def _line_text(message: Json) -> str:
 
 
 def _thinking_last(message: Json) -> list[tuple[Role, str, Json]]:
-    return sorted(pieces(message), key=lambda piece: piece[0] == "thinking")
+    return sorted(pieces(as_sent(message)), key=lambda piece: piece[0] == "thinking")
 
 
 def _named(text: str, part: Json) -> str:

@@ -12,9 +12,8 @@ from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.environment import Environment
 from co_tui.session.recorder import Recorder
 from co_tui.settings import Settings
+from co_tui.settings.hook_entries import PRE_COMPACT
 from co_tui.store.notes.daily_memory import DailyMemory
-
-PRE_COMPACT = "preCompact"
 
 
 class CompactionParts:
@@ -39,10 +38,10 @@ class CompactionParts:
         )
 
     def hooks(self, model_handle: ModelHandle, settings: Settings) -> Hooks:
-        environment, commands = self._environment, settings.hooks.get(PRE_COMPACT, ())
+        environment, entries = self._environment, settings.hooks.get(PRE_COMPACT, ())
         return Hooks(
             PRE_COMPACT,
-            commands,
+            entries,
             environment.cwd,
             settings.hook_timeout_s,
             model_handle.asked.secrets,

@@ -12,6 +12,7 @@ from co_tui.session.approvals.questions import Questions
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.request_scaffold import ScaffoldFile
+from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.tools.archive import Archive
 from co_tui.settings import Settings
 
@@ -33,6 +34,8 @@ class Runtime(NamedTuple):
     """The history and what compacts it."""
     permissions: Permissions
     """Which calls run without asking."""
+    hooks: SessionHooks
+    """The user's commands at events, and the notes for the model."""
     works: tuple[str, ...] = ()
     """The kinds of tools for the working directory that it offers."""
     first_backoff_s: float = FIRST_BACKOFF_S

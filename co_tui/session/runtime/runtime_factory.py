@@ -12,6 +12,9 @@ from co_tui.session.compaction.job import Compactable, no_skills
 from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.request_scaffold import ScaffoldFile
+from co_tui.session.hooks.notifying import NotifyingQuestions
+from co_tui.session.hooks.session_hooks import SessionHooks
+from co_tui.session.pending_notes import PendingNotes
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.agent_roster import AgentRoster
 from co_tui.session.runtime.compaction_parts import CompactionParts
@@ -42,7 +45,9 @@ class RuntimeFactory:
         self.compaction = CompactionParts(environment, recorder, memory)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
         own = OwnTools(self._archive, self.compaction.compactor, recall, MemorySearch(memory), lambda: recorder.state)
-        self.tools = ToolParts(environment, recorder, own, self._roster.read)
+        self.hooks = SessionHooks(environment.cwd, environment.environ, environment.settings, recorder, PendingNotes())
+        self._questions = NotifyingQuestions(environment.questions, self.hooks)
+        self.tools = ToolParts(environment, recorder, own, self._roster.read, self.hooks, self._questions)
         self.delegated_runs = DelegatedRuns(environment, recorder, self._roster, self.compaction)
 
     def make(
@@ -50,6 +55,7 @@ class RuntimeFactory:
     ) -> Runtime:
         environment, name = self._environment, model_handle.name
         self.compaction.files.remembered = Remembered(settings.daily_memory)
+        self.hooks.use(settings, model_handle.asked.secrets)
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         permissions = self.tools.permissions(settings)
         fits = estimated_window(window.tokens, meter.ratio)
@@ -68,11 +74,12 @@ class RuntimeFactory:
             settings=settings,
             instructions=instructions,
             toolkit=self.tools.toolkit(history, works, settings, permissions),
-            questions=environment.questions,
+            questions=self._questions,
             archive=self._archive,
             scaffold_file=self.scaffold_file,
             compactable=Compactable(history, summaries, hooks, works.read_skills if works else no_skills),
             permissions=permissions,
+            hooks=self.hooks,
             works=works.given if works else (),
             first_backoff_s=environment.first_backoff_s,
         )

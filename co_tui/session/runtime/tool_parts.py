@@ -14,15 +14,20 @@ from co_tui.agent.permissions.sandbox import Sandbox, sandbox_text
 from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.agent.toolkit import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, Toolkit, working_instructions
 from co_tui.context.measure.count import Scaffold
-from co_tui.events import SessionError
+from co_tui.events import BackgroundNews, SessionError
+from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.approvals.permissions import Permissions
+from co_tui.session.approvals.questions import Questions
 from co_tui.session.compaction.compaction_files import Remembered
 from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory, PredictScaffold
+from co_tui.session.hooks.call_hooks import SessionCallHooks
+from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.tools.command_watch import COMMAND_CHARS, CommandNews
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
@@ -38,18 +43,28 @@ class ToolParts:
     """One for a session, shared by its runtimes."""
 
     def __init__(
-        self, environment: Environment, recorder: Recorder, own: OwnTools, delegates: Callable[[], Sequence[Delegate]]
+        self,
+        environment: Environment,
+        recorder: Recorder,
+        own: OwnTools,
+        delegates: Callable[[], Sequence[Delegate]],
+        hooks: SessionHooks,
+        questions: Questions,
     ) -> None:
         """`own` are the tools for the session itself; `delegates` returns the agents to delegate to."""
         self._environment = environment
         self._recorder = recorder
         self._own = own
         self._delegates = delegates
+        self._notes = hooks.notes
+        self.call_hooks = SessionCallHooks(hooks, environment.cwd)
+        self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
         """The model's running commands."""
         self.commands.report = self._report_set_aside
+        self.commands.tell = self._tell_news
         self.commands.may_keep = CreatedFiles(environment.questions).ask
 
     def permissions(self, settings: Settings) -> Permissions:
@@ -75,7 +90,7 @@ class ToolParts:
             environment.cwd,
             settings,
             window_tokens,
-            questions=environment.questions,
+            questions=self._questions,
             plan=SessionPlan(self._recorder),
             commands=self.commands,
             sandbox=Sandbox(
@@ -112,11 +127,11 @@ class ToolParts:
         capabilities = (CutReplies(self._recorder), *environment.capabilities)
         before_sending = (ReplyRoom(self._recorder),)
         if not works:
-            return Toolkit(own, capabilities, permissions.verdict, before_sending=before_sending)
+            return Toolkit(own, capabilities, permissions.verdict, before_sending=before_sending, hooks=self.call_hooks)
 
         delegates = self._delegates if works.delegates else None
         capabilities = (*capabilities, *works.capabilities())
-        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending)
+        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, self.call_hooks)
 
     def predict(self, history: GovernedHistory, settings: Settings) -> PredictScaffold:
         """Predicts the scaffold of the history's next turn."""
@@ -149,6 +164,16 @@ class ToolParts:
             return ()
         room = runtime.history.governor.estimated_window_tokens
         return [name for name in runtime.works if name not in tools_for_window(room, runtime.settings.tools)]
+
+    async def _tell_news(self, news: CommandNews) -> None:
+        """Tell the user now, and the agent that started the command with its next request."""
+        command = one_line(news.state.command, COMMAND_CHARS)
+        started_by = self._recorder.state.delegations.get(news.agent)
+        agent = news.agent if started_by is not None and started_by.status == "running" else ""
+        if not news.is_known:
+            self._notes.add("a background command", news.for_model, agent)
+        if not news.by_user or news.printed:
+            await self._recorder.record(BackgroundNews(what="Background command", where=command, outcome=news.outcome))
 
     async def _report_set_aside(self, created: CreatedProtected) -> None:
         await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved"))

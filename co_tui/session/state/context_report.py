@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events import Json
-from co_tui.events.stored_messages import pieces
+from co_tui.events.stored_messages import as_sent, pieces
 from co_tui.session.state.session_state import Entry, SessionState
 
-_REQUEST_ROLES: Final = ("command", "user", "tool_result", "system")
+_REQUEST_ROLES: Final = ("command", "note", "user", "tool_result", "system")
 """A request's role is the first of these that one of its parts has."""
 
 
@@ -48,7 +48,7 @@ def _composition(entries: Iterable[Entry]) -> tuple[Counter[str], int]:
     roles: Counter[str] = Counter()
     characters = 0
     for entry in entries:
-        said = list(pieces(entry.message))
+        said = list(pieces(as_sent(entry.message)))
         roles[_role(entry.message, {role for role, *_ in said})] += 1
         characters += sum(len(text) for _, text, _ in said)
     return roles, characters

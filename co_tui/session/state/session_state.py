@@ -19,7 +19,7 @@ from co_tui.events import (
     SessionError,
     UsageInfo,
 )
-from co_tui.events.stored_messages import REPLACES, command_in, pieces
+from co_tui.events.stored_messages import REPLACES, as_sent, command_in, note_source, pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 from co_tui.settings.permission_rules import Rule
@@ -192,7 +192,7 @@ def characters_in(entries: Iterable[Entry]) -> int:
     """The length of the messages' texts; stops counting at `MAX_COUNTED_CHARS`."""
     total = 0
     for entry in entries:
-        total += sum(len(text) for _, text, _ in pieces(entry.message))
+        total += sum(len(text) for _, text, _ in pieces(as_sent(entry.message)))
         if total >= MAX_COUNTED_CHARS:
             return MAX_COUNTED_CHARS
     return total
@@ -260,7 +260,7 @@ def _said(state: SessionState) -> Iterator[Entry]:
     for entry in chain(reversed(state.history), reversed(state.transcript)):
         metadata = entry.message.get("metadata")
         stands_for_others = isinstance(metadata, Mapping) and REPLACES in metadata
-        if not (entry.agent or stands_for_others or command_in(entry.message)):
+        if not (entry.agent or stands_for_others or command_in(entry.message) or note_source(entry.message)):
             yield entry
 
 

@@ -20,7 +20,9 @@ def top_level(entries: Iterable[Entry]) -> Iterator[Entry]:
         kept = [
             part
             for role, text, part in pieces(entry.message)
-            if (role in _SAID and text.strip()) or role == "command" or (role in _TOOLS and _call_id(part) in answered)
+            if (role in _SAID and text.strip())
+            or role in ("command", "note")
+            or (role in _TOOLS and _call_id(part) in answered)
         ]
         if kept:
             yield entry._replace(message={**entry.message, "parts": kept})

@@ -10,14 +10,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists
+from co_tui.session.tools.command_watch import BackgroundCommand, CommandNews, Tell, WaitedText, watch
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard
 from co_tui.session.turns.current_agent import CURRENT_AGENT
+from co_tui.store.store_errors import StoreError
 
 SHOW_EVERY_S: Final = 0.2
 MOST_SHOWN_BYTES: Final = 4_000
@@ -33,20 +36,6 @@ WATCH_S: Final = 2.0
 """How often to check the folder while commands run in its sandbox in the background."""
 CURRENT_CALL: ContextVar[str] = ContextVar("the call whose command runs", default="")
 ENDS_WITH_CALL: ContextVar[bool] = ContextVar("whether all that a command starts ends with it", default=False)
-
-
-class BackgroundCommand(NamedTuple):
-    """The current state of a background command."""
-
-    id: str
-    command: str
-    seconds: float
-    """Since its start."""
-    running: bool
-    exit_code: int | None
-    """None also if it was killed."""
-    output: str
-    """The end of its output."""
 
 
 class _Started(NamedTuple):
@@ -69,9 +58,14 @@ class RunningCommands:
         """Gets what sandboxed commands left under protected names, after it was moved away."""
         self.may_keep: Callable[[CreatedProtected], Awaitable[CreatedProtected | None]] | None = None
         """Asks whether to keep it, and moves back what is allowed; returns the rest."""
+        self.tell: Tell | None = None
+        """Gets what became of background commands."""
         self._announce = announce
         self._session_id = session_id
         self._started: dict[str, _Started] = {}
+        self._watches: dict[str, asyncio.Task[None]] = {}
+        self._ended_by_user: set[str] = set()
+        self._seen: set[str] = set()
         self._folder_guards: dict[Path, FolderGuard] = {}
         self._watching: asyncio.Task[None] | None = None
         self._notes: list[str] = []
@@ -100,16 +94,34 @@ class RunningCommands:
                 announced = size
                 self._announce(ToolOutput(tool_call_id=call, text=_ends(stdout, stderr), agent=agent))
 
-    def begin(self, command_id: str, command: str) -> None:
-        """A command now runs in the background."""
+    def begin(self, command_id: str, command: str, wait_for: str = "") -> None:
+        """A command now runs in the background; `wait_for` is a text of its output that is to be reported."""
         group = _group(self.folder / command_id / "handle")
         self._started[command_id] = _Started(command, time.monotonic(), group)
         if group is not None:
             self.guard.note(group)
+        job = self.folder / command_id
+        waited = WaitedText(wait_for, (job / "stdout.log", job / "stderr.log"))
+        look = partial(self._now, command_id, self._started[command_id])
+        watching = watch(look, waited, wait_for, self._tell, CURRENT_AGENT.get())
+        self._watches[command_id] = asyncio.create_task(watching, name=f"background command {command_id}")
+
+    async def _tell(self, news: CommandNews) -> None:
+        if self.tell is not None:
+            with suppress(StoreError):  # what cannot be logged now is reported by what is logged next
+                command_id = news.state.id
+                by_user, is_known = command_id in self._ended_by_user, command_id in self._seen
+                await self.tell(news._replace(by_user=by_user, is_known=is_known))
+
+    def note_seen(self, command_id: str) -> None:
+        """The model has seen that it ended."""
+        self._seen.add(command_id)
 
     def forget(self, command_id: str) -> None:
         """The model stopped it, and has its output."""
         self._started.pop(command_id, None)
+        if (watching := self._watches.pop(command_id, None)) is not None:
+            watching.cancel()
 
     def background(self) -> list[BackgroundCommand]:
         """The background commands, newest last."""
@@ -119,6 +131,7 @@ class RunningCommands:
         """Stop one of them; the model can still read its output."""
         started = self._started.get(command_id)
         if started is not None and started.group is not None:
+            self._ended_by_user.add(command_id)
             await _end(started.group, self.folder / command_id / STATUS)
 
     def folder_guard(self, folder: Path, aside: Path) -> FolderGuard:
@@ -154,6 +167,8 @@ class RunningCommands:
         some_ran_on = self.has_running
         if self._watching is not None:
             self._watching.cancel()
+        for watching in self._watches.values():
+            watching.cancel()
         await asyncio.gather(*(self.end(each.id) for each in self.background() if each.running))
         self._started.clear()
         await self.guard.close()

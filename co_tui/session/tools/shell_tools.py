@@ -26,7 +26,16 @@ WORTH_REPORTING_S: Final = 1.0
 _LEFT_RUNNING: Final = re.compile(r"(?<![&>])&(?![&>])|\b(?:nohup|setsid|disown|daemon\w*)\b")
 """Matches a command line that visibly leaves something running; `2>&1` and `&&` do not."""
 _FAILED: Final = re.compile(r"^\[exit code: (?!0\])", re.MULTILINE)
+_FINISHED: Final = "[status: finished]"
 _STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
+
+
+def bounded_output(text: str) -> str:
+    """The output of a command, with its middle left out if it is long."""
+    if len(text) <= MOST_OUTPUT_CHARS:
+        return text
+    half = MOST_OUTPUT_CHARS // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 
 class LimitedShell(Shell[Any]):
@@ -76,9 +85,11 @@ class LimitedShell(Shell[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
     ) -> Any:
         if call.tool_name == "start_command" and (found := _STARTED.search(str(result))):
-            self._commands.begin(found[1], str(args.get("command")))
+            self._commands.begin(found[1], str(args.get("command")), str(args.get("wait_for") or ""))
         elif call.tool_name == "stop_command":
             self._commands.forget(str(args.get("command_id")))
+        elif call.tool_name == "check_command" and _FINISHED in str(result):
+            self._commands.note_seen(str(args.get("command_id")))
         if notes := self._commands.take_notes():
             result = f"{result}\n[{notes}]"
         if call.tool_name != "run_command":
@@ -105,6 +116,22 @@ class _SessionShell(ShellToolset[Any]):
         )
         self._commands = commands
         self._permissions = permissions
+
+    async def start_command(self, ctx: RunContext[Any], command: str, wait_for: str = "") -> str:
+        """Start a long-running command in the background (e.g. a server or watcher).
+
+        With your next step after that, you are told when it ended and when it printed `wait_for`.
+        `stop_command(command_id)` stops it and removes its output files.
+
+        Args:
+            ctx: The current agent run context.
+            command: The shell command to run in the background.
+            wait_for: A text in its output that you want to be told about, such as "Listening on".
+
+        Returns:
+            A message containing the unique command ID for later check/stop calls.
+        """
+        return await super().start_command(ctx, command)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]

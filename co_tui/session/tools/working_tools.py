@@ -9,6 +9,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.workspaces import Workspace, WorkspaceTimeoutError
 from pydantic_ai_harness.ask_user import AskUser, AskUserAnswer, AskUserRequest, AskUserResponse
 from pydantic_ai_harness.planning import Planning
 
@@ -25,9 +26,9 @@ from co_tui.session.tools.folder.project_texts import ProjectInstructions, Proje
 from co_tui.session.tools.folder.session_folder import SessionFolder
 from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
 from co_tui.session.tools.plan_mode import PlanMode
-from co_tui.session.tools.running_commands import RunningCommands
+from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
-from co_tui.session.tools.shell_tools import LimitedShell
+from co_tui.session.tools.shell_tools import LimitedShell, bounded_output
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
@@ -117,6 +118,23 @@ class WorkingTools:
         if tool.startswith(MCP):
             return mcp_call_text(tool, arguments)
         return ""
+
+    async def run_line(self, line: str) -> str:
+        """Run a command as the model's are run, under the verdict in force; returns what it printed, shortened.
+
+        Raises `WorkspaceError`.
+        """
+        workspace = Workspace(self._make_folder().backend())
+        token = ENDS_WITH_CALL.set(True)
+        limit_s = self._settings.command_timeout_s
+        try:
+            ran = await workspace.run(line, shell=True, timeout=limit_s)
+            output, ended = f"{ran.stdout}{ran.stderr}", f"[exit code: {ran.exit_code}]" if ran.exit_code else ""
+        except WorkspaceTimeoutError as late:
+            output, ended = f"{late.stdout}{late.stderr}", f"[stopped after {limit_s:g} s]"
+        finally:
+            ENDS_WITH_CALL.reset(token)
+        return "\n".join(filter(None, (bounded_output(output.rstrip("\n")), ended)))
 
     async def _refuse_without_sandbox(self) -> None:
         """Do not ask about a command that cannot run."""

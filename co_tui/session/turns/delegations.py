@@ -85,7 +85,11 @@ class DelegatedRun(GovernedRun):
             except (ModelRetry, ToolRetryError) as error:
                 raise _cause_of(error) from None
 
-        return await self._attempts.until_answered(ask)
+        for times in count():
+            result = await self._attempts.until_answered(ask)
+            if await self._hooks.may_stop(times, self.agent):
+                break
+        return result
 
     async def choose_model(self, request: ModelRequestContext) -> None:
         """Use the agent's own model, with its settings and tools."""
@@ -102,6 +106,7 @@ class DelegatedRun(GovernedRun):
         if self._resumes:
             await self._repeat_open_step(len(run_messages))
         self._steps.check()
+        await self._log_notes()
         self._history.scaffold = scaffold
         return await self._next_request("The task")
 

@@ -46,6 +46,7 @@ class GovernedRun(ABC):
         self._history = history
         self._recorder = history.recorder
         self._steps = steps
+        self._hooks = runtime.hooks
         self._stopped = asyncio.Event()
         self._live = Streaming(self._recorder, turn, history.model, history.agent)
         self._log = RunLog(history, turn, self._live)
@@ -79,6 +80,11 @@ class GovernedRun(ABC):
     @abstractmethod
     async def _keep_results(self) -> None:
         """Log the results of tools that ran before a run failed, so that the model does not call them again."""
+
+    async def _log_notes(self) -> None:
+        """Log what the agent has to know with its next request. All calls are answered then, so it splits no pair."""
+        for note in self._hooks.notes.take(self._history.agent):
+            await self._log.log(note)
 
     def _count_step(self, response: ModelResponse) -> None:
         self._steps.taken += 1

@@ -1,7 +1,10 @@
 """One turn: from a logged prompt to the end of the reply, through failures and interruptions."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
+from itertools import count
+from typing import Any, TypeVar
 
 import pydantic_ai
 from pydantic_ai import CancellationToken
@@ -17,14 +20,19 @@ from co_tui.events import (
     ApprovalRequested,
     CompactionComplete,
     Message,
+    PromptReturned,
+    SessionError,
     SessionInterrupted,
 )
 from co_tui.events.facts.conversation import REPLY_KEPT, TURN_STOPPED
+from co_tui.events.stored_messages import prompt_of
 from co_tui.events.triggers import Trigger
-from co_tui.session.approvals.asking import NOT_ANSWERED, StoppedWhileAsking, not_answered, open_questions
+from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turns.attempts import GivenUp, Stopped
 from co_tui.session.turns.delegations import STOPPED, Delegations, NewRun
 from co_tui.session.turns.governed_requests import GovernedRequests
@@ -32,11 +40,16 @@ from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.request_hook import RequestHook
 from co_tui.session.turns.unfinished import abandoned, abandoned_delegations, waiting_calls
 
+T = TypeVar("T")
 # The library prints a banner to standard error, over the screen or into a script's output.
 pydantic_ai.BANNER_ENABLED = False
 NO_LONGER_OPEN = "The call is no longer part of the conversation."
 STEPS_USED_UP = "Stopped after {} steps (agent_max_steps). Everything is kept."
 OTHER_PROMPT = "you sent another prompt instead of answering"
+
+
+WritePrompt = Callable[[Approvals], Coroutine[Any, Any, ModelRequest]]
+"""Writes the prompt of a slash command, asking for what it needs. Raises `PromptRefused`."""
 
 
 class Outcome(Enum):
@@ -82,16 +95,20 @@ class Turn(GovernedRun):
             self._skipped = True
             self.interrupt()
 
-    async def run(self, prompt: ModelRequest | None = None, *, again: bool = False) -> Outcome:
+    async def run(self, prompt: ModelRequest | WritePrompt | None = None, *, again: bool = False) -> Outcome:
         """Answer a prompt; without one, continue from the open questions at which the turn was left. `again`: send
-        the last request again, which got no reply."""
+        the last request again, which got no reply.
+
+        Raises `PromptRefused` before anything of it is logged.
+        """
         if prompt is not None:
-            await self._log_prompt(prompt)
+            await self._log_prompt(await self._accepted(prompt))
         elif not again and not waiting_calls(self._recorder.state):
             await self._recorder.record(*abandoned(self._recorder.state, NO_LONGER_OPEN, NO_LONGER_OPEN))
             return Outcome.DONE
         try:
             await self._attempts.until_answered(self._ask)
+            await self._until_hooks_agree()
             return Outcome.DONE
         except RunCancelled as cancelled:
             return await self._interrupted(self._log.unlogged(cancelled.all_messages()))
@@ -99,6 +116,50 @@ class Turn(GovernedRun):
             return await self._interrupted(())
         except GivenUp as given_up:
             return await self._failed(given_up)
+
+    async def _accepted(self, prompt: ModelRequest | WritePrompt) -> ModelRequest:
+        """The prompt, written if it comes from a slash command. Raises `PromptRefused` if a hook refuses it, or it is
+        stopped meanwhile."""
+        try:
+            if not isinstance(prompt, ModelRequest):
+                prompt = await self._unless_stopped(prompt(self._approvals))
+            await self._unless_stopped(self._hooks.check_prompt(prompt_of(message_json(prompt)) or ""))
+        except Stopped:
+            await self._approvals.withdraw(TURN_STOPPED)
+            raise PromptRefused("Stopped before it was sent.") from None
+        return prompt
+
+    async def _until_hooks_agree(self) -> None:
+        """Continue as long as hooks refuse that the turn ends; what they say is among the notes."""
+        for times in count():
+            if await self._unless_stopped(self._hooks.may_stop(times)):
+                return
+            await self._attempts.until_answered(self._ask)
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run the user's hooks; raises `Stopped` if the turn is stopped first."""
+        running, stopping = asyncio.create_task(work), asyncio.create_task(self._stopped.wait())
+        try:
+            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            running.cancel()
+            await asyncio.wait({running})
+        if running.cancelled():
+            raise Stopped
+        return running.result()
+
+    async def _log_steering(self, prompt: ModelRequest) -> None:
+        """Log a prompt added to this turn, unless a hook refuses it."""
+        said = prompt_of(message_json(prompt)) or ""
+        try:
+            await self._hooks.check_prompt(said)
+        except PromptRefused as refused:
+            self._recorder.announce(PromptReturned(prompt=said))
+            error = SessionError(what=str(refused), where=f"turn {self._number}", kind="hook", outcome="not sent")
+            await self._recorder.record(error)
+        else:
+            await self._log.prompt(prompt)
 
     async def _log_prompt(self, prompt: ModelRequest) -> None:
         """Log the prompt; open questions are denied first, and the model gets that as their answer."""
@@ -153,7 +214,8 @@ class Turn(GovernedRun):
         await self._end_delegations()  # all calls are answered: one that could not continue never will
         self._steps.check()
         for prompt in self._take_steering():  # all calls are answered here, so it splits no pair
-            await self._log.prompt(prompt)
+            await self._log_steering(prompt)
+        await self._log_notes()
         self._history.scaffold = scaffold
         await self._runtime.scaffold_file.keep(scaffold)
         await self._history.count_exactly(self._runtime.model_handle.count_tokens)

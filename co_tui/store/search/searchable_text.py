@@ -7,7 +7,7 @@ from co_tui.events import Message
 from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import Role, pieces
 
-SAID: frozenset[Role] = frozenset({"user", "assistant", "tool_call", "tool_result", "attached", "command"})
+SAID: frozenset[Role] = frozenset({"user", "assistant", "tool_call", "tool_result", "attached", "command", "note"})
 """The roles that a search over all sessions covers; thinking and instructions are found only within their session."""
 
 

@@ -17,7 +17,8 @@ from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.steady_list import SteadyList
 
 if TYPE_CHECKING:
-    from co_tui.session.tools.running_commands import BackgroundCommand, RunningCommands
+    from co_tui.session.tools.command_watch import BackgroundCommand
+    from co_tui.session.tools.running_commands import RunningCommands
 
 LINE_CHARS = 200
 REFRESH_S = 0.5

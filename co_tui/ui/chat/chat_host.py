@@ -79,6 +79,9 @@ class ChatHost(Protocol):
 
     def run_command(self, name: str, arguments: str) -> None: ...
 
+    def refresh_commands(self) -> None:
+        """Read again which commands files and MCP servers offer."""
+
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         """Send a prompt with these files; with `steers`, to the running turn if there is one."""
 

@@ -1,6 +1,7 @@
 """Messages of the chat's widgets, passed on to the app or another widget."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -8,6 +9,7 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.screen import Screen
 
+from co_tui.actions import SlashCommand
 from co_tui.inert import inert
 from co_tui.session.state.session_state import SessionState, seq_of
 from co_tui.ui.chat.columns import MIN_COLUMNS, WIDE_COLUMNS, set_columns
@@ -103,10 +105,21 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     # Writing
 
+    @property
+    def own_commands(self) -> Sequence[SlashCommand]:
+        """The commands from files and MCP servers."""
+        return self.prompt.offer.commands
+
+    def offer_commands(self, own: Sequence[SlashCommand]) -> None:
+        """Offer these commands in addition to the built-in ones."""
+        self.prompt.offer.use_commands(own)
+        if self._late is not None:
+            self._late.follow(self.prompt)
+
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
         called = command_table.parse_command(event.text)
-        if called is not None:
+        if called is not None and command_table.find(called.name) is not None:
             self._host.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
@@ -127,6 +140,8 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @on(Prompt.Edited)
     def _edited(self) -> None:
+        if self.prompt.text == "/":
+            self._host.refresh_commands()
         if self._late is not None:
             self._late.follow(self.prompt)
         self._host.controller.draft_changed()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.screen import Screen
 
+from co_tui.actions import SlashCommand
 from co_tui.settings import Loaded, Settings
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.control.prompt_sender import PromptSender
@@ -113,6 +114,10 @@ class ChatView(Protocol):
 
     def shortcut_for(self, name: str) -> str:
         """How a sentence names a command: by its key in force, else by its slash command."""
+
+    @property
+    def own_commands(self) -> Sequence[SlashCommand]:
+        """The commands from files and MCP servers."""
 
     def toggle_side(self) -> None: ...
 

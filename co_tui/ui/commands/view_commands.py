@@ -10,7 +10,7 @@ async def show_help(host: CommandHost, _: str) -> None:
     from co_tui.ui.help.help_screen import HelpScreen
 
     here, chosen = host.view.keys_here(), host.settings.launch.settings.keys
-    await host.ask(lambda: HelpScreen(here, chosen))
+    await host.ask(lambda: HelpScreen(here, chosen, host.view.own_commands))
 
 
 @command("side")

@@ -43,6 +43,13 @@ async def approvals(host: CommandHost, _: str) -> None:
     await host.ask(lambda: ApprovalsScreen(ApprovalEditor(host), host.sessions.modes.current))
 
 
+@command("hooks")
+async def hooks(host: CommandHost, _: str) -> None:
+    from co_tui.ui.commands.hook_list import hook_lines
+
+    host.say("\n".join(hook_lines(host.settings.launch, host.state)))
+
+
 class ApprovalEditor:
     """Lists, adds and revokes approval rules; a change applies to the open session, too."""
 

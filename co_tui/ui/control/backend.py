@@ -17,6 +17,7 @@ from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
+    from co_tui.agent.mcp.server_prompts import ServerPrompt
     from co_tui.agent.mcp.servers import ServerReport
     from co_tui.agent.models.open_model import ModelHandle
     from co_tui.session.environment import Environment
@@ -121,6 +122,9 @@ class Backend:
 
     def server_reports(self) -> "list[ServerReport]":
         return self._environment.mcp_servers.reports if self._environment is not None else []
+
+    def server_prompts(self) -> "list[ServerPrompt]":
+        return self._environment.mcp_servers.prompts if self._environment is not None else []
 
     def restart_servers(self, model: str) -> None:
         """Restart the MCP servers that failed."""

@@ -215,6 +215,7 @@ class PromptSender:
 
     async def _submit(self, session: "Session", prompt: OutgoingPrompt) -> None:
         from co_tui.session.attachments import AttachmentRefused
+        from co_tui.session.hooks.session_hooks import PromptRefused
         from co_tui.session.processes.user_command import CommandRefused
 
         try:
@@ -222,7 +223,7 @@ class PromptSender:
                 await session.run_command(prompt.text[1:].strip())
             else:
                 await session.submit(prompt.text, files=prompt.files, steer=prompt.steers)
-        except (AttachmentRefused, CommandRefused) as refused:
+        except (AttachmentRefused, CommandRefused, PromptRefused) as refused:
             self._chat.feed.note(str(refused), "error")
             self.give_back(prompt.text)
 

@@ -6,7 +6,7 @@ from typing import Any
 from textual.app import App
 
 from co_tui.inert import one_line
-from co_tui.settings import waiting_agents_text
+from co_tui.settings import waiting_agents_text, waiting_commands_text
 from co_tui.trust import Trust, TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background
@@ -23,6 +23,8 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
     if Trust(controller.launch.paths.trust_file).was_asked(wish):
         if wish.agents:
             chat.feed.note(waiting_agents_text(wish))
+        if wish.commands:
+            chat.feed.note(waiting_commands_text(wish))
         return
 
     def answered(key: str) -> None:
@@ -33,11 +35,11 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         take = partial(_take_answer, chat, controller, wish, key == "t")
         run_in_background(app, "Trusting the folder", take, group="trust")
 
-    has = "settings" if wish.settings else "agents"
+    has = "settings" if wish.settings else "agents" if wish.agents else "slash commands"
     title = f"{one_line(wish.folder, 60)} has its own {has}"
     answers = {
         "t": "Trust this folder",
-        "v": "View the file" if len(wish.agent_files) < 2 else "View the files",
+        "v": "View the file" if len(wish.agent_files) + len(wish.command_files) < 2 else "View the files",
         "esc": "Not now",
     }
     panel = QuestionPanel(simple_question(title, wish_text(wish), answers), answered)

@@ -29,6 +29,7 @@ _LABELS = {
     "system": "system",
     "attached": "file",
     "command": "you ran",
+    "note": "note",
 }
 
 

@@ -9,7 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope
+from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope, SlashCommand
+from co_tui.inert import inert
 from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
@@ -42,8 +43,8 @@ LEADER: Final = next(row.key for row in KEYS if row.name == "leader")
 NOTHING: Final = Section("", [("", "Nothing found.")])
 
 
-def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Section]:
-    """All sections of the help; `chosen` are the user's own keys."""
+def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str], own: Sequence[SlashCommand] = ()) -> list[Section]:
+    """All sections of the help; `chosen` are the user's own keys, `own` the commands from files and servers."""
 
     def key_of(name: str, default: str) -> str:
         return key_name(chosen.get(name, default))
@@ -71,6 +72,7 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Secti
         Section("The gauge", _GAUGE),
         *places,
         Section("Commands", commands),
+        *own_sections(own),
         Section(
             "Change a key: set keys.NAME = F12 in the settings, with a command's name or one of these",
             [
@@ -79,6 +81,12 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str]) -> list[Secti
             ],
         ),
     ]
+
+
+def own_sections(own: Sequence[SlashCommand]) -> list[Section]:
+    """The commands from files and servers, with where they come from."""
+    rows = [(f"{row.slash} {row.arguments}".rstrip(), f"{row.help} ({row.source})".lstrip()) for row in own]
+    return [Section("Commands from files and MCP servers", [(inert(name), inert(text)) for name, text in rows])]
 
 
 def typed_keys() -> list[tuple[str, str]]:
@@ -103,9 +111,14 @@ class HelpScreen(Dialog[None]):
         Binding("ctrl+end", "to(1)", show=False, priority=True),
     ]
 
-    def __init__(self, here: Sequence[ActiveKey] = (), chosen: Mapping[str, str] = DEFAULT_KEYS) -> None:
+    def __init__(
+        self,
+        here: Sequence[ActiveKey] = (),
+        chosen: Mapping[str, str] = DEFAULT_KEYS,
+        own: Sequence[SlashCommand] = (),
+    ) -> None:
         super().__init__(tall=True)
-        self._sections = sections(here, chosen)
+        self._sections = sections(here, chosen, own)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from co_tui.actions import COMMANDS, SlashCommand
 from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import Dialog
-from co_tui.ui.help.help_screen import typed_keys
+from co_tui.ui.help.help_screen import own_sections, typed_keys
 from co_tui.ui.help.sections import Section, Sections
 from co_tui.ui.keys.active_keys import ActiveKey
 from co_tui.ui.keys.command_table import DEFAULT_KEYS, letter_of
@@ -36,11 +36,20 @@ class KeysHereScreen(Dialog[str]):
         Binding("pageup", "page(-1)", show=False),
     ]
 
-    def __init__(self, here: Sequence[ActiveKey], elsewhere: Sequence[ActiveKey], *, in_prompt: bool) -> None:
-        """`here` are the keys of the focused widget, `elsewhere` those of the screen."""
+    def __init__(
+        self,
+        here: Sequence[ActiveKey],
+        elsewhere: Sequence[ActiveKey],
+        commands: Sequence[SlashCommand] = (),
+        *,
+        in_prompt: bool,
+    ) -> None:
+        """`here` are the keys of the focused widget, `elsewhere` those of the screen; `commands` are those from files
+        and servers."""
         super().__init__(tall=True)
         own = [*(typed_keys() if in_prompt else ()), *here]
-        self._sections = [each for each in (Section("Here", own), Section("In the chat", elsewhere)) if each.rows]
+        found = (Section("Here", own), Section("In the chat", elsewhere), *own_sections(commands))
+        self._sections = [each for each in found if each.rows]
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -1,6 +1,6 @@
 """The command palette: search commands by name or description."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from textual import on
@@ -13,6 +13,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.actions import COMMANDS, SlashCommand
+from co_tui.inert import inert
 from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
@@ -24,7 +25,7 @@ NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
 NO_MATCH: Final = "No matching command."
 
 
-def found_commands(typed: str) -> Sequence[SlashCommand]:
+def found_commands(typed: str, own: Sequence[SlashCommand] = ()) -> Sequence[SlashCommand]:
     """Best match first: by prefix of the name, by fuzzy name, then by words of the description."""
     wanted = typed.strip().lower().removeprefix("/")
     matcher, words = Matcher(wanted), wanted.split()
@@ -36,7 +37,7 @@ def found_commands(typed: str) -> Sequence[SlashCommand]:
             return 1.0 + 1.0 / (1.0 + score)
         return 2.0 if all(word in command.help.lower() for word in words) else None
 
-    ranked = [(place, command) for command in COMMANDS if (place := rank(command)) is not None]
+    ranked = [(place, command) for command in (*COMMANDS, *own) if (place := rank(command)) is not None]
     return [command for _, command in sorted(ranked, key=lambda each: each[0])]
 
 
@@ -45,10 +46,11 @@ class PaletteScreen(ChoosingDialog[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "close", "Back", priority=True)]
 
-    def __init__(self, chosen: Mapping[str, str]) -> None:
-        """`chosen` are the user's own keys."""
+    def __init__(self, chosen: Mapping[str, str], own: Callable[[], Sequence[SlashCommand]] = tuple) -> None:
+        """`chosen` are the user's own keys; `own` returns the commands from files and servers."""
         super().__init__()
         self._chosen_keys = chosen
+        self._own = own
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -64,13 +66,15 @@ class PaletteScreen(ChoosingDialog[str]):
     @on(Input.Changed)
     def _fill(self) -> None:
         typed, options = self.query_one(Input).value, self.query_one(OptionList)
-        before, found = options.highlighted or 0, found_commands(typed)
+        before, found = options.highlighted or 0, found_commands(typed, self._own())
         self._choices = [command.name for command in found]
         show_rows(options, [Option(self._line(command)) for command in found], NO_MATCH, 0 if typed else before)
 
     def _line(self, command: SlashCommand) -> Content:
         room = max(30, self.query_one(OptionList).scrollable_content_region.width)
-        key = key_name(self._chosen_keys.get(command.name, command.key))
-        name = command.slash.ljust(NAME_COLUMNS)
-        help_text = Content(command.help).truncate(room - len(name) - len(key) - 3, ellipsis=True, pad=True)
-        return Content.assemble((name, "bold"), help_text.stylize("$muted"), "  ", (key, KEY_STYLE))
+        key = inert(command.source) or key_name(self._chosen_keys.get(command.name, command.key))
+        name = Content(inert(command.slash)).truncate(NAME_COLUMNS - 1, ellipsis=True).pad_right(1)
+        name = name.pad_right(NAME_COLUMNS - name.cell_length)
+        left = max(0, room - NAME_COLUMNS - len(key) - 3)
+        help_text = Content(inert(command.help)).truncate(left, ellipsis=True, pad=True)
+        return Content.assemble(name.stylize("bold"), help_text.stylize("$muted"), "  ", (key, KEY_STYLE))

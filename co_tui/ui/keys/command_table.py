@@ -1,6 +1,6 @@
 """Slash commands as typed, and Textual bindings for the tables in `co_tui.actions`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from textual.binding import Binding
@@ -38,10 +38,17 @@ def letter_of(command: SlashCommand, chosen: Mapping[str, str] = DEFAULT_KEYS) -
     return chosen.get(command.letter_name, command.letter)
 
 
-def starting_with(prefix: str) -> list[SlashCommand]:
-    """Commands that begin with the typed prefix; an exact match comes first."""
-    found = [command for command in COMMANDS if command.slash.startswith(prefix)]
+def starting_with(prefix: str, own: Sequence[SlashCommand] = ()) -> list[SlashCommand]:
+    """Commands that begin with the typed prefix, `own` ones last; an exact match comes first."""
+    found = [command for command in (*COMMANDS, *own) if command.slash.startswith(prefix)]
     return sorted(found, key=lambda command: command.slash != prefix)
+
+
+def find_own(name: str, own: Sequence[SlashCommand]) -> SlashCommand | None:
+    """The command from a file or a server of that name; one in a subfolder also by its last part, if that is unique."""
+    exact = next((command for command in own if command.name == name), None)
+    ending = [command for command in own if command.name.endswith(f":{name}")]
+    return exact or (ending[0] if len(ending) == 1 else None)
 
 
 class TypedCommand(NamedTuple):

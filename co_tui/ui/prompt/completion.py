@@ -1,8 +1,9 @@
 """Completions of the command, its value or the file being typed. Independent of the screen."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from co_tui.actions import SlashCommand
 from co_tui.session.file_references import reference
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.argument_values import NO_VALUES, ArgumentValues, argument_values
@@ -55,6 +56,8 @@ class CompletionOffer:
 
     def __init__(self) -> None:
         self.files = FileNames()
+        self.commands: Sequence[SlashCommand] = ()
+        """Commands from files and servers."""
         self.found: list[Choice] = []
         self.index = 0
         self._typed: _Typed | None = None
@@ -81,7 +84,7 @@ class CompletionOffer:
 
     def _choices(self, typed: _Typed) -> list[Choice]:
         if typed.sort == "command":
-            return _commands(typed.letters)
+            return _commands(typed.letters, self.commands)
         found = self._values[1].starting_with(typed.letters)
         return [Choice("value", each.name, each.name, help=each.help) for each in found]
 
@@ -106,6 +109,12 @@ class CompletionOffer:
     def with_value(self) -> str:
         """The command with the chosen value."""
         return f"{self._typed.place}{self.found[self.index].name}" if self._typed is not None and self.found else ""
+
+    def use_commands(self, own: Sequence[SlashCommand]) -> None:
+        """Offer these commands in addition to the built-in ones."""
+        if own != self.commands:
+            self.commands = own
+            self._typed = None  # what is offered for the same text may change
 
     @property
     def pending_search(self) -> FileSearch | None:
@@ -173,9 +182,13 @@ def _file_in(before: str) -> _Typed | None:
     return _Typed("file", letters, len(before) - at, before[: at + 1])
 
 
-def _commands(letters: str) -> list[Choice]:
-    found = command_table.starting_with(letters)
-    return [Choice("command", each.name, each.slash, each.arguments, each.help) for each in found]
+def _commands(letters: str, own: Sequence[SlashCommand]) -> list[Choice]:
+    found = command_table.starting_with(letters, own)
+    return [Choice("command", each.name, each.slash, each.arguments, _described(each)) for each in found]
+
+
+def _described(command: SlashCommand) -> str:
+    return f"{command.help} ({command.source})" if command.source else command.help
 
 
 def _file(path: str) -> Choice:

@@ -293,7 +293,7 @@ class Prompt(SteadyTextArea):
             self._leave(text)  # so that the next prompt is not sent to a shell
             self.post_message(self.Refused(HOW_TO_RUN))
             return
-        if called is not None and command_table.find(called.name) is None:
+        if called is not None and not self._knows(called.name):
             self._leave(text)
             self.post_message(self.UnknownCommand(called.name))
             return
@@ -307,6 +307,10 @@ class Prompt(SteadyTextArea):
         self._refused = ""
         self._leave(text)
         self.post_message(self.Submitted(text, named.files, steers=steers))
+
+    def _knows(self, name: str) -> bool:
+        """Whether it is a command, built in or not."""
+        return bool(command_table.find(name) or command_table.find_own(name, self.offer.commands))
 
     def _leave(self, text: str) -> None:
         """Empty the prompt; up recalls the text."""

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
 from co_tui.settings import SettingsError, quoted, read_text
-from co_tui.trust import AGENTS, TrustRequest
+from co_tui.trust import AGENTS, COMMANDS, TrustRequest
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
@@ -30,6 +30,7 @@ _PHRASES = {
     "hooks": "run commands ({})",
     "mcp_servers": "start MCP servers ({})",
     AGENTS: "delegate to its own agents ({})",
+    COMMANDS: "add slash commands ({})",
 }
 
 
@@ -49,6 +50,8 @@ def wish_text(wish: TrustRequest) -> str:
 def _value_text(key: str, value: object, wish: TrustRequest) -> str:
     if key == AGENTS:
         return ", ".join(wish.agents)
+    if key == COMMANDS:
+        return ", ".join(wish.commands)
     if isinstance(value, str):
         return value
     if key == "permissions" and isinstance(value, Mapping):
@@ -70,13 +73,13 @@ def _commands(value: object) -> list[str]:
 
 
 class FileScreen(Dialog[None]):
-    """Shows the folder's settings and agent files."""
+    """Shows the folder's settings, agent and command files."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
     def __init__(self, wish: TrustRequest) -> None:
         super().__init__(wide=True)
-        self._files = [*([wish.file] if wish.settings else []), *wish.agent_files]
+        self._files = [*([wish.file] if wish.settings else []), *wish.agent_files, *wish.command_files]
 
     def compose(self) -> ComposeResult:
         first, *others = self._files

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    BackgroundNews,
     CompactionComplete,
     CompactionStart,
     DelegationEnd,
@@ -25,7 +26,7 @@ from co_tui.events import (
 )
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
-from co_tui.events.stored_messages import Role, attached_name, command_in, pieces
+from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces
 from co_tui.events.tool_wording import (
     INTERRUPTED,
     Stage,
@@ -58,6 +59,8 @@ _NEXT_STEPS = {
     **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),
 }
 """What the user can do about a failed turn, where the error message does not say so."""
+NOTE_CHARS = 48
+"""Of a note for the model that are shown without opening it."""
 _EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
 
 
@@ -101,6 +104,8 @@ class BlockBuilder:
                 self.note(self._error_text(fact), "error", event.seq or 0)
             case SessionInterrupted():
                 self.note(self._interruption(fact), "note", event.seq or 0)
+            case BackgroundNews():
+                self.note(fact.sentence(), "note", event.seq or 0)
             case CompactionComplete():
                 kind: Kind = "compaction" if fact.success else "note"
                 self.note(fact.outcome_sentence(), kind, event.seq or 0).opens = event.seq or 0
@@ -195,6 +200,14 @@ class BlockBuilder:
             Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
         )
 
+    def model_note(self, source: str, text: str, seq: int = 0) -> Block:
+        """A note for the model that the user did not write: its first line, and all of it in the fold."""
+        self._speaking = False
+        first = one_line(text.strip().partition("\n")[0], NOTE_CHARS)
+        return self._append(
+            Block("tool", inert(source), folded=True, tool_name="note", result=inert(text), status=first, seq=seq)
+        )
+
     def end_reply(self) -> None:
         """Show the speaker's name on the next part of a reply."""
         self._speaking = False
@@ -251,6 +264,8 @@ class BlockBuilder:
                 case "command":
                     output = _unfenced(text.partition("\n\n")[2])
                     self.command(command_in(message), output, text.partition("\n")[0], seq)
+                case "note":
+                    self.model_note(note_source(message), text.partition("\n")[2], seq)
                 case _:
                     last = self._spoken(role, text, part, time, seq) or last
         if interrupted and last is not None:

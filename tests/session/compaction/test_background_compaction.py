@@ -15,6 +15,7 @@ from co_tui.events import (
 )
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.turns.turn import Outcome
+from co_tui.settings.hook_entries import HookEntry
 from tests.support.compacting import (
     Person,
     read,
@@ -116,7 +117,7 @@ async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, pr
 
 async def test_a_background_failure_is_an_event_and_not_tried_again_at_once(home: Path, provider: Provider) -> None:
     provider.window = 3_000
-    async with talking(home, provider, hooks={"preCompact": ("echo 'not now' >&2; exit 2",)}) as session:
+    async with talking(home, provider, hooks={"preCompact": (HookEntry("echo 'not now' >&2; exit 2"),)}) as session:
         await talk(session, 12)
         failed = [each for each in compactions(session.state) if not each.success]
         assert failed and "not now" in failed[0].error
@@ -150,7 +151,7 @@ async def test_cowagent_trims_turns_and_writes_the_memory(home: Path, provider: 
 
 async def test_hooks_see_the_trigger_and_may_add_focus(home: Path, provider: Provider, tmp_path: Path) -> None:
     seen = tmp_path / "seen.json"
-    hooks = {"preCompact": (f'tee {seen} > /dev/null; echo \'{{"focus": "the tests"}}\'',)}
+    hooks = {"preCompact": (HookEntry(f'tee {seen} > /dev/null; echo \'{{"focus": "the tests"}}\''),)}
     async with talking(home, provider, hooks=hooks) as session:
         await talk(session, 3)
         assert (await session.compact("names")).success

@@ -10,13 +10,18 @@ import pytest
 
 from co_tui.events import HookRun
 from co_tui.session.compaction.hooks import HookOutcome, Hooks
+from co_tui.settings.hook_entries import HookEntry
 from tests.support.waiting import PATIENCE_S, until
 
 PAYLOAD = {"hook": "preCompact", "trigger": "manual", "session": {"id": "s1", "title": "Zoë"}}
 
 
+def entries(*commands: str) -> list[HookEntry]:
+    return [HookEntry(command) for command in commands]
+
+
 async def run(folder: Path, *commands: str, timeout_s: float = 20.0, secrets: tuple[str, ...] = ()) -> HookOutcome:
-    return await Hooks("preCompact", commands, folder, timeout_s, secrets).run(PAYLOAD)
+    return await Hooks("preCompact", entries(*commands), folder, timeout_s, secrets).run(PAYLOAD)
 
 
 def outcomes(outcome: HookOutcome) -> list[str]:
@@ -159,7 +164,7 @@ async def test_children_that_keep_the_output_open_are_not_waited_for(tmp_path: P
 @pytest.mark.parametrize("command", ["exec <&-; sleep 0.2", "true", "head -c 1 > first"])
 async def test_a_hook_need_not_read_what_it_is_given(tmp_path: Path, command: str) -> None:
     large = {"text": "x" * 2_000_000}
-    outcome = await Hooks("preCompact", [command], tmp_path, 20).run(large)
+    outcome = await Hooks("preCompact", entries(command), tmp_path, 20).run(large)
     assert outcomes(outcome) == ["No objection."]
 
 
@@ -179,7 +184,7 @@ async def test_a_noisy_hook_is_heard_to_its_end(tmp_path: Path) -> None:
 
 async def test_a_hook_gets_the_environment_without_its_keys(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "CO_TUI_HOME": "/x", "OPENAI_API_KEY": "abcdef", "MY_TOKEN": "abcdef"}
-    outcome = await Hooks("preCompact", ["env > given"], tmp_path, 20, environ=environ).run(PAYLOAD)
+    outcome = await Hooks("preCompact", entries("env > given"), tmp_path, 20, environ=environ).run(PAYLOAD)
     assert outcomes(outcome) == ["No objection."]
     given = (tmp_path / "given").read_text()
     assert "CO_TUI_HOME=/x" in given and "abcdef" not in given

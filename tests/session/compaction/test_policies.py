@@ -15,6 +15,7 @@ from co_tui.events import CompactionStart, HookRun, Truncation
 from co_tui.session.compaction import telemetry
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.settings.hook_entries import HookEntry
 from tests.context.request.test_pipeline import LOADED
 from tests.support.compacting import texts
 from tests.support.environments import facts
@@ -140,7 +141,7 @@ async def test_hooks_see_every_trigger_also_when_only_texts_are_kept(
     home: Path, provider: Provider, tmp_path: Path
 ) -> None:
     seen = tmp_path / "seen"
-    settings = under("cowagent", agent_max_context_tokens=900, hooks={"preCompact": (f"cat >> {seen}",)})
+    settings = under("cowagent", agent_max_context_tokens=900, hooks={"preCompact": (HookEntry(f"cat >> {seen}"),)})
 
     def look() -> str:
         return "a long result " * 100

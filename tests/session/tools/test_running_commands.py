@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.events import ToolOutput
+from co_tui.events import BackgroundNews, ToolOutput
+from co_tui.events.stored_messages import note_source
 from co_tui.paths import locate
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
+from co_tui.session.tools.command_watch import PIECE_BYTES, WaitedText
 from co_tui.session.turns.turn import Outcome
 from tests.session.tools.test_commands import is_gone, runs
 from tests.support.approving import left
@@ -180,3 +182,63 @@ def test_commands_end_when_co_tui_is_killed(served: CliCommand, provider: Provid
     process.communicate(timeout=PATIENCE_S)
     wait_until(lambda: is_gone(beside) and not runs(waited))
     wait_until(lambda: not any((served.home / "state" / "commands").iterdir()))
+
+
+def told(session: Session) -> list[str]:
+    """The notes about background commands that the model got."""
+    notes = [entry.message for entry in session.state.history if note_source(entry.message)]
+    return [str(note["parts"][0]["content"]) for note in notes]
+
+
+def news_of(session: Session) -> list[str]:
+    return [event.fact.outcome for event in session.state.timeline if isinstance(event.fact, BackgroundNews)]
+
+
+async def test_what_was_waited_for_and_the_end_are_told_to_the_user_and_then_to_the_model(
+    folder: Path, home: Path
+) -> None:
+    line = "echo Listening on 80; until test -e go; do sleep 0.01; done; echo failed >&2; exit 3"
+    model = Working(("start_command", {"command": line, "wait_for": "Listening on"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("serve") is Outcome.DONE
+    await until(lambda: len(news_of(session)) == 1)
+    assert news_of(session)[0].startswith("printed “Listening on” after ")
+    (folder / "go").touch()
+    await until(lambda: len(news_of(session)) == 2)
+    assert news_of(session)[1].startswith("ended with exit code 3 after ")
+    assert await session.submit("and now?") is Outcome.DONE
+    assert any("Ended with exit code 3" in note and note.endswith("failed") for note in told(session))
+    assert any("Listening on 80" in str(message) for message in model.requests[-1])
+    assert session.state.turn == 2
+    await left(environment, session)
+
+
+async def test_an_end_that_the_model_saw_or_caused_is_not_told_to_it_again(folder: Path, home: Path) -> None:
+    model = Working(("start_command", {"command": "sleep 600"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("serve") is Outcome.DONE
+    (listed,) = session.commands.background()
+    session.commands.note_seen(listed.id)
+    await session.commands.end(listed.id)
+    model.steps = [("start_command", {"command": "true"})]
+    assert await session.submit("another") is Outcome.DONE
+    await until(lambda: news_of(session))
+    assert len(news_of(session)) == 1, "the user ended the first"
+    assert await session.submit("and?") is Outcome.DONE
+    assert [note for note in told(session) if "sleep 600" in note] == []
+    await left(environment, session)
+
+
+def test_a_text_is_found_across_pieces_and_after_the_log_was_cut(tmp_path: Path) -> None:
+    log = tmp_path / "out"
+    waited = WaitedText("ready now", [log, tmp_path / "missing"])
+    assert not waited.found()
+    log.write_text("x" * PIECE_BYTES + "read")
+    assert not waited.found()
+    log.write_text("x" * PIECE_BYTES + "ready now")
+    assert waited.found()
+    log.write_text("ready now")
+    assert waited.found(), "its beginning was dropped"
+    assert not WaitedText("", [log]).found()

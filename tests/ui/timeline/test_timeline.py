@@ -23,6 +23,7 @@ from co_tui.events import (
     DelegationStart,
     Event,
     Fact,
+    HookRun,
     MemoryWritten,
     Message,
     ModeChange,
@@ -183,7 +184,8 @@ WORTH_AN_ENTRY = (
 @given(any_fact)
 def test_only_what_matters_is_shown_unless_the_filter_asks_for_more(fact: Fact) -> None:
     log = TimelineLog([event(1, fact)])
-    matters = isinstance(fact, WORTH_AN_ENTRY) or (isinstance(fact, DelegationEnd) and bool(fact.error))
+    went_wrong = (isinstance(fact, DelegationEnd) and bool(fact.error)) or (isinstance(fact, HookRun) and fact.failed)
+    matters = isinstance(fact, WORTH_AN_ENTRY) or went_wrong
     assert bool(log.of(MAIN)) is matters
     assert len(log.of(EVERYTHING)) == (fact.entry() is not None)
 

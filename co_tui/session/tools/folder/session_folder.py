@@ -62,6 +62,10 @@ class SessionFolder(LocalWorkspace[Any]):
         self._is_sandboxed = is_sandboxed
 
     def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
+        return self.backend()
+
+    def backend(self) -> WorkspaceBackend:
+        """Where commands run and files are."""
         backend = _Followed(self.working_dir, self._commands)
         here = Workspace(backend)
         if self.read_only:

@@ -1,0 +1,135 @@
+"""Run one hook: input as JSON, output within limits, its children killed with it, no keys in its environment."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from co_tui.agent.redact import redact, without_secrets
+from co_tui.inert import one_line
+from co_tui.session.processes.child_process import LINGER_S, ChildProcess
+from co_tui.session.run_to_completion import run_to_completion
+
+OUTPUT_BYTES = 64 * 1024
+REASON_CHARS = 300
+COMMAND_CHARS = 200
+PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+"""Where scripts for Claude Code look for the project they run in."""
+
+
+class HookPlace(NamedTuple):
+    """Where hooks run, for how long at most, and what must not be shown of them."""
+
+    cwd: Path
+    timeout_s: float
+    secrets: Sequence[str] = ()
+    environ: Mapping[str, str] = MappingProxyType({})
+
+
+class HookEnded(NamedTuple):
+    """The exit of a hook; outputs are cut one byte above the limit."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+
+_Started = tuple[asyncio.SubprocessTransport, ChildProcess]
+
+
+async def run_hook(command: str, payload: Mapping[str, object], place: HookPlace) -> HookEnded | str:
+    """Run a command with the payload as JSON on its standard input; a sentence if it did not start or end in time.
+
+    Never raises for what a hook does. When cancelled, it is killed with all its children.
+    """
+    try:
+        return await _run(command, json.dumps(payload, default=str), place)
+    except TimeoutError:
+        return f"Timed out after {place.timeout_s:g} s."
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        return f"Cannot start it: {shown_line(reason, place.secrets, REASON_CHARS)}."
+
+
+def shown_line(text: str, secrets: Sequence[str], limit: int) -> str:
+    """A text of a hook on one line, without secrets."""
+    # Redact first: cutting could leave half a secret that is no longer recognised.
+    return one_line(redact(text, secrets), limit)
+
+
+def failure_of(ended: HookEnded, secrets: Sequence[str]) -> str:
+    """The sentence about a hook that ended with an error; empty if it did not."""
+    if not ended.code:
+        return ""
+    complaint = shown_line(first_line(ended.stderr), secrets, REASON_CHARS)
+    how = f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}"
+    return f"Failed with {how}" + (f": {complaint}" if complaint else ".")
+
+
+def first_line(output: bytes) -> str:
+    lines = output[:OUTPUT_BYTES].decode(errors="replace").strip().splitlines()
+    return lines[0] if lines else ""
+
+
+async def _run(command: str, text: str, place: HookPlace) -> HookEnded:
+    """Run the command; raises TimeoutError if it does not exit in time."""
+    output = {1: bytearray(), 2: bytearray()}
+
+    def receive(stream: int, data: bytes) -> None:
+        """Keep output up to a limit; the rest is dropped, so that the hook is not blocked."""
+        output[stream] += data[: OUTPUT_BYTES + 1 - len(output[stream])]
+
+    started: list[_Started] = []
+    try:
+        # A start cancelled halfway would leave the hook's children running, or wait for them.
+        await run_to_completion(_start(command, text, place, receive, started))
+        ((transport, process),) = started
+        ended, _ = await asyncio.wait({process.exited}, timeout=place.timeout_s)
+        if not ended:
+            raise TimeoutError
+        # Children that the hook left running may stay, but are not waited for.
+        await asyncio.wait({process.closed}, timeout=LINGER_S)
+        return HookEnded(transport.get_returncode() or 0, bytes(output[1]), bytes(output[2]))
+    except BaseException:
+        for transport, process in started:
+            await _kill(transport.get_pid(), process)
+        raise
+    finally:
+        for transport, _ in started:
+            transport.close()
+
+
+async def _start(
+    command: str, text: str, place: HookPlace, receive: Callable[[int, bytes], None], started: list[_Started]
+) -> None:
+    """Start the command with the text as its input, and add it to `started`."""
+    loop = asyncio.get_running_loop()
+    # From a file, not a pipe: a hook that never reads its input cannot block us.
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(text.encode() + b"\n")
+        stdin.seek(0)
+        started.append(
+            await loop.subprocess_shell(
+                lambda: ChildProcess(loop, receive),
+                command,
+                stdin=stdin,
+                cwd=place.cwd,
+                env={**without_secrets(place.environ), PROJECT_VARIABLE: str(place.cwd)},
+                start_new_session=True,
+            )
+        )
+
+
+async def _kill(group: int, process: ChildProcess) -> None:
+    """Kill a hook and its whole process group."""
+    if process.closed.done():
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+    await asyncio.wait({process.exited}, timeout=LINGER_S)

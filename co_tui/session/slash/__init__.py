@@ -1,0 +1,1 @@
+"""Slash commands that write a prompt: from files and from MCP servers."""

@@ -1,0 +1,59 @@
+"""Find the slash command that a typed prompt names."""
+
+import asyncio
+import re
+from typing import Final, NamedTuple
+
+from co_tui.agent.mcp.server_prompts import ServerPrompt
+from co_tui.agent.tool_names import mcp_server_and_tool
+from co_tui.session.environment import Environment
+from co_tui.session.hooks.session_hooks import PromptRefused
+from co_tui.settings import CommandFile, Settings, commands_in_force
+from co_tui.settings.permission_rules import MCP
+
+_TYPED: Final = re.compile(r"/([^\s/]+)(?:\s+(.*))?", re.DOTALL)
+
+
+class FoundCommand(NamedTuple):
+    """A slash command, and what the user typed after it."""
+
+    command: CommandFile | ServerPrompt
+    typed: str
+    arguments: str
+
+    @property
+    def model(self) -> str:
+        """The model its turn runs with; empty for the session's own."""
+        return self.command.own_model if isinstance(self.command, CommandFile) else ""
+
+
+async def find_command(prompt: str, environment: Environment, settings: Settings) -> FoundCommand | None:
+    """The command of a prompt such as `/review src`; None for an ordinary prompt.
+
+    Raises `PromptRefused` for a prompt that a configured server does not offer.
+    """
+    typed = prompt.strip()
+    called = _TYPED.fullmatch(typed)
+    if called is None:
+        return None
+    name, arguments = called[1], (called[2] or "").strip()
+    command: CommandFile | ServerPrompt | None = None
+    if name.startswith(MCP):
+        command = await _server_prompt(name, environment, settings)
+    if command is None:
+        files = await asyncio.to_thread(commands_in_force, environment.paths, environment.cwd)
+        command = files.find(name)
+    return FoundCommand(command, typed, arguments) if command is not None else None
+
+
+async def _server_prompt(name: str, environment: Environment, settings: Settings) -> ServerPrompt | None:
+    servers = environment.mcp_servers
+    if "mcp" in settings.tools and settings.mcp_servers:
+        await servers.ready(settings.mcp_servers, environment.cwd, environment.environ)
+    found = next((each for each in servers.prompts if each.name == name), None)
+    server, _ = mcp_server_and_tool(name)
+    report = next((each for each in servers.reports if each.name == server), None)
+    if found is None and report is not None:
+        stage = "has no such prompt" if report.stage == "running" else f"is not running ({report.text})"
+        raise PromptRefused(f"Not sent: MCP server {server} {stage}.")
+    return found

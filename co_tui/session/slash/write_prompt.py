@@ -1,0 +1,141 @@
+"""Write the prompt of a slash command: its file with arguments, files and the output of commands filled in (T8).
+
+A command of the file is judged, asked about and run as one of the model's: nothing in the file allows it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_ai.messages import ModelRequest, ToolCallPart
+from pydantic_ai.tools import DeferredToolRequests, ToolDefinition, ToolDenied
+from pydantic_ai.workspaces import WorkspaceError
+
+from co_tui.agent.mcp.server_prompts import PromptRefusedByServer, ServerPrompt
+from co_tui.agent.mcp.servers import McpServers
+from co_tui.agent.permissions.verdict import VERDICT
+from co_tui.agent.toolkit import HOOKED, WHAT, CallHooks, needs_approval
+from co_tui.events.storable import storable_text
+from co_tui.events.stored_messages import SLASH
+from co_tui.inert import one_line
+from co_tui.paths import is_inside
+from co_tui.session.approvals.asking import Approvals
+from co_tui.session.attachments import AttachmentRefused
+from co_tui.session.file_references import NO_FILE, NamedFile, NamedFiles, name_of, named_files
+from co_tui.session.hooks.session_hooks import PromptRefused
+from co_tui.session.prompt_messages import prompt_content, prompt_message
+from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.slash.find_command import FoundCommand
+from co_tui.session.tools.working_tools import WorkingTools
+from co_tui.settings import CommandFile
+from co_tui.settings.command_text import MOST_COMMANDS, TextPiece, filled, pieces_of
+
+RUN: Final = "run_command"
+READ: Final = "read_file"
+LINE_CHARS: Final = 200
+
+
+class SlashPrompt:
+    """Writes the prompt of one typed command."""
+
+    def __init__(
+        self,
+        found: FoundCommand,
+        runtime: Runtime,
+        cwd: Path,
+        *,
+        tools: WorkingTools | None,
+        hooks: CallHooks,
+        servers: McpServers,
+    ) -> None:
+        """`tools` runs commands as the model's are run; None if this session has none."""
+        self._found = found
+        self._runtime = runtime
+        self._cwd = cwd
+        self._tools = tools
+        self._hooks = hooks
+        self._servers = servers
+
+    async def write(self, approvals: Approvals) -> ModelRequest:
+        """The prompt. Raises `PromptRefused`."""
+        found, command = self._found, self._found.command
+        try:
+            own = _attachable(named_files(found.arguments, self._cwd))
+            if isinstance(command, ServerPrompt):
+                text = await self._servers.prompt_text(command, found.arguments.split())
+                source, files = f"prompt {command.own_name} of MCP server {command.server}", own
+            else:
+                text, files = await self._from_file(command, own, approvals)
+                source = name_of(command.file, self._cwd)
+            text = storable_text(text)
+            message = prompt_message(await prompt_content(text, files, self._runtime) if files else text)
+        except (AttachmentRefused, PromptRefusedByServer) as refused:
+            raise PromptRefused(f"Not sent: {refused}") from None
+        message.metadata = {SLASH: {"typed": storable_text(found.typed), "source": storable_text(source)}}
+        return message
+
+    async def _from_file(
+        self, command: CommandFile, own: Sequence[NamedFile], approvals: Approvals
+    ) -> tuple[str, Sequence[NamedFile]]:
+        """The text of a file's command, and the files to attach; `own` are those that the user typed."""
+        pieces = filled(pieces_of(command.body), self._found.arguments)
+        if (count := sum(piece.is_shell for piece in pieces)) > MOST_COMMANDS:
+            raise PromptRefused(f"Not sent: it runs {count} commands; at most {MOST_COMMANDS} are allowed.")
+        # Only in its own text: what commands print names no files.
+        named = named_files("".join(piece.text for piece in pieces if not piece.is_shell), self._cwd)
+        files = _attachable(NamedFiles(named.files, tuple(each for each in named.troubles if NO_FILE not in each)))
+        for number, file in enumerate(files):
+            if file not in own:
+                await self._may_read(file, f"slash-file-{number}", approvals)
+        return "".join([await self._text(piece, number, approvals) for number, piece in enumerate(pieces)]), files
+
+    async def _may_read(self, file: NamedFile, call_id: str, approvals: Approvals) -> None:
+        """Raises `PromptRefused` for a file outside the folder, or one that rules or the user deny."""
+        if not is_inside(file.path, self._cwd.resolve()):
+            name = one_line(file.name, LINE_CHARS)
+            raise PromptRefused(
+                f"Not sent: {name} is outside this folder. Type @{name} after the command to attach it."
+            )
+        await self._allowed(READ, {"path": file.name}, call_id, approvals)
+
+    async def _text(self, piece: TextPiece, number: int, approvals: Approvals) -> str:
+        """The text of a piece, or what its command prints."""
+        if not piece.is_shell:
+            return piece.text
+        shown = one_line(piece.text, LINE_CHARS)
+        if self._tools is None or "commands" not in self._runtime.settings.tools:
+            raise PromptRefused(f"Not sent: `{shown}` cannot run, since commands are off here.")
+        allowed = await self._allowed(RUN, {"command": piece.text}, f"slash-{number}", approvals)
+        token = VERDICT.set(await self._runtime.permissions.verdict(RUN, allowed))
+        try:
+            return await self._tools.run_line(str(allowed["command"]))
+        except (WorkspaceError, OSError) as error:
+            raise PromptRefused(
+                f"Not sent: `{shown}` failed: {one_line(str(error).rstrip('.'), LINE_CHARS)}."
+            ) from None
+        finally:
+            VERDICT.reset(token)
+
+    async def _allowed(
+        self, tool: str, arguments: Mapping[str, Any], call_id: str, approvals: Approvals
+    ) -> Mapping[str, Any]:
+        """The arguments with which it may be called: hooks may change them. Raises `PromptRefused`."""
+        schema = {"type": "object", "properties": {key: {"type": "string"} for key in arguments}}
+        hooked = await self._hooks.before(ToolDefinition(name=tool, parameters_json_schema=schema), arguments, call_id)
+        arguments = hooked.arguments or arguments
+        call = ToolCallPart(tool, dict(arguments), tool_call_id=call_id)
+        what = str(next(iter(arguments.values())))
+        if not needs_approval(hooked, await self._runtime.permissions.verdict(tool, arguments)):
+            return arguments
+        requests = DeferredToolRequests(approvals=[call], metadata={call_id: {WHAT: what, HOOKED: hooked}})
+        answer = (await approvals.request(requests)).approvals[call_id]
+        if isinstance(answer, ToolDenied):
+            raise PromptRefused(f"Not sent: `{one_line(what, LINE_CHARS)}` was not allowed. {answer.message}")
+        return arguments
+
+
+def _attachable(named: NamedFiles) -> Sequence[NamedFile]:
+    """Raises `AttachmentRefused` for files that cannot be attached."""
+    if named.troubles:
+        raise AttachmentRefused(" ".join(named.troubles))
+    return named.files

@@ -1,0 +1,194 @@
+"""Slash commands from files and MCP servers, sent as prompts."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import UserPromptPart
+
+from co_tui.agent.mcp.server_prompts import ServerPrompt
+from co_tui.agent.mcp.servers import McpServers
+from co_tui.events import ApprovalDecided, ModelChange
+from co_tui.events.stored_messages import pieces, prompt_of
+from co_tui.session.approvals.questions import Unattended
+from co_tui.session.hooks.session_hooks import PromptRefused
+from co_tui.session.lens.request_rows import text_of
+from co_tui.session.session import Session
+from co_tui.session.turns.turn import Outcome
+from co_tui.settings import CommandFile, CommandFiles, project_trust_request
+from co_tui.settings.mcp_servers import McpServer
+from co_tui.settings.permission_rules import RuleInForce, parse_rule
+from co_tui.trust import Trust
+from co_tui.ui.command_menus import own_commands
+from tests.support.approving import YES, Person, left, log_of
+from tests.support.environments import facts
+from tests.support.waiting import PATIENCE_S, until
+from tests.support.working import Working, working_in
+
+SERVER = Path(__file__).parents[2] / "support" / "odd_mcp_server.py"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "shop"
+    (place / ".claude/commands").mkdir(parents=True)
+    (place / ".git").mkdir()
+    return place
+
+
+async def started(folder: Path, home: Path, body: str, person: Unattended | None = None, **settings: Any) -> Session:
+    """A session in a trusted folder with one command, `/go`."""
+    (folder / ".claude/commands/go.md").write_text(body)
+    environment = working_in(folder, home, Working(), person or Unattended(), **settings)
+    wish = project_trust_request(folder)
+    assert wish is not None
+    Trust(environment.paths.trust_file).remember(wish, trusted=True)
+    return await Session.start(environment, "scripted")
+
+
+def environment_of(session: Session) -> Any:
+    return session._environment
+
+
+def sent(session: Session) -> str:
+    """The text of the last prompt, as it was sent."""
+    parts = [part for entry in session.state.history for part in entry.message["parts"]]
+    content = [part["content"] for part in parts if part["part_kind"] == "user-prompt"][-1]
+    return content if isinstance(content, str) else str(content)
+
+
+async def test_the_model_gets_the_file_with_arguments_and_the_log_what_was_typed(folder: Path, home: Path) -> None:
+    session = await started(folder, home, "---\ndescription: x\n---\nReview $1 for $2.")
+    assert await session.submit("/go src 'odd names'") is Outcome.DONE
+    message = session.state.history[0].message
+    assert sent(session) == "Review src for odd names."
+    assert prompt_of(message) == "/go src 'odd names'" == session.state.title
+    assert [(role, text) for role, text, _ in pieces(message)] == [
+        ("user", "/go src 'odd names'"),
+        ("attached", "## .claude/commands/go.md\nReview src for odd names."),
+    ]
+    assert text_of(message) == "Review src for odd names.", "the lens shows what is sent"
+    await left(environment_of(session), session)
+
+
+async def test_a_command_that_reads_runs_freely_and_its_output_takes_its_place(folder: Path, home: Path) -> None:
+    (folder / "notes.txt").write_text("three words here\nsee @secret.txt\n")
+    (folder / "secret.txt").write_text("do not attach")
+    session = await started(folder, home, "Notes: !`cat notes.txt`")
+    assert await session.submit("/go") is Outcome.DONE
+    assert sent(session) == "Notes: three words here\nsee @secret.txt"
+    await left(environment_of(session), session)
+
+
+async def test_other_commands_ask_as_the_model_s_do_whatever_the_file_allows(folder: Path, home: Path) -> None:
+    person = Person(YES)
+    body = "---\nallowed-tools: Bash(touch:*), Bash(rm:*)\n---\nMade: !`touch made && echo yes`"
+    session = await started(folder, home, body, person)
+    assert await session.submit("/go") is Outcome.DONE
+    assert [question.what for question in person.asked] == ["touch made && echo yes"]
+    assert (folder / "made").exists() and sent(session) == "Made: yes"
+    (decided,) = facts(log_of(environment_of(session), session), ApprovalDecided)
+    assert decided.approved
+    await left(environment_of(session), session)
+
+
+@pytest.mark.parametrize("rules", [(), (RuleInForce("deny", parse_rule("Bash(touch:*)")),)])
+async def test_a_command_that_is_not_allowed_sends_nothing(folder: Path, home: Path, rules: Any) -> None:
+    session = await started(folder, home, "!touch made", permissions=rules)
+    with pytest.raises(PromptRefused, match="Not sent: `touch made` was not allowed"):
+        await session.submit("/go")
+    assert not (folder / "made").exists() and session.state.turn == 0 and not session.state.pending
+    assert await session.submit("hello") is Outcome.DONE
+    await left(environment_of(session), session)
+
+
+async def test_a_failing_command_says_so_in_its_place_and_esc_stops_one_that_hangs(folder: Path, home: Path) -> None:
+    yes = Unattended(yes=True)
+    session = await started(folder, home, "Tests: !`echo out; echo err >&2; exit 3`", yes)
+    assert await session.submit("/go") is Outcome.DONE
+    assert sent(session) == "Tests: out\nerr\n[exit code: 3]"
+    (folder / ".claude/commands/hang.md").write_text("!`touch hangs; sleep 600`")
+    wish = project_trust_request(folder)
+    assert wish is not None
+    Trust(environment_of(session).paths.trust_file).remember(wish, trusted=True)
+    turn = asyncio.create_task(session.submit("/hang"))
+    await until(lambda: (folder / "hangs").exists())
+    assert session.interrupt()
+    with pytest.raises(PromptRefused, match="Stopped before it was sent"):
+        await turn
+    await left(environment_of(session), session)
+
+
+async def test_files_of_the_folder_are_attached_and_others_only_if_the_user_names_them(
+    folder: Path, home: Path, tmp_path: Path
+) -> None:
+    (folder / "style.md").write_text("Tabs.")
+    outside = tmp_path / "outside.txt"
+    outside.write_text("private")
+    session = await started(folder, home, "Follow @style.md and @types/node. $ARGUMENTS")
+    assert await session.submit(f"/go @{outside}") is Outcome.DONE
+    assert "Tabs." in sent(session) and "private" in sent(session), "the user named it"
+    (folder / ".claude/commands/go.md").write_text(f"Read @{outside}")
+    with pytest.raises(PromptRefused, match="is outside this folder"):
+        await session.submit("/go")
+    await left(environment_of(session), session)
+
+
+async def test_an_untrusted_folder_s_command_is_an_ordinary_prompt(folder: Path, home: Path) -> None:
+    (folder / ".claude/commands/go.md").write_text("!touch made")
+    environment = working_in(folder, home, Working(), Unattended(yes=True))
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("/go") is Outcome.DONE
+    assert sent(session) == "/go" and not (folder / "made").exists()
+    await left(environment, session)
+
+
+async def test_its_model_answers_its_turn_and_then_the_session_s_again(folder: Path, home: Path) -> None:
+    session = await started(folder, home, "---\nmodel: test:small\n---\nBe brief.")
+    environment, small = environment_of(session), Working()
+    small.name, usual = "test:small", environment.open_model
+
+    async def open_model(name: str) -> Any:
+        return small if name == small.name else await usual(name)
+
+    with pytest.raises(PromptRefused, match="Unknown model 'test:small'"):
+        await session.submit("/go")
+    environment.open_model = open_model
+    assert await session.submit("/go") is Outcome.DONE
+    assert len(small.requests) == 1 and session.history.model == "scripted"
+    changes = facts(log_of(environment, session), ModelChange)
+    assert [(each.from_, each.to) for each in changes] == [("scripted", "test:small"), ("test:small", "scripted")]
+    await left(environment, session)
+
+
+async def test_a_server_s_prompt_is_a_command_with_its_arguments(folder: Path, home: Path) -> None:
+    odd = McpServer(command=sys.executable, args=(str(SERVER), "prompts"), start_timeout_s=PATIENCE_S)
+    model = Working()
+    environment = working_in(folder, home, model, Unattended(), mcp_servers={"odd": odd})
+    environment.mcp_servers = McpServers(waits_for_start=True)
+    session = await Session.start(environment, "scripted")
+    with pytest.raises(PromptRefused, match="needs word"):
+        await session.submit("/mcp__odd__greet")
+    with pytest.raises(PromptRefused, match="MCP server odd has no such prompt"):
+        await session.submit("/mcp__odd__other")
+    assert await session.submit("/mcp__odd__greet good day") is Outcome.DONE
+    texts = [
+        part.content for message in model.requests[-1] for part in message.parts if isinstance(part, UserPromptPart)
+    ]
+    assert texts == ["Say good day."]
+    assert session.state.title == "/mcp__odd__greet good day"
+    await environment.mcp_servers.close()
+    await left(environment, session)
+
+
+def test_commands_of_files_and_servers_are_listed_with_where_they_come_from() -> None:
+    file = CommandFile(file=Path("/x/go.md"), name="go", body="Go.", description="Go on", is_project=True)
+    prompt = ServerPrompt("odd", "greet all", "Say it", ("word", "tone"), frozenset({"word"}))
+    listed = own_commands(CommandFiles(commands=(file,)), [prompt])
+    assert [(each.slash, each.arguments, each.help, each.source) for each in listed] == [
+        ("/go", "", "Go on", "project"),
+        ("/mcp__odd__greet_all", "word [tone]", "Say it", "MCP server odd"),
+    ]
+    assert prompt.filled(["good", "day", "all"]) == {"word": "good", "tone": "day all"}
