@@ -114,13 +114,13 @@ class ProviderModel:
 
 async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     provider = provider_of(name)
+    if provider is not None:
+        _require_package(name)
     found = await provider_key(name, config)
     client = new_client()
     try:
         model = infer_model(name, lambda prefix: _provider(prefix, client, found.key))
-    except ImportError as error:
-        raise ModelUnusable(f"{name} needs a missing package: {error}") from None
-    except (UserError, ValueError) as error:
+    except (UserError, ValueError, ImportError) as error:
         if provider is not None:
             raise ModelUnusable(f"Cannot use {name}: {redact(str(error), _secrets(config))}") from None
         raise ModelUnusable(unknown_model(name)) from None
@@ -133,6 +133,14 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
         connected=Connected(GuardedModel(model), client),
         known_window_tokens=plausible_window(model.context_window),
     )
+
+
+def _require_package(name: str) -> None:
+    """Raises `ModelUnusable` when the provider's library is missing, before anyone enters a key for it."""
+    try:
+        infer_provider_class(name.partition(":")[0])
+    except ImportError as error:
+        raise ModelUnusable(f"{name} needs a missing package: {error}") from None
 
 
 def _provider(prefix: str, client: httpx2.AsyncClient, key: str) -> Provider[Any]:
