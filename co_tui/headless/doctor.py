@@ -13,6 +13,7 @@ from co_tui import __version__
 from co_tui.agent.keys.kept_keys import KeptKeys, key_sources
 from co_tui.agent.local import embedded
 from co_tui.agent.local.embedded_fetch import fetch
+from co_tui.agent.models import usual_servers
 from co_tui.agent.models.catalogue import EMBEDDED, choose
 from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
@@ -46,6 +47,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
         ("model", f"{choice.model} ({choice.reason})"),
         ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
         ("keys", _keys(keys, environ)),
+        ("model servers here", asyncio.run(_local_servers())),
         ("policy", f"{settings.policy} ({context.loaded.origins['policy'].source})"),
         ("commands", f"{sandbox_text(settings.command_sandbox)} ({context.loaded.origins['command_sandbox'].source})"),
         *_project(context.loaded),
@@ -132,6 +134,12 @@ def _keys(keys: KeptKeys, environ: Mapping[str, str]) -> str:
     """Which providers have a key, and where each comes from; never the key itself."""
     found = [f"{provider} ({source.partition(',')[0]})" for provider, source in key_sources(keys, environ)]
     return ", ".join(found) or "none (`co-tui login PROVIDER` keeps one)"
+
+
+async def _local_servers() -> str:
+    """The usual model servers that listen on this machine; nothing is sent to them."""
+    found = await usual_servers.listening(usual_servers.USUAL_SERVERS)
+    return ", ".join(f"{server.program} (port {server.port})" for server in found) or "none"
 
 
 def _open_keys(keys: KeptKeys) -> list[str]:

@@ -202,7 +202,7 @@ class CoTui(AppInternals, CommandMenus):
             self.notify("Private session: nothing is saved.", timeout=6)
         self.load_engine()
         if self.launch.choice.model == EMBEDDED:
-            self._commands.embedded_model.ask_once()
+            self._commands.offer_models()
 
     def folder_changed(self) -> None:
         """Ask for trust if this folder needs it, and report problems in its files."""

@@ -9,6 +9,7 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key, Paste
 from textual.geometry import Size
 
+from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events import Event, UsageInfo
 from co_tui.events.model_names import answering_name
 from co_tui.inert import one_line
@@ -133,10 +134,12 @@ class ChatScreen(ChatRequests):
         self.show_state(state)
 
     def _welcomed(self) -> Block:
-        cwd = self._launch.cwd
-        return self.feed.note(
-            welcome(cwd, self._launch.settings.keys, in_repository=bool(repository_of(cwd)[0])), "welcome"
-        )
+        return self.feed.note(self._welcome_text(), "welcome")
+
+    def _welcome_text(self) -> str:
+        cwd, is_embedded = self._launch.cwd, self._model == EMBEDDED
+        in_repository = bool(repository_of(cwd)[0])
+        return welcome(cwd, self._launch.settings.keys, in_repository=in_repository, is_embedded=is_embedded)
 
     def show_replayed(self, state: SessionState) -> None:
         """The same session after its full replay."""
@@ -172,6 +175,9 @@ class ChatScreen(ChatRequests):
         if launch.settings.keys != self._launch.settings.keys:
             self._use_keys(launch.settings.keys)
         self._launch = launch
+        if self._welcome is not None:  # the examples depend on the model
+            self._welcome.text = self._welcome_text()
+            self.transcript.changed(self._welcome)
         self.show_state(self._state)
 
     def show_folder(self, launch: Launch) -> None:
