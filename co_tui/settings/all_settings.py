@@ -63,11 +63,8 @@ class Settings(ContextSettings):
     images: Annotated[str, one_of("on", "off"), About("looks", "Show small previews of images in the chat.")] = "on"
     notifications: Annotated[
         str,
-        one_of("on", "bell", "off"),
-        About(
-            "looks",
-            "Alert you when a long turn ends or a question is pending.",
-        ),
+        one_of("on", "osc9", "osc777", "bell", "off"),
+        About("looks", "Alert you when a long turn ends, a question is pending or a limit is reached."),
     ] = "on"
     keys: Annotated[
         Mapping[str, str],
