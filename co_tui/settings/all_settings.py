@@ -20,6 +20,7 @@ from co_tui.settings.rules import (
     PartRefused,
     Rule,
     address,
+    dollars,
     hook_table,
     model_string,
     nothing_or,
@@ -89,6 +90,12 @@ class Settings(ContextSettings):
     agent_max_steps: Annotated[
         int, whole_number(1, 10_000), About("answering", "Most model requests in one turn; then it pauses.")
     ] = 200
+    max_session_cost: Annotated[
+        float, dollars(), About("answering", "Most a session may cost, in US dollars; then its turns stop.")
+    ] = 0.0
+    max_daily_cost: Annotated[
+        float, dollars(), About("answering", "Most all sessions of a day may cost, in US dollars.")
+    ] = 0.0
     mode: Annotated[
         str,
         one_of(*MODES),

@@ -13,6 +13,7 @@ from co_tui.session.compaction.job import Compactable
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.tools.archive import Archive
+from co_tui.session.turns.spending import Spending
 from co_tui.settings import Settings
 
 FIRST_BACKOFF_S = 0.5
@@ -33,6 +34,8 @@ class Runtime(NamedTuple):
     """The history and what compacts it."""
     permissions: Permissions
     """Which calls run without asking."""
+    spending: Spending
+    """Stops turns at the limits on spending."""
     works: tuple[str, ...] = ()
     """The kinds of tools for the working directory that it offers."""
     first_backoff_s: float = FIRST_BACKOFF_S
