@@ -122,7 +122,7 @@ def number(low: float, high: float) -> Rule:
 
 def dollars() -> Rule:
     """A limit in US dollars."""
-    amount = number(0, 1_000_000)
+    amount = number(0, 100_000)
     return Rule(f"{amount.allowed} (0 sets no limit)", amount.read)
 
 
