@@ -71,7 +71,7 @@ class KeptKeys:
                 self.read(KeyOwner(kept.provider, f"https://{kept.host}"))
 
     def keep(self, owner: KeyOwner, key: str) -> str:
-        """Keep a key; returns where, in words. Slow: call it in a thread. Raises OSError."""
+        """Keep a key; returns `KEYRING` or `FILE`. Slow: call it in a thread. Raises OSError."""
         remember_secret(key)
         account, entry = _account(owner), {"key": key}
         keyring = system_keyring.find_keyring()
@@ -79,11 +79,11 @@ class KeptKeys:
             if keyring is not None:
                 keyring.write(account, key)
                 self._write({**self._index(), account: KEYRING})
-                return place_text(KEYRING)
+                return KEYRING
         except KeyringFailed:
             pass  # locked, or full: the file takes it
         self._write({**self._index(), account: entry})
-        return self.place_of(FILE)
+        return FILE
 
     def remove(self, kept: KeptKey) -> None:
         """Forget a key. Slow: call it in a thread. Raises OSError, or `KeyUnavailable` when the keyring refuses."""
@@ -101,7 +101,7 @@ class KeptKeys:
 
     def place_of(self, place: str) -> str:
         """Where a key is, in words."""
-        return place_text(place, path_text(self.file))
+        return "the system's keyring" if place == KEYRING else path_text(self.file)
 
     @property
     def is_open_to_others(self) -> bool:
@@ -134,10 +134,6 @@ class KeptKeys:
 
     def _write(self, index: Mapping[str, Any]) -> None:
         write_atomically(self.file, json.dumps({"version": 1, "keys": index}))
-
-
-def place_text(place: str, file: str = "") -> str:
-    return "the system's keyring" if place == KEYRING else f"{file}, which only you can read"
 
 
 def key_sources(kept: KeptKeys, environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from co_tui.agent.keys.kept_keys import KeptKeys
+from co_tui.agent.keys.kept_keys import FILE, KeptKeys
 from co_tui.agent.keys.key_servers import KeyOwner
 from co_tui.agent.redact import redact, remember_secret
 from co_tui.agent.wire.http import NoAnswer, ask
@@ -41,10 +41,11 @@ async def log_in(kept: KeptKeys, owner: KeyOwner, key: str, environ: Mapping[str
         place = await asyncio.to_thread(kept.keep, owner, key)
     except OSError as error:
         return LoginResult(False, f"Cannot keep the key in {kept.file}: {error.strerror or type(error).__name__}.")
+    where = f"{kept.place_of(place)}{', which only you can read' if place == FILE else ''}"
     done = (
-        f"Kept in {place}. It could not be checked with {owner.host}: {unchecked.removesuffix('.')}."
+        f"Kept in {where}. It could not be checked with {owner.host}: {unchecked.removesuffix('.')}."
         if unchecked
-        else f"{owner.host} accepted the key. It is kept in {place}."
+        else f"{owner.host} accepted the key. It is kept in {where}."
     )
     stronger = next((name for name in owner.variables if environ.get(name)), "")
     return LoginResult(True, f"{done} {stronger} is set and is used instead." if stronger else done)

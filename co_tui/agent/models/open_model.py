@@ -2,11 +2,12 @@
 
 import contextlib
 import importlib
+import importlib.util
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 from pydantic_ai.exceptions import UserError
@@ -36,6 +37,9 @@ from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.events.model_names import Served, is_file, served
 from co_tui.inert import one_line
+
+_OPTIONAL_PACKAGES: Final = {"groq": "groq", "mistral": "mistralai", "xai": "xai_sdk"}
+"""The libraries of providers that are not installed with co-tui, by prefix."""
 
 
 async def open_model(name: str, config: ModelConfig) -> ModelHandle:
@@ -120,7 +124,9 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     client = new_client()
     try:
         model = infer_model(name, lambda prefix: _provider(prefix, client, found.key))
-    except (UserError, ValueError, ImportError) as error:
+    except ImportError as error:
+        raise ModelUnusable(f"{name} needs a missing package: {error}") from None
+    except (UserError, ValueError) as error:
         if provider is not None:
             raise ModelUnusable(f"Cannot use {name}: {redact(str(error), _secrets(config))}") from None
         raise ModelUnusable(unknown_model(name)) from None
@@ -136,11 +142,14 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
 
 
 def _require_package(name: str) -> None:
-    """Raises `ModelUnusable` when the provider's library is missing, before anyone enters a key for it."""
-    try:
-        infer_provider_class(name.partition(":")[0])
-    except ImportError as error:
-        raise ModelUnusable(f"{name} needs a missing package: {error}") from None
+    """Raises `ModelUnusable` when the provider's library is missing, before anyone enters a key for it.
+
+    Only looks for it: importing a provider takes seconds.
+    """
+    prefix = name.partition(":")[0]
+    package = _OPTIONAL_PACKAGES.get(prefix)
+    if package is not None and importlib.util.find_spec(package) is None:
+        raise ModelUnusable(f"{name} needs a missing package: install `pydantic-ai-slim[{prefix}]` next to co-tui.")
 
 
 def _provider(prefix: str, client: httpx2.AsyncClient, key: str) -> Provider[Any]:

@@ -211,7 +211,7 @@ def _message_in(body: Any, depth: int = 0) -> str:
 def _key_source(asked: RequestTarget) -> str:
     provider = provider_of(asked.model)
     source = asked.key_source or " or ".join(provider.key_variables if provider else ())
-    return f" in {source.partition(',')[0]}" if source else ""
+    return f" in {source}" if source else ""
 
 
 def _key_advice(asked: RequestTarget) -> str:

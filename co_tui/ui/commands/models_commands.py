@@ -8,8 +8,10 @@ from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable, key_sources
 from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners, unknown_provider
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
+from co_tui.ui.background import start_awaited
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
+from co_tui.ui.heavy_imports import import_locked
 from co_tui.ui.models.model_list import RecentModels
 
 if TYPE_CHECKING:
@@ -78,11 +80,20 @@ async def _enter_key_for(host: CommandHost, model: str, why: str) -> None:
     """Ask for the key that a model needs, then switch to it."""
     launch = host.settings.launch
     owner = key_owner(model.partition(":")[0], launch.environ)
+    # Importing a provider takes seconds; meanwhile the user enters the key.
+    importing = start_awaited(asyncio.to_thread(import_locked, partial(_import_provider, model)))
     if owner is not None and await _enter_key(host, owner):
+        await importing
         await _switch(host, model)
     else:
         host.fail(why)
         host.show_busy()
+
+
+def _import_provider(model: str) -> None:
+    from co_tui.agent.models.open_model import preload
+
+    preload(model)
 
 
 @command("login")

@@ -51,7 +51,7 @@ class LoginScreen(Dialog[LoginAnswer]):
         with Vertical() as box:
             box.border_title = "Keys"
             yield SteadyList(*map(_row, self._providers.values()), classes="-filling")
-            yield KeyHints(("enter", "enter a key"), ("ctrl+d", "remove a kept key"), ("escape", "back"))
+            yield KeyHints(("enter", "set a key"), ("ctrl+d", "remove a kept key"), ("escape", "back"))
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:

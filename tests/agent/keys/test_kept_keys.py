@@ -13,7 +13,7 @@ from keyring.backends.chainer import ChainerBackend
 
 from co_tui.agent import redact
 from co_tui.agent.keys import system_keyring
-from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable, key_sources
+from co_tui.agent.keys.kept_keys import FILE, KeptKeys, KeyUnavailable, key_sources
 from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners
 from co_tui.agent.keys.login import log_in
 from co_tui.agent.keys.system_keyring import KeyringFailed, within_limit
@@ -55,7 +55,7 @@ def everything_in(folder: Path) -> bytes:
 
 def test_with_a_keyring_the_key_is_in_no_file(kept: KeptKeys, keyring: InMemoryKeyring, home: Path) -> None:
     anthropic = owner_of("anthropic")
-    assert kept.keep(anthropic, KEY) == "the system's keyring"
+    assert kept.place_of(kept.keep(anthropic, KEY)) == "the system's keyring"
     assert keyring.kept == {("co-tui", "anthropic@api.anthropic.com"): KEY}
     assert KEY.encode() not in everything_in(home)
     assert kept.read(anthropic) == KEY and kept.providers({}) == {"anthropic"}
@@ -67,7 +67,7 @@ def test_with_a_keyring_the_key_is_in_no_file(kept: KeptKeys, keyring: InMemoryK
 
 def test_without_a_keyring_the_file_is_its_owners_alone(kept: KeptKeys) -> None:
     place = kept.keep(owner_of("openai"), KEY)
-    assert str(kept.file) in place and kept.read(owner_of("openai")) == KEY
+    assert kept.place_of(place) == str(kept.file) and kept.read(owner_of("openai")) == KEY
     assert stat.S_IMODE(kept.file.stat().st_mode) == 0o600 and not kept.is_open_to_others
     kept.file.chmod(0o644)
     assert kept.is_open_to_others
@@ -77,7 +77,7 @@ def test_without_a_keyring_the_file_is_its_owners_alone(kept: KeptKeys) -> None:
 
 def test_a_keyring_that_refuses_leaves_it_to_the_file(kept: KeptKeys, keyring: InMemoryKeyring) -> None:
     keyring.failure = RuntimeError(f"locked, cannot keep {KEY}")
-    assert str(kept.file) in kept.keep(owner_of("google"), KEY)
+    assert kept.keep(owner_of("google"), KEY) == FILE
     assert kept.read(owner_of("google")) == KEY
 
 
@@ -140,7 +140,7 @@ def test_the_environment_wins_and_no_source_shows_a_key(kept: KeptKeys) -> None:
     kept.keep(owner_of("anthropic"), KEY)
     environ = {"ANTHROPIC_API_KEY": "from-the-environment"}
     assert key_sources(kept, environ) == [("anthropic", "ANTHROPIC_API_KEY")]
-    assert key_sources(kept, {}) == [("anthropic", f"{kept.file}, which only you can read")]
+    assert key_sources(kept, {}) == [("anthropic", str(kept.file))]
     assert choose("", "", {"GEMINI_API_KEY": "k"}, kept=kept.providers({})).model.startswith("google:")
     assert choose("", "", {}, kept=kept.providers({})).model.startswith("anthropic:")
 
