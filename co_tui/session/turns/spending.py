@@ -67,7 +67,8 @@ class Spending:
         for limit in limits:
             if limit.spent >= limit.most:
                 raise SpendingLimitReached(
-                    f"Stopped: {limit.amounts}. Everything is kept. Raise the limit with /config {limit.setting} DOLLARS."
+                    f"Stopped: {limit.amounts}. Everything is kept. "
+                    f"Raise the limit with /config {limit.setting} DOLLARS."
                 )
             if limit.spent >= limit.most * CLOSE:
                 await self._warn("spending_close", f"Close to the limit: {limit.amounts}.", limit.most)
