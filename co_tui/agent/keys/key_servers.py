@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, PROVIDERS, Provider
+from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, PROVIDERS
 from co_tui.nearest import nearest
 
 OPENAI: Final = "openai"
@@ -93,7 +93,3 @@ def unknown_provider(name: str) -> str:
     near = nearest(name, _SERVERS)
     hint = f"Did you mean {near}?" if near else f"Providers: {', '.join(_SERVERS)}."
     return f"Unknown provider {name!r}. {hint}"
-
-
-def needs_key(provider: Provider) -> bool:
-    return provider.needs_key and provider.prefix in _SERVERS

@@ -59,10 +59,10 @@ class ModelsKnown(Record):
     def server_key(self) -> str:
         """The key of the configured server. Slow: call it in a thread."""
         owner = key_owner("openai-chat", self.environ, self.base_url)
-        if owner is None or (key := owner.key_in(self.environ)) or self.keys is None:
-            return key if owner is not None else ""
+        if owner is None:
+            return ""
         try:
-            return self.keys.read(owner)
+            return owner.key_in(self.environ) or (self.keys.read(owner) if self.keys is not None else "")
         except KeyUnavailable:
             return ""
 
