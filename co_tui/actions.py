@@ -110,6 +110,7 @@ COMMANDS: Final = (
         needs_session="with arguments",
     ),
     SlashCommand("fetch", "models", "Download the embedded model, which works offline"),
+    SlashCommand("login", "models", "Enter or remove a provider's key", "[PROVIDER]", opens_screen=True),
     SlashCommand("new", "sessions", "Start a new session", key="f7", letter="n"),
     SlashCommand(
         "clear",

@@ -261,5 +261,13 @@ COMMANDS: Final = (
             *RESUME_OPTIONS,
         ),
     ),
+    CliCommand(
+        "login",
+        "keep a provider's key, read from the terminal or standard input",
+        (
+            _option("provider", nargs="?", default="", metavar="PROVIDER", help="such as anthropic, openai or google"),
+            _flag("--remove", "forget the kept key"),
+        ),
+    ),
     CliCommand("doctor", "check the installation"),
 )

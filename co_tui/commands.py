@@ -208,6 +208,14 @@ def _doctor(call: CommandCall) -> int:
     return doctor(call.context, call.environ, call.cwd)
 
 
+@command("login")
+def _login(call: CommandCall) -> int:
+    _silence_libraries(call.environ)
+    from co_tui.headless.login_command import login
+
+    return login(call.context, call.environ, call.options.provider, remove=call.options.remove)
+
+
 @command("trust")
 def _trust(call: CommandCall) -> int:
     from co_tui.headless.trust_command import trust
@@ -279,7 +287,7 @@ def _lab(call: CommandCall) -> int:
         window,
         ratio=ratio,
         model=options.summariser or "",
-        config=config_for(context.loaded.settings, environ, context.paths.models),
+        config=config_for(context.loaded.settings, environ, context.paths),
         dump=options.dump,
         as_json=options.json,
     )

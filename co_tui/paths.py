@@ -65,6 +65,12 @@ class Paths(Record):
         return self.state / "hints.json"
 
     @property
+    def keys_file(self) -> Path:
+        """Which keys are kept where; also the keys themselves on a machine without a keyring. Not in `config`, which
+        many users publish."""
+        return self.state / "keys.json"
+
+    @property
     def policies(self) -> Path:
         """Policies the user wrote."""
         return self.config / "policies"

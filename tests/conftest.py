@@ -26,6 +26,8 @@ if hasattr(signal, "SIGHUP"):
 # Reading the machine's certificates takes as long as a turn, and no server of the tests has one.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
+# Tests keep no key in the keyring of the person who runs them.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 
 
 _TESTS = Path(__file__).parent

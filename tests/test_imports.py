@@ -27,6 +27,7 @@ HEAVY = (
     "PIL",
     "pathspec",
     "regex",
+    "keyring",
 )
 
 

@@ -136,3 +136,15 @@ def test_a_trusted_project_makes_the_sandbox_stricter_and_never_freer(
     after = loaded(paths, project)
     assert after.settings.command_sandbox == result and after.withheld is None
     assert any("yours is stricter" in warning for warning in after.warnings) == (result == own)
+
+
+@pytest.mark.parametrize(("own", "requested", "result"), [(2, 1, 1), (1, 2, 1), (0, 2, 2), (2, 0, 2), (0, 0, 0)])
+def test_a_trusted_project_lowers_limits_on_spending_and_never_raises_them(
+    paths: Paths, project: Path, own: int, requested: int, result: int
+) -> None:
+    paths.config_file.parent.mkdir(parents=True)
+    paths.config_file.write_text(f"max_daily_cost = {own}\n")
+    before = loaded(paths, project, f"max_daily_cost = {requested}\n")
+    assert before.settings.max_daily_cost == own and before.withheld is not None
+    Trust(paths.trust_file).remember(before.withheld, trusted=True)
+    assert loaded(paths, project).settings.max_daily_cost == result

@@ -13,6 +13,9 @@ KEY_VARIABLES: Final = tuple(sorted({variable for provider in PROVIDERS for vari
 SHORTEST_KEY_CHARS: Final = 8
 """Shorter values are never hidden: they would match inside ordinary words."""
 
+_remembered: Final[set[str]] = set()
+"""Keys that were read or typed in this process."""
+
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:API_?KEYS?|KEYS?|TOKENS?|AUTH|PAT|DSN)$|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|ACCESS_KEY",
     re.IGNORECASE,
@@ -32,6 +35,13 @@ _SECRET = re.compile(
 )
 
 
+def remember_secret(key: str) -> str:
+    """Hide a key from now on, wherever text is redacted in this process; returns it."""
+    if len(key) >= SHORTEST_KEY_CHARS:
+        _remembered.add(key)
+    return key
+
+
 def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without anything that looks like a key, for the processes we start."""
     return {
@@ -45,12 +55,12 @@ def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The user's own keys, longest first, so that replacing one never leaves part of a longer one."""
     harmless = without_secrets(environ)
     keys = {value for name, value in environ.items() if name not in harmless and len(value) >= SHORTEST_KEY_CHARS}
-    return tuple(sorted(keys, key=len, reverse=True))
+    return tuple(sorted(keys | _remembered, key=len, reverse=True))
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """The text with the given secrets, and anything that looks like one, hidden."""
-    for secret in secrets:
+    for secret in sorted({*secrets, *_remembered}, key=len, reverse=True):
         if len(secret) >= 4:
             text = text.replace(secret, HIDDEN)
     return _SECRET.sub(HIDDEN, text)

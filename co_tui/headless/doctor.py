@@ -10,16 +10,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from co_tui import __version__
+from co_tui.agent.keys.kept_keys import KeptKeys, key_sources
 from co_tui.agent.local import embedded
 from co_tui.agent.local.embedded_fetch import fetch
-from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS, choose
+from co_tui.agent.models import usual_servers
+from co_tui.agent.models.catalogue import EMBEDDED, choose
 from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events.wording import percent
 from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, say, table
 from co_tui.inert import one_line
-from co_tui.paths import Paths
+from co_tui.paths import Paths, path_text
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.settings import Loaded
 from co_tui.store.store_errors import StoreError
@@ -36,14 +38,17 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
     """Prints a report; fails when something keeps co-tui from working."""
     troubles = list(context.loaded.problems)
     settings = context.loaded.settings
-    choice = choose(settings.model, context.loaded.origins["model"].source, environ, settings.base_url)
+    keys = KeptKeys(context.paths)
+    kept = keys.providers(environ, settings.base_url)
+    choice = choose(settings.model, context.loaded.origins["model"].source, environ, settings.base_url, kept)
     has_embedded = embedded.is_installed(context.paths.models)
     rows = [
         ("co-tui", f"{__version__} on Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"),
         *((package, _installed(package)) for package in _PACKAGES),
         ("model", f"{choice.model} ({choice.reason})"),
         ("embedded model", "installed" if has_embedded else f"not installed ({embedded.DOWNLOAD_MB} MB)"),
-        ("keys found", ", ".join(_keys(environ)) or "none"),
+        ("keys", _keys(keys, environ)),
+        ("model servers here", asyncio.run(_local_servers())),
         ("policy", f"{settings.policy} ({context.loaded.origins['policy'].source})"),
         ("commands", f"{sandbox_text(settings.command_sandbox)} ({context.loaded.origins['command_sandbox'].source})"),
         *_project(context.loaded),
@@ -62,6 +67,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
     else:
         troubles += asyncio.run(_unusable(choice.model, context, environ))
     troubles += _not_writable(context.paths)
+    troubles += _open_keys(keys)
     troubles += filter(None, (asyncio.run(sandbox_problem(settings.command_sandbox)),))
     for trouble in troubles:
         say(trouble)
@@ -73,7 +79,7 @@ async def _unusable(model: str, context: CommandContext, environ: Mapping[str, s
     from co_tui.agent.models.open_model import check_model, config_for
 
     try:
-        await check_model(model, config_for(context.loaded.settings, environ, context.paths.models))
+        await check_model(model, config_for(context.loaded.settings, environ, context.paths))
     except ModelUnusable as error:
         return [str(error)]
     return []
@@ -125,10 +131,22 @@ def _installed(package: str) -> str:
         return "not installed"
 
 
-def _keys(environ: Mapping[str, str]) -> list[str]:
-    """The names of the variables that hold a key; never what they hold."""
-    variables = {variable for provider in PROVIDERS for variable in provider.key_variables}
-    return sorted(variable for variable in variables if environ.get(variable))
+def _keys(keys: KeptKeys, environ: Mapping[str, str]) -> str:
+    """Which providers have a key, and where each comes from; never the key itself."""
+    found = [f"{provider} ({source})" for provider, source in key_sources(keys, environ)]
+    return ", ".join(found) or "none (`co-tui login PROVIDER` keeps one)"
+
+
+async def _local_servers() -> str:
+    """The usual model servers that listen on this machine; nothing is sent to them."""
+    found = await usual_servers.listening(usual_servers.USUAL_SERVERS)
+    return ", ".join(f"{server.program} (port {server.port})" for server in found) or "none"
+
+
+def _open_keys(keys: KeptKeys) -> list[str]:
+    if not keys.is_open_to_others:
+        return []
+    return [f"{path_text(keys.file)} may hold keys and is readable by others. Run `chmod 600` on it."]
 
 
 def _database(context: CommandContext, troubles: list[str]) -> str:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models.catalogue import choose
 from co_tui.agent.models.open_model import ModelHandle, config_for, open_model
@@ -136,7 +137,8 @@ def _usual_model(opening: SessionOpening) -> str:
     """The model for a session that names none, such as an imported one."""
     loaded = opening.context.loaded
     settings = loaded.settings
-    return choose(settings.model, loaded.origins["model"].source, opening.environ, settings.base_url).model
+    kept = KeptKeys(opening.context.paths).providers(opening.environ, settings.base_url)
+    return choose(settings.model, loaded.origins["model"].source, opening.environ, settings.base_url, kept).model
 
 
 @asynccontextmanager
@@ -144,7 +146,7 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
     """The caller closes the session."""
     context = opening.context
     settings = context.loaded.settings
-    config = config_for(settings, opening.environ, context.paths.models)
+    config = config_for(settings, opening.environ, context.paths)
     if trouble := telemetry.configure(settings.telemetry):
         say(trouble)
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, choose
 from co_tui.events import (
     ApprovalDecided,
@@ -76,7 +77,8 @@ def run(
 def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
     """The model of a new session; reports the embedded one if it was not chosen."""
     settings = context.loaded.settings
-    choice = choose(settings.model, context.loaded.origins["model"].source, environ, settings.base_url)
+    kept = KeptKeys(context.paths).providers(environ, settings.base_url)
+    choice = choose(settings.model, context.loaded.origins["model"].source, environ, settings.base_url, kept)
     if choice.model == EMBEDDED and not settings.model and sys.stderr.isatty():
         say(f"Embedded model {EMBEDDED_LABEL} (offline, small). --model chooses another.")
     return choice.model

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import choose
 from co_tui.agent.models.open_model import config_for, open_model
 from co_tui.agent.redact import keys_in
@@ -50,9 +51,10 @@ async def _updated(
         raise BoardRefused("That session has no messages to learn from.")
     settings = context.loaded.settings
     named = context.loaded.origins["model"].source
-    usual = choose(settings.model, named, environ, settings.base_url).model
+    kept = KeptKeys(context.paths).providers(environ, settings.base_url)
+    usual = choose(settings.model, named, environ, settings.base_url, kept).model
     name = usual if named == COMMAND_LINE else settings.summarization_model or state.model or usual
-    model_handle = await open_model(name, config_for(settings, environ, context.paths.models))
+    model_handle = await open_model(name, config_for(settings, environ, context.paths))
     update = BoardUpdate(
         board,
         model_handle,

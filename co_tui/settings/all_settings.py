@@ -21,6 +21,7 @@ from co_tui.settings.rules import (
     PartRefused,
     Rule,
     address,
+    dollars,
     model_string,
     nothing_or,
     number,
@@ -63,11 +64,8 @@ class Settings(ContextSettings):
     images: Annotated[str, one_of("on", "off"), About("looks", "Show small previews of images in the chat.")] = "on"
     notifications: Annotated[
         str,
-        one_of("on", "bell", "off"),
-        About(
-            "looks",
-            "Alert you when a long turn ends or a question is pending.",
-        ),
+        one_of("on", "osc9", "osc777", "bell", "off"),
+        About("looks", "Alert you when a long turn ends, a question is pending or a limit is reached."),
     ] = "on"
     keys: Annotated[
         Mapping[str, str],
@@ -92,6 +90,12 @@ class Settings(ContextSettings):
     agent_max_steps: Annotated[
         int, whole_number(1, 10_000), About("answering", "Most model requests in one turn; then it pauses.")
     ] = 200
+    max_session_cost: Annotated[
+        float, dollars(), About("answering", "Most a session may cost, in US dollars; then its turns stop.")
+    ] = 0.0
+    max_daily_cost: Annotated[
+        float, dollars(), About("answering", "Most all sessions of a day may cost, in US dollars.")
+    ] = 0.0
     mode: Annotated[
         str,
         one_of(*MODES),

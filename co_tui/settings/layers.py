@@ -33,6 +33,8 @@ SOURCE_SEPARATOR: Final = " and "
 """Joins the sources of a value that several layers contribute to."""
 MOST_WARNINGS: Final = 5
 """For one file, which may have thousands of unknown keys."""
+SPENDING: Final = ("max_session_cost", "max_daily_cost")
+"""Limits that a project may only lower."""
 LEFT_OUT: Final = "Ignored."
 """Ends the sentence about a bad value in a project's file."""
 
@@ -204,16 +206,17 @@ class _Merge:
             return
         self._folder_file = str(file)
         self.layer(str(file), {key: value for key, value in table.items() if key not in without})
-        for key in ("tools", "command_sandbox"):
+        for key in ("tools", "command_sandbox", *SPENDING):
             if (narrowing := self.found.get(key)) is not None and narrowing.source == str(file):
                 self._narrowing[key] = self.found.pop(key)
 
     def narrow(self) -> None:
-        """Apply the project's file to tools and sandbox: it may only remove tools, and only make the sandbox
-        stricter."""
+        """Apply the project's file to tools, sandbox and limits on spending: it may only remove tools, make the
+        sandbox stricter, and lower limits."""
         for key, narrowing in self._narrowing.items():
             current = self.found.get(key, Origin(getattr(Settings(), key), "default"))
-            self.found[key] = _narrower_tools(current, narrowing) if key == "tools" else _stricter(current, narrowing)
+            narrower = _narrower_tools if key == "tools" else _lower if key in SPENDING else _stricter
+            self.found[key] = narrower(current, narrowing)
             if self.found[key].value != narrowing.value and key != "tools":
                 self.warnings.append(
                     f"{narrowing.source}: {key} = {quoted(narrowing.value)} is ignored; yours is stricter."
@@ -249,6 +252,11 @@ class _Merge:
 def _narrower_tools(current: Origin, narrowing: Origin) -> Origin:
     assert isinstance(narrowing.value, tuple) and isinstance(current.value, tuple)
     return Origin(tuple(each for each in current.value if each in narrowing.value), narrowing.source)
+
+
+def _lower(current: Origin, narrowing: Origin) -> Origin:
+    """The lower limit on spending; 0 is none."""
+    return min(narrowing, current, key=lambda origin: float(str(origin.value)) or float("inf"))
 
 
 def _stricter(current: Origin, narrowing: Origin) -> Origin:

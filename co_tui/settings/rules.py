@@ -123,6 +123,12 @@ def number(low: float, high: float) -> Rule:
     return Rule(f"a number from {low:,g} to {high:,g}", read)
 
 
+def dollars() -> Rule:
+    """A limit in US dollars."""
+    amount = number(0, 100_000)
+    return Rule(f"{amount.allowed} (0 sets no limit)", amount.read)
+
+
 def number_by_window(low: float, high: float) -> Rule:
     """A number, or several by window size."""
     plain = number(low, high)

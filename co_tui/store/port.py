@@ -116,6 +116,10 @@ class Reading(Closable, Protocol):
         """The session's newest measurement."""
         ...
 
+    def spent_since(self, time: str) -> float:
+        """What all sessions have spent since a time, in US dollars. What a fork copied, or an import brought, was spent
+        before."""
+
     def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
         """The user's latest prompts that contain a text, of all sessions or a folder's; oldest first, no repeats."""
         ...

@@ -35,7 +35,7 @@ from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.launch import Launch
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
-from co_tui.ui.terminal.attention import alert_sequence
+from co_tui.ui.terminal.attention import LONG_TURN_S, alert_sequence
 from co_tui.ui.terminal.terminal_facts import clamped_resize, is_job
 from co_tui.ui.textual_internals import (
     AppInternals,
@@ -69,6 +69,8 @@ class CoTui(AppInternals, CommandMenus):
     TITLE = "co-tui"
     ENABLE_COMMAND_PALETTE = False  # ours looks like every other list
     _has_theme = False
+    _reports_focus = False
+    """Whether the terminal has reported that it lost the focus."""
     terminal_before: list[Any] | None = None
     """The terminal attributes before the app started, restored when it gives the terminal up."""
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -202,7 +204,7 @@ class CoTui(AppInternals, CommandMenus):
             self.notify("Private session: nothing is saved.", timeout=6)
         self.load_engine()
         if self.launch.choice.model == EMBEDDED:
-            self._commands.embedded_model.ask_once()
+            self._commands.offer_models()
 
     def folder_changed(self) -> None:
         """Ask for trust if this folder needs it, and report problems in its files."""
@@ -241,8 +243,13 @@ class CoTui(AppInternals, CommandMenus):
         self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
 
     def alert(self, text: str) -> None:
-        if not self.app_focus and (driver := driver_of(self)) is not None:
-            driver.write(alert_sequence(text, self.launch.environ, self.launch.settings.notifications))
+        is_quiet = not self._reports_focus and time.monotonic() - self.last_typed_at >= LONG_TURN_S
+        if (is_quiet or not self.app_focus) and (driver := driver_of(self)) is not None:
+            title = self.controller.state.title
+            driver.write(alert_sequence(text, self.launch.environ, self.launch.settings.notifications, title))
+
+    def watch_app_focus(self, focused: bool) -> None:
+        self._reports_focus = self._reports_focus or not focused
 
     async def open_address(self, address: str) -> bool:
         from co_tui.ui.chat.open_link import open_address

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import Choice, choose
 from co_tui.paths import Paths
 from co_tui.record import Record
@@ -51,7 +52,12 @@ class Launch(Record):
     def choice(self) -> Choice:
         """The model of a new session, and why it was chosen."""
         origin = self.loaded.origins["model"].source
-        return choose(self.settings.model, origin, self.environ, self.settings.base_url)
+        return choose(self.settings.model, origin, self.environ, self.settings.base_url, self.kept_keys)
+
+    @property
+    def kept_keys(self) -> frozenset[str]:
+        """The providers whose key is kept by `co-tui login`."""
+        return KeptKeys(self.paths).providers(self.environ, self.settings.base_url)
 
     def reloaded(self, *, policy: str = "", resumed: str = "", written: str = "") -> Loaded:
         """The settings read again, below command-line options and choices made in the app. `policy` is chosen now,

@@ -117,7 +117,7 @@ def embedded_desk(home: Path) -> Environment:
     environment = environment_for(home)
     environ = {"CO_TUI_CONTEXT_WINDOW": str(WINDOW_TOKENS), **SOONER}
     environment.settings = load(paths=environment.paths, cwd=home, environ=environ).settings
-    config = config_for(environment.settings, os.environ, environment.paths.models)
+    config = config_for(environment.settings, os.environ, environment.paths)
 
     async def opened(name: str) -> ModelHandle:
         return await open_model(name, config)

@@ -67,6 +67,29 @@ def test_nothing_is_an_empty_answer(reading: Reading) -> None:
     assert reading.usage("s") is None and list(reading.partial_reply("s")) == []
 
 
+def test_what_was_spent_is_summed_over_sessions_since_a_time_and_nothing_twice(store: Store, reading: Reading) -> None:
+    assert reading.spent_since("") == 0.0
+    usage = UsageInfo(
+        token_limit=1,
+        current_tokens=1,
+        messages_count=1,
+        system_tokens=0,
+        conversation_tokens=1,
+        tool_definition_tokens=0,
+    )
+    writing = store.writing()
+    events = writing.append("a", [SessionStart(model="m"), said("one"), usage.but(cost=0.5), usage]).result()
+    writing.append(
+        "a", [SessionRename(title="A", cost=0.25), CompactionComplete(success=True, trigger="manual", cost=1)]
+    )
+    writing.fork("a", "b", None, SessionFork(source_session_id="a", source_seq=6)).result()
+    writing.append("b", [said("two"), usage.but(cost=2.0, agent="helper")]).result()
+    old = [event.but(session_id="c") for event in events]
+    assert writing.import_log(old).result() is ImportOutcome.NEW
+    assert reading.spent_since(events[0].timestamp) == pytest.approx(0.5 + 0.25 + 1 + 2), "no copy counts"
+    assert reading.spent_since("9999") == 0.0
+
+
 def test_events_come_back_in_order_with_their_numbers(store: Store, reading: Reading) -> None:
     first = store.writing().append("s", [SessionStart(model="m"), said("one")]).result()
     second = store.writing().append("s", [said("two", 2)]).result()

@@ -18,6 +18,8 @@ LIMITS = {
     "co_tui.agent.permissions.git_guard.TIMEOUT_S": PATIENCE_S,
     "co_tui.agent.permissions.sandbox.STARTING_S": PATIENCE_S,
     "co_tui.agent.models.served_models.list_models.timeout_s": PATIENCE_S,
+    "co_tui.agent.models.usual_servers.CONNECT_S": PATIENCE_S,
+    "co_tui.agent.models.usual_servers.USUAL_SERVERS": (),  # what runs on the machine of the tests is no part of them
 }
 """Constants of modules, and defaults of functions."""
 

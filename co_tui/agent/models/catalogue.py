@@ -1,7 +1,7 @@
 """Providers and model strings, and the default model. Imports nothing heavy."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from co_tui.events.model_names import is_file, served
@@ -66,8 +66,11 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose(setting: str, origin: str, environ: Mapping[str, str], base_url: str = "") -> Choice:
-    """The setting, else the first provider whose key is present, else the embedded model."""
+def choose(
+    setting: str, origin: str, environ: Mapping[str, str], base_url: str = "", kept: Collection[str] = ()
+) -> Choice:
+    """The setting, else the first provider whose key is present, else the embedded model. `kept` are the providers
+    whose key `co-tui login` has kept; keys in the environment come first."""
     if setting:
         return Choice(setting, f"set by {origin}")
     if base_url or environ.get(BASE_URL_VARIABLE):
@@ -77,4 +80,7 @@ def choose(setting: str, origin: str, environ: Mapping[str, str], base_url: str 
         if provider.needs_key and provider.default_model and provider.has_key(environ):
             variable = next(variable for variable in provider.key_variables if environ.get(variable))
             return Choice(f"{provider.prefix}:{provider.default_model}", f"{variable} is set")
+    for provider in PROVIDERS:
+        if provider.needs_key and provider.default_model and provider.prefix in kept:
+            return Choice(f"{provider.prefix}:{provider.default_model}", f"the key of {provider.prefix} is kept")
     return Choice(EMBEDDED, "no provider's key is set")

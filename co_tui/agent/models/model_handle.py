@@ -8,9 +8,11 @@ import httpx2
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
+from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
 from co_tui.agent.wire.request_failures import RequestTarget
+from co_tui.paths import Paths
 from co_tui.settings import Settings
 
 
@@ -59,13 +61,16 @@ class ModelConfig(NamedTuple):
     base_url: str = ""
     context_window: int = 0
     request_timeout_s: float = 300.0
+    keys: KeptKeys | None = None
+    """Keys kept by `co-tui login`."""
 
 
-def config_for(settings: Settings, environ: Mapping[str, str], fetched_models: Path) -> ModelConfig:
+def config_for(settings: Settings, environ: Mapping[str, str], paths: Paths) -> ModelConfig:
     """The model configuration in the settings."""
     return ModelConfig(
         environ=environ,
-        fetched_models=fetched_models,
+        fetched_models=paths.models,
+        keys=KeptKeys(paths),
         base_url=settings.base_url,
         context_window=settings.context_window,
         request_timeout_s=settings.request_timeout_s,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from co_tui.agent.models.usual_servers import LLAMA_CPP, LM_STUDIO, OLLAMA
 from co_tui.agent.wire.http import NoAnswer, ask
 from co_tui.events.storable import whole_number
 from co_tui.record import Record
@@ -128,5 +129,4 @@ def _objects(value: object) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-OLLAMA, LM_STUDIO, LLAMA_CPP = "Ollama", "LM Studio", "llama.cpp"
 _APIS: Final = {OLLAMA: _from_ollama, LM_STUDIO: _from_lm_studio, LLAMA_CPP: _from_llama_cpp}

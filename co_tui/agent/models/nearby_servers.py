@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from co_tui.agent.models.catalogue import LLAMA_CPP_PORT, LM_STUDIO_PORT, OLLAMA_PORT, VLLM_PORT
-from co_tui.agent.models.native_answers import LLAMA_CPP, LM_STUDIO, OLLAMA, native_answer
+from co_tui.agent.models.native_answers import native_answer
 from co_tui.agent.models.served_models import list_models, name_of, window_of
+from co_tui.agent.models.usual_servers import USUAL_SERVERS as USUAL_SERVERS
+from co_tui.agent.models.usual_servers import VLLM
+from co_tui.agent.models.usual_servers import UsualServer as UsualServer
 from co_tui.agent.wire.http import NoAnswer
 from co_tui.events.model_names import Served, served
 from co_tui.record import Record
@@ -16,26 +18,6 @@ TIMEOUT_S: Final = 3.0
 MOST_MODELS: Final = 200
 MOST_INSPECTED: Final = 24
 """Each costs a request; further models are listed by name only."""
-VLLM: Final = "vLLM"
-
-
-class UsualServer(NamedTuple):
-    """A program that serves models, and its default port."""
-
-    program: str
-    port: int
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-
-USUAL_SERVERS: Final = (
-    UsualServer(OLLAMA, OLLAMA_PORT),
-    UsualServer(LM_STUDIO, LM_STUDIO_PORT),
-    UsualServer(LLAMA_CPP, LLAMA_CPP_PORT),
-    UsualServer(VLLM, VLLM_PORT),
-)
 
 
 class FoundModel(Record):

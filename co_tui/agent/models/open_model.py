@@ -2,11 +2,12 @@
 
 import contextlib
 import importlib
+import importlib.util
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 from pydantic_ai.exceptions import UserError
@@ -14,6 +15,7 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
+from co_tui.agent.keys.key_servers import key_owner
 from co_tui.agent.local.local_models import open_embedded, open_gguf
 from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of
 from co_tui.agent.models.known_models import known_names as known_names
@@ -25,6 +27,7 @@ from co_tui.agent.models.model_handle import ModelHandle as ModelHandle
 from co_tui.agent.models.model_handle import config_for as config_for
 from co_tui.agent.models.native_answers import NativeAnswer, load, native_answer, plausible_window
 from co_tui.agent.models.prices import is_published
+from co_tui.agent.models.provider_key import FoundKey, find_key, provider_key
 from co_tui.agent.models.served_models import first_model, list_models, name_of, silent_server_text, window_from_server
 from co_tui.agent.models.server_counting import TokenCounter
 from co_tui.agent.redact import KEY_VARIABLES, redact
@@ -35,6 +38,9 @@ from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.events.model_names import Served, is_file, served
 from co_tui.inert import one_line
 
+_OPTIONAL_PACKAGES: Final = {"groq": "groq", "mistral": "mistralai", "xai": "xai_sdk"}
+"""The libraries of providers that are not installed with co-tui, by prefix."""
+
 
 async def open_model(name: str, config: ModelConfig) -> ModelHandle:
     """Open a model without sending it anything. Raises `ModelUnusable` with a sentence."""
@@ -44,7 +50,7 @@ async def open_model(name: str, config: ModelConfig) -> ModelHandle:
         return open_gguf(name, config)
     if (target := served(name)) is not None:
         return await _open_served(target, config)
-    return _open_provider(name, config)
+    return await _open_provider(name, config)
 
 
 async def check_model(name: str, config: ModelConfig) -> None:
@@ -54,7 +60,8 @@ async def check_model(name: str, config: ModelConfig) -> None:
     opened = await open_model(name, config)
     await opened.close()
     if (target := served(name)) is not None:
-        await _check_served(target.name, *_server_of(target, config))
+        base_url, found = await _server_of(target, config)
+        await _check_served(target.name, base_url, found.key)
 
 
 async def _check_served(name: str, base_url: str, key: str) -> None:
@@ -109,16 +116,14 @@ class ProviderModel:
         await self.connected.close()
 
 
-def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
+async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     provider = provider_of(name)
-    if provider is not None and not provider.has_key(config.environ):
-        variables = " or ".join(provider.key_variables)
-        raise ModelUnusable(
-            f"{name} needs a key. Start co-tui with {variables} set, or choose another model with /model or --model."
-        )
+    if provider is not None:
+        _require_package(name)
+    found = await provider_key(name, config)
     client = new_client()
     try:
-        model = infer_model(name, lambda prefix: _provider(prefix, client))
+        model = infer_model(name, lambda prefix: _provider(prefix, client, found.key))
     except ImportError as error:
         raise ModelUnusable(f"{name} needs a missing package: {error}") from None
     except (UserError, ValueError) as error:
@@ -126,36 +131,51 @@ def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
             raise ModelUnusable(f"Cannot use {name}: {redact(str(error), _secrets(config))}") from None
         raise ModelUnusable(unknown_model(name)) from None
     address = _address_of(model)
+    found.require_host(name, address)
     return ProviderModel(
         name=name,
         settings=request_settings(config, caches=_knows_caches(model.system, address)),
-        asked=RequestTarget(name, address, _secrets(config)),
+        asked=RequestTarget(name, address, (*_secrets(config), found.key), found.source),
         connected=Connected(GuardedModel(model), client),
         known_window_tokens=plausible_window(model.context_window),
     )
 
 
-def _provider(prefix: str, client: httpx2.AsyncClient) -> Provider[Any]:
-    """The library's provider, with our own HTTP client if possible: bounded replies, no redirects."""
+def _require_package(name: str) -> None:
+    """Raises `ModelUnusable` when the provider's library is missing, before anyone enters a key for it.
+
+    Only looks for it: importing a provider takes seconds.
+    """
+    prefix = name.partition(":")[0]
+    package = _OPTIONAL_PACKAGES.get(prefix)
+    if package is not None and importlib.util.find_spec(package) is None:
+        raise ModelUnusable(f"{name} needs a missing package: install `pydantic-ai-slim[{prefix}]` next to co-tui.")
+
+
+def _provider(prefix: str, client: httpx2.AsyncClient, key: str) -> Provider[Any]:
+    """The library's provider, with our own HTTP client if possible: bounded replies, no redirects. Without a key of
+    ours, it looks for one itself."""
     build: Callable[..., Provider[Any]] = infer_provider_class(prefix)  # each kind has its own arguments
     if prefix in ("openai", "openai-chat", "openai-responses"):
         from co_tui.agent.wire.compatible import OpenAIClient
 
-        return build(openai_client=OpenAIClient(http_client=client))
-    takes_client = "http_client" in inspect.signature(build).parameters
-    return build(http_client=client) if takes_client else build()
+        return build(openai_client=OpenAIClient(api_key=key or None, http_client=client))
+    given = {"http_client": client, **({"api_key": key} if key else {})}
+    taken = inspect.signature(build).parameters
+    return build(**{name: value for name, value in given.items() if name in taken})
 
 
 async def _open_served(target: Served, config: ModelConfig) -> ProviderModel:
     """Open a model on its own server or the configured one; without a name, the server's first."""
-    base_url, key = _server_of(target, config)
+    base_url, found = await _server_of(target, config)
+    key = found.key
     if not base_url:
         if not key:
             raise ModelUnusable(
-                f"{target.model} needs a server. Set base_url or {BASE_URL_VARIABLE} to its address, or "
-                "OPENAI_API_KEY for OpenAI."
+                f"{target.model} needs a server. Set base_url or {BASE_URL_VARIABLE} to its address, or run "
+                "`co-tui login openai` for OpenAI."
             )
-        return _open_provider(target.model, config)
+        return await _open_provider(target.model, config)
     if not base_url.startswith(("http://", "https://")):
         raise ModelUnusable(
             f"{BASE_URL_VARIABLE} is {one_line(redact(base_url, (key,)), 80)!r}, not a server address. "
@@ -172,7 +192,7 @@ async def _open_served(target: Served, config: ModelConfig) -> ProviderModel:
     return ProviderModel(
         name=target.model,
         settings=request_settings(config, caches=_knows_caches("openai", base_url)),
-        asked=RequestTarget(target.model, base_url, _secrets(config)),
+        asked=RequestTarget(target.model, base_url, (*_secrets(config), key), found.source),
         connected=connected,
         known_window_tokens=window or native.window_tokens,
         counter=TokenCounter(base_url, target.name, key),
@@ -186,13 +206,13 @@ async def _load_and_ask(base_url: str, name: str, key: str) -> int | None:
     return (await native_answer(base_url, name, key)).window_tokens
 
 
-def _server_of(target: Served, config: ModelConfig) -> tuple[str, str]:
+async def _server_of(target: Served, config: ModelConfig) -> tuple[str, FoundKey]:
     """The server's address and its key; only the configured server gets one."""
     configured = config.base_url or config.environ.get(BASE_URL_VARIABLE, "")
-    key = config.environ.get("OPENAI_API_KEY", "")
     if target.address and target.address.rstrip("/") != configured.rstrip("/"):
-        return target.address, ""
-    return configured, key
+        return target.address, FoundKey()
+    owner = key_owner("openai-chat", config.environ, config.base_url)
+    return configured, await find_key(owner, config) if owner is not None else FoundKey()
 
 
 def _knows_caches(system: str, address: str) -> bool:

@@ -30,6 +30,11 @@ _TAIL_BYTES: Final = 64
 class NoAnswer(Exception):
     """A server gave no usable answer; the text says why."""
 
+    def __init__(self, why: str, status: int | None = None) -> None:
+        super().__init__(why)
+        self.status = status
+        """The HTTP status, if that is why."""
+
 
 @dataclass(slots=True)
 class Exchange:
@@ -115,9 +120,11 @@ async def ask(
     *,
     timeout_s: float,
     most: int = MOST_ANSWER_BYTES,
+    headers: Mapping[str, str] | None = None,
 ) -> Any:
-    """A server's JSON answer; posts if there is a body. Raises only `NoAnswer`."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    """A server's JSON answer; posts if there is a body. `headers` replace the one made of the key. Raises only
+    `NoAnswer`."""
+    headers = headers or ({"Authorization": f"Bearer {key}"} if key else {})
     try:
         async with asyncio.timeout(timeout_s), _asking(url, timeout_s, headers) as client:
             return json.loads(await _read(client, httpx2.URL(url), body, most))
@@ -153,7 +160,7 @@ async def _read(client: httpx2.AsyncClient, url: httpx2.URL, body: Mapping[str, 
                 url = _followed(url, response)
                 continue
             if not response.is_success:
-                raise NoAnswer(f"HTTP {response.status_code}")
+                raise NoAnswer(f"HTTP {response.status_code}", response.status_code)
             read = bytearray()
             async for chunk in response.aiter_bytes():
                 read += chunk

@@ -5,6 +5,10 @@ class ModelUnusable(Exception):
     """The model cannot be used. The text is a sentence that names the model, variable or address."""
 
 
+class KeyMissing(ModelUnusable):
+    """The model's provider needs a key, and there is none."""
+
+
 class BadReply(Exception):
     """Something is wrong with a reply; the text says what."""
 

@@ -24,7 +24,6 @@ OPENAI_ADDRESS: Final = "https://api.openai.com/"
 """Of the one provider whose address can be set and has a default on the network."""
 _ANOTHER = "choose another model with /model or --model"
 _ADVICE = {
-    "authentication": f"Set the right key and restart co-tui, or {_ANOTHER}.",
     "not_found": "/model lists available models.",
     "quota": f"Add credit, or {_ANOTHER}.",
     "context_limit": "/compact shortens it, /new starts a new session.",
@@ -51,6 +50,8 @@ class RequestTarget(NamedTuple):
     model: str
     address: str = ""
     secrets: tuple[str, ...] = ()
+    key_source: str = ""
+    """The variable or place its key comes from."""
 
 
 class _Rule(NamedTuple):
@@ -138,7 +139,7 @@ def read_failure(error: Exception, asked: RequestTarget) -> Failure:
     detail = _detail(error, asked.secrets)
     rule = next(each for each in _RULES if isinstance(error, each.errors) and each.when(error, detail))
     sentence = _sentence(rule.sentence, error, detail, asked)
-    if advice := _ADVICE.get(rule.kind, ""):
+    if advice := _key_advice(asked) if rule.kind == "authentication" else _ADVICE.get(rule.kind, ""):
         sentence = f"{sentence}{'' if sentence.endswith(('.', '!', '?', '…')) else '.'} {advice}"
     return Failure(
         kind=rule.kind,
@@ -156,7 +157,7 @@ def _sentence(template: str, error: Exception, detail: str, asked: RequestTarget
         name=_name(asked),
         at=f" at {asked.address}" if asked.address else "",
         detail=detail,
-        key=_variable(asked.model),
+        key=_key_source(asked),
         hint=_hint(asked),
         status="" if detail.startswith(status) else f"{status}: ",
         error=type(error).__name__,
@@ -209,9 +210,21 @@ def _message_in(body: Any, depth: int = 0) -> str:
     return ""
 
 
-def _variable(model: str) -> str:
-    provider = provider_of(model)
-    return f" in {' or '.join(provider.key_variables)}" if provider and provider.key_variables else ""
+def _key_source(asked: RequestTarget) -> str:
+    provider = provider_of(asked.model)
+    source = asked.key_source or " or ".join(provider.key_variables if provider else ())
+    return f" in {source}" if source else ""
+
+
+def _key_advice(asked: RequestTarget) -> str:
+    """How to enter another key; one in the environment is used before a kept one."""
+    provider = provider_of(asked.model)
+    if provider is None:
+        return f"Set the right key and restart co-tui, or {_ANOTHER}."
+    login = f"run `co-tui login {provider.prefix}`"
+    if asked.key_source in provider.key_variables:
+        return f"Set the right key and restart co-tui, or unset it and {login}, or {_ANOTHER}."
+    return f"Enter another with /login, or {login}, or {_ANOTHER}."
 
 
 def _hint(asked: RequestTarget) -> str:

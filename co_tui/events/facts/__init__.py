@@ -57,6 +57,7 @@ Fact: TypeAlias = (
     | board.BoardProgress
     | context.CompactionStart
     | context.CompactionWait
+    | context.SpentToday
     | context.MemoryReleased
     | context.CompactionComplete
     | context.CompactionUndone

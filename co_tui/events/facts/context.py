@@ -174,6 +174,13 @@ class MemoryReleased(Announced):
     TYPE = "session.memory_released"
 
 
+class SpentToday(Announced):
+    """What all sessions have spent since midnight, in US dollars; announced while a daily limit is set."""
+
+    TYPE = "session.spent_today"
+    dollars: float
+
+
 class CompactionWait(Announced):
     """A request waits for a compaction that started in the background."""
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.redact import keys_in
 from co_tui.exchange.exporters import exported, format_of
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
@@ -19,6 +20,7 @@ def export(
     """Write it to a file, or to standard output; the file's name tells the format when nothing else does."""
     session_id = load_state(context, name).session_id
     form = form or (format_of(file.name) if file is not None else "markdown")
+    KeptKeys(context.paths).hide_all()
     with context.store.reading() as reading:
         text = "".join(exported(reading.events(session_id), form, keys_in(environ)))
     if file is None:

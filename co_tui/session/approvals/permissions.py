@@ -10,12 +10,13 @@ from co_tui.agent.permissions.sandbox import sandbox_label
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import COMMAND_TOOLS
 from co_tui.agent.toolkit import AsksFirst, never_asks
-from co_tui.paths import home_text, path_text
+from co_tui.paths import home_text, is_inside, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
 from co_tui.settings.permission_rules import READ, Rule, RuleInForce, covers_path
 from co_tui.settings.rules import AUTO, SANDBOX, SANDBOX_OFF
 
+CO_TUI: Final = "co-tui"
 THIS_SESSION: Final = "this session"
 THIS_PROJECT: Final = "this project"
 
@@ -32,12 +33,14 @@ class Permissions:
         *,
         sandbox: str = SANDBOX_OFF,
         asks_first: AsksFirst = never_asks,
+        keys_file: Path | None = None,
     ) -> None:
         """`written` are the rules of the settings; `sandbox` is where commands run unless the mode says otherwise;
-        `asks_first` decides which calls of other tools need approval."""
+        `asks_first` decides which calls of other tools need approval; `keys_file` is never read for the model."""
         self._judge = judge
         self._recorder = recorder
-        self._written = written
+        self._of_settings = written
+        self._keys_file = keys_file
         self._asks_first = asks_first
         self.kept = kept
         self._sandbox = sandbox
@@ -87,6 +90,14 @@ class Permissions:
         """Whether reading a file needs approval: then searches leave it out."""
         folder, home = self._judge.folder.resolve(), self._judge.home
         return any(covers_path(rule, path, folder, home) for rule in self._reading_limits)
+
+    @property
+    def _written(self) -> Sequence[RuleInForce]:
+        """The rules of the settings; in a folder that holds the user's keys, such as their home, also one of ours."""
+        file = self._keys_file
+        if file is None or not file.exists() or not is_inside(file, self._judge.folder.resolve()):
+            return self._of_settings
+        return [*self._of_settings, RuleInForce("deny", Rule(READ, f"/{file.resolve()}"), CO_TUI)]
 
     @property
     def _reading_limits(self) -> list[Rule]:

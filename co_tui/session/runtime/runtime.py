@@ -14,6 +14,7 @@ from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.tools.archive import Archive
+from co_tui.session.turns.spending import Spending
 from co_tui.settings import Settings
 
 FIRST_BACKOFF_S = 0.5
@@ -36,6 +37,8 @@ class Runtime(NamedTuple):
     """Which calls run without asking."""
     hooks: SessionHooks
     """The user's commands at events, and the notes for the model."""
+    spending: Spending
+    """Stops turns at the limits on spending."""
     works: tuple[str, ...] = ()
     """The kinds of tools for the working directory that it offers."""
     first_backoff_s: float = FIRST_BACKOFF_S

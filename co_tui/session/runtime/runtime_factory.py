@@ -26,6 +26,7 @@ from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.memory_search import MemorySearch
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
+from co_tui.session.turns.spending import Spending
 from co_tui.settings import Settings
 from co_tui.store.notes.daily_memory import DailyMemory
 
@@ -36,6 +37,7 @@ class RuntimeFactory:
     def __init__(self, environment: Environment, recorder: Recorder) -> None:
         self._environment = environment
         self._recorder = recorder
+        self._spending = Spending(environment.store, recorder)
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
         folder = environment.paths.session(recorder.session_id)
@@ -80,6 +82,7 @@ class RuntimeFactory:
             compactable=Compactable(history, summaries, hooks, works.read_skills if works else no_skills),
             permissions=permissions,
             hooks=self.hooks,
+            spending=self._spending,
             works=works.given if works else (),
             first_backoff_s=environment.first_backoff_s,
         )

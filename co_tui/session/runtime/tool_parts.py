@@ -80,6 +80,7 @@ class ToolParts:
             kept,
             sandbox=settings.command_sandbox,
             asks_first=environment.asks_first,
+            keys_file=paths.keys_file,
         )
 
     def working(self, settings: Settings, window_tokens: int, permissions: Permissions) -> WorkingTools | None:

@@ -23,6 +23,7 @@ from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.turns.classify_failure import classify
 from co_tui.session.turns.repeated_calls import RepeatedCall
+from co_tui.session.turns.spending import SpendingLimitReached
 from co_tui.session.turns.streaming import Streaming
 from co_tui.store.store_errors import StoreError
 
@@ -64,6 +65,7 @@ ENDS_RUN: Final = (RunCancelled, StoppedWhileAsking, ModelRetry, StoreError)
 OWN_FAILURES: Final = {
     "context_limit": PromptTooLong,
     "steps": StepsUsedUp,
+    "spending": SpendingLimitReached,
     "repeated_call": RepeatedCall,
     "unusable": ModelUnusable,
 }

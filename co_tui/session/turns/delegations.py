@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
@@ -55,6 +56,7 @@ class DelegatedRun(GovernedRun):
         super().__init__(requests, runtime, new_recovery, turn, steps)
         self._own_model = own_model
         self._effort = runtime.settings.reasoning_effort
+        self._check_spending = partial(runtime.spending.check, runtime.settings)
         self._task_is_logged = self._resumes = False
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self._cost: float | None = None
@@ -106,6 +108,7 @@ class DelegatedRun(GovernedRun):
         if self._resumes:
             await self._repeat_open_step(len(run_messages))
         self._steps.check()
+        await self._check_spending()
         await self._log_notes()
         self._history.scaffold = scaffold
         return await self._next_request("The task")

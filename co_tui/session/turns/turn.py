@@ -213,6 +213,7 @@ class Turn(GovernedRun):
         await self._log.catch_up(run_messages)
         await self._end_delegations()  # all calls are answered: one that could not continue never will
         self._steps.check()
+        await self._runtime.spending.check(self._runtime.settings)
         for prompt in self._take_steering():  # all calls are answered here, so it splits no pair
             await self._log_steering(prompt)
         await self._log_notes()

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EVENTS_AT_ONCE = 500
+SPENT_SINCE = (
+    "WITH active AS MATERIALIZED (SELECT id, came_in, coalesce((SELECT max(seq) FROM events WHERE session_id = id"
+    " AND type = 'session.fork'), 0) AS copied FROM sessions WHERE updated >= ?)"
+    " SELECT coalesce(sum(json_extract(payload, '$.cost')), 0.0) FROM active CROSS JOIN events ON session_id = id"
+    " WHERE seq > copied AND timestamp >= ? AND timestamp >= came_in"
+    " AND type IN ('session.usage_info', 'session.compaction_complete', 'session.rename', 'board.changed')"
+    " AND json_valid(payload) AND json_type(payload, '$.cost') IN ('real', 'integer')"
+)
 _EVENT = "session_id, seq, type, timestamp, version, payload"
 
 
@@ -198,6 +206,10 @@ class Reader:
         sql = f"SELECT text FROM message_texts WHERE {wanted} ORDER BY id DESC LIMIT ?"
         rows = self._rows(sql, (*values, limit))
         return list(dict.fromkeys(row[0] for row in rows))[::-1]
+
+    def spent_since(self, time: str) -> float:
+        rows = self._rows(SPENT_SINCE, (time, time))
+        return float(rows[0][0]) if rows else 0.0
 
     def partial_reply(self, session_id: str) -> list[str]:
         """What was saved of a reply that is not an event yet, in order."""

@@ -86,7 +86,7 @@ class ChatHost(Protocol):
         """Send a prompt with these files; with `steers`, to the running turn if there is one."""
 
     def alert(self, text: str) -> None:
-        """Alert the user through the terminal, unless it has the focus."""
+        """Alert the user through the terminal, unless it has the focus, as far as known."""
 
     async def open_address(self, address: str) -> bool:
         """Open an address in the user's browser; False where there is none."""

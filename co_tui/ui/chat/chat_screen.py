@@ -9,7 +9,8 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Key, Paste
 from textual.geometry import Size
 
-from co_tui.events import Event, UsageInfo
+from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.events import Event, SessionError, UsageInfo
 from co_tui.events.model_names import answering_name
 from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
@@ -27,7 +28,7 @@ from co_tui.ui.keys import command_table
 from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.prompt.prompt_status import PromptStatus
-from co_tui.ui.terminal.attention import LONG_TURN_S
+from co_tui.ui.terminal.attention import LIMIT_ALERTS, LONG_TURN_S
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
@@ -62,6 +63,8 @@ class ChatScreen(ChatRequests):
         self.branch = branch
         """The branch checked out in the working folder."""
         self._welcome: Block | None = None
+        self._limit_reached = ""
+        """The limit that ended the turn, for an alert."""
         self._embedded_is_missing = False
         self._can_withdraw = False
         """Whether a prompt waits for a session."""
@@ -135,10 +138,12 @@ class ChatScreen(ChatRequests):
         self.show_state(state)
 
     def _welcomed(self) -> Block:
-        cwd = self._launch.cwd
-        return self.feed.note(
-            welcome(cwd, self._launch.settings.keys, in_repository=bool(repository_of(cwd)[0])), "welcome"
-        )
+        return self.feed.note(self._welcome_text(), "welcome")
+
+    def _welcome_text(self) -> str:
+        cwd, is_embedded = self._launch.cwd, self._model == EMBEDDED
+        in_repository = bool(repository_of(cwd)[0])
+        return welcome(cwd, self._launch.settings.keys, in_repository=in_repository, is_embedded=is_embedded)
 
     def show_replayed(self, state: SessionState) -> None:
         """The same session after its full replay."""
@@ -157,6 +162,8 @@ class ChatScreen(ChatRequests):
             self._welcome = None
         self.feed.apply_event(event)
         self._status.apply(event.fact)
+        if isinstance(event.fact, SessionError) and not event.fact.agent:
+            self._limit_reached = LIMIT_ALERTS.get(event.fact.kind, "")
         if self._late is not None:
             self._apply_to_late(self._late, event, state)
         if event.seq is not None and (not isinstance(event.fact, UsageInfo) or event.fact is state.usage):
@@ -174,6 +181,9 @@ class ChatScreen(ChatRequests):
         if launch.settings.keys != self._launch.settings.keys:
             self._use_keys(launch.settings.keys)
         self._launch = launch
+        if self._welcome is not None:  # the examples depend on the model
+            self._welcome.text = self._welcome_text()
+            self.transcript.changed(self._welcome)
         self.show_state(self._state)
 
     def show_folder(self, launch: Launch) -> None:
@@ -232,8 +242,9 @@ class ChatScreen(ChatRequests):
         ran_s = self._status.busy_s
         self._status.set_busy(busy, waited_for)
         self.refresh_bindings()
-        if not busy and ran_s >= LONG_TURN_S:
-            self._host.alert(f"the turn ended after {ran_s:.0f} s")
+        if not busy and (self._limit_reached or ran_s >= LONG_TURN_S):
+            self._host.alert(self._limit_reached or f"the turn ended after {ran_s:.0f} s")
+        self._limit_reached = ""
 
     def show_stopping(self) -> None:
         self._status.show_stopping()

@@ -7,7 +7,7 @@ from typing import Any
 from textual.screen import Screen
 from textual.widgets import Static
 
-from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event
+from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, SpentToday
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.ui.compaction.compacting_bar import CompactingIndicator
@@ -30,6 +30,7 @@ class LateWidgets:
         self._gauges = (Gauge(id="gauge"), MiniGauge(id="mini"))
         self._gauges[0].border_title = "Context"
         self._reading, self._reply = GaugeReading(), StreamedReply()
+        self._day_cost: float | None = None
         self._timeline = Timeline(id="timeline")
         self._timeline.border_title = "Timeline"
         self._compacting = CompactingIndicator(id="compacting")
@@ -54,7 +55,7 @@ class LateWidgets:
 
     def show_gauge(self, state: SessionState, settings: Settings, compactions: int) -> None:
         """Show the figures, with the number of compactions in force."""
-        self._reading = reading_of(state, settings, compactions)
+        self._reading = reading_of(state, settings, compactions, self._day_cost)
         self._draw_gauges()
 
     def _draw_gauges(self) -> None:
@@ -85,6 +86,10 @@ class LateWidgets:
         if self._reply.apply(event.fact, time.monotonic()):
             self._draw_gauges()
         match event.fact:
+            case SpentToday(dollars=dollars):
+                self._day_cost = dollars
+                self._reading = self._reading._replace(day_cost=dollars)
+                self._draw_gauges()
             case CompactionStart(blocks=True, trigger=trigger):
                 self._compacting.begin(trigger, state.usage.share if state.usage else 0.0)
             case CompactionWait(share=full, over=False):

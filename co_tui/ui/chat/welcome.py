@@ -8,6 +8,9 @@ from typing import Final
 from co_tui.ui.keys.command_table import DEFAULT_KEYS, shortcut_for
 
 SLOGAN: Final = "Work with a model, and see exactly what it sees."
+EMBEDDED_SLOGAN: Final = "A small model: short questions and texts, in English."
+EMBEDDED_EXAMPLES: Final = ("Why is the sky blue?", "Write a short poem about the sea")
+"""Tried with the embedded model, which uses no tools and knows little."""
 USUAL_FILE: Final = "README.md"
 EXAMPLE_ENDINGS: Final = (".md", ".rst", ".txt", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
 """Files used as an example: none that usually hold secrets."""
@@ -17,14 +20,16 @@ MAX_ENTRIES: Final = 200
 """Directory entries read before the first paint."""
 
 
-def welcome(folder: Path, chosen: Mapping[str, str] = DEFAULT_KEYS, *, in_repository: bool) -> str:
-    """The text of an empty chat; `chosen` are the user's own keys."""
-    file = _example_file(folder)
-    examples = ["Explain what a context window is"]
+def welcome(
+    folder: Path, chosen: Mapping[str, str] = DEFAULT_KEYS, *, in_repository: bool, is_embedded: bool = False
+) -> str:
+    """The text of an empty chat; `chosen` are the user's own keys. The embedded model gets examples that it answers."""
+    file = "" if is_embedded else _example_file(folder)
+    examples = list(EMBEDDED_EXAMPLES) if is_embedded else ["Explain what a context window is"]
     examples += [f"{f'What does @{file} say?':<30}@ names a file"] if file else []
     examples += [f"{'!git status' if in_repository else '!ls':<30}! runs your command"]
     lines = [
-        SLOGAN,
+        EMBEDDED_SLOGAN if is_embedded else SLOGAN,
         "Ask anything and press Enter. For example:",
         *(f"  {example}" for example in examples),
         "",

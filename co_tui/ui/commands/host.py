@@ -92,6 +92,9 @@ class SettingChanges(Protocol):
 
     async def choose_policy(self, loaded: Loaded) -> None: ...
 
+    def show(self) -> None:
+        """Show what new sessions start with."""
+
     async def apply(self, key: str, loaded: Loaded) -> str:
         """Apply changed settings; returns when the change of this key takes effect."""
 

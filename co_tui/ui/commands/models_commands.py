@@ -1,10 +1,21 @@
-"""Commands that choose the model."""
+"""Commands that choose the model, and enter the key it needs."""
 
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable, key_sources
+from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners, unknown_provider
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
+from co_tui.ui.background import start_awaited
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
+from co_tui.ui.heavy_imports import import_locked
 from co_tui.ui.models.model_list import RecentModels
+
+if TYPE_CHECKING:
+    from co_tui.ui.models.login_screen import LoginAnswer
 
 
 @command("model")
@@ -33,6 +44,7 @@ async def _chosen(host: CommandHost) -> str:
         present=present,
         recent=RecentModels(launch.paths).read(),
         base_url=launch.settings.base_url,
+        keys=KeptKeys(launch.paths),
     )
     chosen = await host.ask(lambda: ModelScreen(known)) or ""
     return "" if chosen == present and host.session is not None else chosen
@@ -42,7 +54,7 @@ async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> Non
     if not host.sessions.backend.ready:
         host.fail("Still starting. Choose the model again in a moment.")
         return
-    from co_tui.agent.wire.model_errors import ModelUnusable
+    from co_tui.agent.wire.model_errors import KeyMissing, ModelUnusable
     from co_tui.session.compaction.compactor import CompactionRefused
     from co_tui.session.runtime.runtime_switcher import WindowTooSmall
 
@@ -54,9 +66,100 @@ async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> Non
     except WindowTooSmall as small:
         if await host.confirm(f"{small} Compact now, then switch?"):
             await _switch(host, name, compact=True)
+    except KeyMissing as missing:
+        await _enter_key_for(host, name, str(missing))
     except (ModelUnusable, CompactionRefused) as error:
         host.fail(str(error))
         host.show_busy()
     else:
         RecentModels(host.settings.launch.paths).note(name)
         host.say(f"Now using {one_line(short_name(name), 60)}.")
+
+
+async def _enter_key_for(host: CommandHost, model: str, why: str) -> None:
+    """Ask for the key that a model needs, then switch to it."""
+    launch = host.settings.launch
+    owner = key_owner(model.partition(":")[0], launch.environ)
+    # Importing a provider takes seconds; meanwhile the user enters the key.
+    importing = start_awaited(asyncio.to_thread(import_locked, partial(_import_provider, model)))
+    if owner is not None and await _enter_key(host, owner):
+        await importing
+        await _switch(host, model)
+    else:
+        host.fail(why)
+        host.show_busy()
+
+
+def _import_provider(model: str) -> None:
+    from co_tui.agent.models.open_model import preload
+
+    preload(model)
+
+
+@command("login")
+async def login(host: CommandHost, provider: str) -> None:
+    launch = host.settings.launch
+    remove = False
+    if not provider:
+        answer = await _chosen_login(host)
+        if answer is None:
+            return
+        provider, remove = answer
+    if " " in provider:
+        host.fail("/login takes a provider only. The key is asked for, and never typed here.")
+        return
+    owner = key_owner(provider, launch.environ, launch.settings.base_url)
+    if owner is None:
+        host.fail(unknown_provider(one_line(provider, 40)))
+    elif remove:
+        await _remove_key(host, owner)
+    else:
+        await _enter_key(host, owner)
+
+
+async def _chosen_login(host: CommandHost) -> "LoginAnswer | None":
+    from co_tui.ui.models.login_screen import LoginScreen, ProviderKey
+
+    launch = host.settings.launch
+    kept = KeptKeys(launch.paths)
+    sources = dict(key_sources(kept, launch.environ))
+    rows = [
+        ProviderKey(owner.provider, sources.get(owner.provider, ""), kept.find(owner) is not None)
+        for owner in key_owners(launch.environ)
+    ]
+    return await host.ask(lambda: LoginScreen(rows))
+
+
+async def _enter_key(host: CommandHost, owner: KeyOwner) -> bool:
+    """Ask for a key until it is accepted; False when the user goes back."""
+    if not host.sessions.backend.ready:
+        host.fail("Still starting. Try again in a moment.")
+        return False
+    from co_tui.agent.keys.login import log_in
+    from co_tui.ui.models.key_screen import KeyScreen
+
+    launch = host.settings.launch
+    keep = partial(log_in, KeptKeys(launch.paths), owner, environ=launch.environ)
+    outcome = await host.ask(lambda: KeyScreen(owner.provider, owner.host, keep))
+    if not outcome:
+        return False
+    host.say(outcome)
+    if host.session is None:  # the key may decide which model is used, or let it open
+        await host.sessions.backend.warm_again(host.settings.launch.choice.model)
+        host.settings.show()
+    return True
+
+
+async def _remove_key(host: CommandHost, owner: KeyOwner) -> None:
+    kept = KeptKeys(host.settings.launch.paths)
+    found = kept.find(owner)
+    if found is None or not await host.confirm(
+        f"Remove the key of {owner.provider} from {kept.place_of(found.place)}?"
+    ):
+        return
+    try:
+        await asyncio.to_thread(kept.remove, found)
+    except KeyUnavailable as why:
+        host.fail(str(why))
+    else:
+        host.say(f"The key of {owner.provider} is removed.")

@@ -10,7 +10,7 @@ from co_tui.session.state.context_report import context_report
 from co_tui.ui.commands.conversation_commands import clear, compact_now
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
-from co_tui.ui.formatting import cost_text
+from co_tui.ui.formatting import cost_text, money
 
 if TYPE_CHECKING:
     from co_tui.session.state.session_state import SessionState
@@ -57,7 +57,27 @@ async def context(host: CommandHost, arguments: str) -> None:
         f"messages      {figures['messages_count']}  ({roles})\n"
         f"characters    {figures['characters']:,}\n"
         f"cost          {cost_text(figures['cost'], figures['summary_cost'], model=figures['model'])}"
+        f"{_of(host.settings.launch.settings.max_session_cost)}\n"
+        f"{await _today(host)}"
     )
+
+
+def _of(limit: float) -> str:
+    return f", limit {money(limit)}" if limit else ""
+
+
+async def _today(host: CommandHost) -> str:
+    """What all sessions cost today, from the log."""
+    from co_tui.session.turns.spending import today_begun
+
+    launch = host.settings.launch
+
+    def read() -> float:
+        with launch.store.reading() as reading:
+            return reading.spent_since(today_begun())
+
+    spent = await asyncio.to_thread(read)
+    return f"today         {money(spent)} in all sessions{_of(launch.settings.max_daily_cost)}"
 
 
 async def _whole_state(host: CommandHost) -> "SessionState":

@@ -55,7 +55,7 @@ class Backend:
             launch.store.writing()
             # Reads the present settings: they change when the user trusts the folder.
             self._open_model = lambda name: open_model(
-                name or self.launch.choice.model, config_for(self.launch.settings, launch.environ, launch.paths.models)
+                name or self.launch.choice.model, config_for(self.launch.settings, launch.environ, launch.paths)
             )
             self._environment = Environment(
                 paths=launch.paths,

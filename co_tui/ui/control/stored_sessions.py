@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.inert import one_line
 from co_tui.paths import path_text, write_atomically
 from co_tui.store.housekeeping import move_to_trash, pin, restore_from_trash
@@ -128,6 +129,7 @@ async def write_export(launch: Launch, session_id: str, form: str, file: Path) -
         from co_tui.agent.redact import keys_in
         from co_tui.exchange.exporters import exported
 
+        KeptKeys(launch.paths).hide_all()
         with launch.store.reading() as reading:
             text = "".join(exported(reading.events(session_id), form, keys_in(launch.environ)))
         write_atomically(file, text)

@@ -11,7 +11,7 @@ from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
-from co_tui.ui.formatting import counted, tokens
+from co_tui.ui.formatting import FREE, cost_text, counted, money, tokens
 
 MAX_TURNS = 100
 """Forecasts beyond this many turns are not shown as a number."""
@@ -45,6 +45,11 @@ class GaugeReading(NamedTuple):
     """Number of messages being summarised in the background."""
     messages: int = 0
     """Number of messages in the context, also while it is not measured."""
+    most_cost: float = 0.0
+    """The session's limit in US dollars; 0 for none."""
+    day_cost: float | None = None
+    """What all sessions cost today; None when it is not known."""
+    most_day_cost: float = 0.0
 
     def with_reply(self, tokens: int) -> "GaugeReading":
         """With the estimated tokens of a reply that is not counted yet."""
@@ -148,6 +153,19 @@ class GaugeReading(NamedTuple):
         if marks.turns is not None:
             yield f"over {marks.turns} turns", _turns(marks.turns + 1 - self.turns, 1)
 
+    def cost_in(self, width: int) -> str:
+        """What was spent and may be spent; the longest form that fits."""
+        total = cost_text(self.cost, self.summary_cost, model=self.model)
+        plain = {FREE: "local, free"}.get(total, total if self.cost else f"cost {total}")
+        if not self.most_cost and not self.most_day_cost:
+            return plain
+        spent = money(self.cost or 0.0)
+        session = f"{spent} of {money(self.most_cost)}" if self.most_cost else spent
+        day = f"today {money(self.day_cost)}" if self.day_cost is not None else ""
+        today = f"{day} of {money(self.most_day_cost)}" if self.most_day_cost and day else day
+        forms = (" · ".join(filter(None, parts)) for parts in ((session, today), (spent, today), (spent, day)))
+        return next((form for form in forms if len(form) <= width), session)
+
 
 def _turns(room: float, pace: float) -> int | None:
     """Turns until `room` is used up; None while the pace is unknown."""
@@ -162,8 +180,10 @@ def _in_turns(left: int | None) -> str:
     return f"≈ {left} turns" if left > 1 else "next turn"
 
 
-def reading_of(state: SessionState, settings: Settings, compactions: int = 0) -> GaugeReading:
-    """A session's figures, how many compactions are in force, and its policy's thresholds."""
+def reading_of(
+    state: SessionState, settings: Settings, compactions: int = 0, day_cost: float | None = None
+) -> GaugeReading:
+    """A session's figures, how many compactions are in force, its policy's thresholds, and limits on spending."""
     running = state.compacting.fact if state.compacting else None
     usage = state.usage
     acts = (
@@ -186,4 +206,7 @@ def reading_of(state: SessionState, settings: Settings, compactions: int = 0) ->
         marks=acts,
         messages=len(state.history),
         summarising=running.messages if isinstance(running, CompactionStart) and not running.blocks else 0,
+        most_cost=settings.max_session_cost,
+        day_cost=day_cost,
+        most_day_cost=settings.max_daily_cost,
     )

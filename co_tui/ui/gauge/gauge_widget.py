@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from co_tui.events.symbols import COMPACTED_SYMBOL
-from co_tui.ui.formatting import FREE, cost_text, money, tokens
+from co_tui.ui.formatting import money, tokens
 from co_tui.ui.gauge.gauge_bar import MARKER, PARTS, bar_cells, tokens_by_part
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.sparkline import sparkline
@@ -97,8 +97,7 @@ class Gauge(Widget):
         yield Text(reading.outlook_in(self.size.width), style=muted)
         if rows > ALL_PARTS_ROWS and self._turns > 1:  # the bar of one turn would look like a part of the legend
             yield self._last_turns()
-        cost = cost_text(reading.cost, reading.summary_cost, model=reading.model)
-        yield Text({FREE: "local, free"}.get(cost, cost if reading.cost else f"cost {cost}"), style=muted)
+        yield Text(reading.cost_in(self.size.width), style=muted)
         if rows > ALL_PARTS_ROWS and reading.cached_tokens:
             yield Text(self._cache(), style=muted)
 

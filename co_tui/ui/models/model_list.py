@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -93,8 +93,17 @@ def found_models(entries: "Iterable[FoundModel]") -> list[ModelEntry]:
 class ModelList:
     """The models known so far; entries are added as they are found."""
 
-    def __init__(self, environ: Mapping[str, str], present: str, recent: Sequence[str], base_url: str = "") -> None:
-        """`base_url` is the address of the configured server, if there is one."""
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        present: str,
+        recent: Sequence[str],
+        base_url: str = "",
+        kept: Collection[str] = (),
+    ) -> None:
+        """`base_url` is the address of the configured server, if there is one; `kept` are the providers with a kept
+        key."""
+        self._kept = kept
         self._environ, self._present, self._recent = environ, present, recent
         self._base_url = base_url or environ.get(BASE_URL_VARIABLE, "")
         self._catalogue: Sequence[ModelEntry] = default_models()
@@ -114,11 +123,14 @@ class ModelList:
         """Whether it can be used, as far as known: it needs no key, or its key goes to its provider."""
         provider, at = provider_of(model), served(model)
         if at is not None:
-            return bool(at.address or self._base_url or self._environ.get("OPENAI_API_KEY"))
+            has_key = self._environ.get("OPENAI_API_KEY") or "openai-chat" in self._kept
+            return bool(at.address or self._base_url or has_key)
         if provider is None:
             return model == EMBEDDED or is_file(model)
         if not provider.needs_key:
             return bool(self._environ.get(provider.address_variable))
+        if provider.prefix in self._kept and not provider.has_key(self._environ):
+            return True  # kept for the host that the provider's models are at
         return provider.has_key(self._environ) and not self._goes_elsewhere(provider)
 
     def _goes_elsewhere(self, provider: Provider) -> bool:
@@ -156,7 +168,9 @@ class ModelList:
             return provider.prefix
         if provider.has_key(self._environ) and self._goes_elsewhere(provider):
             return f"{provider.prefix} · its key goes to {urlsplit(self._base_url).netloc or 'another server'}"
-        return f"{provider.prefix} · set {provider.key_variables[0]}"
+        if not provider.needs_key:
+            return f"{provider.prefix} · set {provider.address_variable}"
+        return f"{provider.prefix} · no key: Enter asks for it"
 
 
 def _in_order(provider: Provider, catalogue: Iterable[ModelEntry]) -> list[ModelEntry]:

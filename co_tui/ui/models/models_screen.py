@@ -12,6 +12,8 @@ from textual.containers import Vertical
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
+from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable
+from co_tui.agent.keys.key_servers import key_owner
 from co_tui.agent.models.catalogue import BASE_URL_VARIABLE
 from co_tui.events.model_names import served, short_name
 from co_tui.inert import one_line
@@ -46,6 +48,23 @@ class ModelsKnown(Record):
     recent: Sequence[str] = ()
     base_url: str = ""
     """Address of the configured server; empty means the one in the environment, if any."""
+    keys: KeptKeys | None = None
+    """Keys kept by `co-tui login`."""
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The providers with a kept key."""
+        return self.keys.providers(self.environ, self.base_url) if self.keys is not None else frozenset()
+
+    def server_key(self) -> str:
+        """The key of the configured server. Slow: call it in a thread."""
+        owner = key_owner("openai-chat", self.environ, self.base_url)
+        if owner is None:
+            return ""
+        try:
+            return owner.key_in(self.environ) or (self.keys.read(owner) if self.keys is not None else "")
+        except KeyUnavailable:
+            return ""
 
 
 class ModelScreen(FilteringDialog[str]):
@@ -58,7 +77,7 @@ class ModelScreen(FilteringDialog[str]):
     def __init__(self, known: ModelsKnown) -> None:
         super().__init__()
         self._known = known
-        self._models = ModelList(known.environ, known.present, known.recent, known.base_url)
+        self._models = ModelList(known.environ, known.present, known.recent, known.base_url, known.kept)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -93,7 +112,8 @@ class ModelScreen(FilteringDialog[str]):
 
         async def ask_configured() -> None:
             if base_url:
-                found = await nearby_servers.models_of(base_url, environ.get("OPENAI_API_KEY", ""))
+                key = await asyncio.to_thread(self._known.server_key)
+                found = await nearby_servers.models_of(base_url, key)
                 self._models.learn_server(found_models(found))
                 self._fill()
 

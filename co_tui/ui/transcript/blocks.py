@@ -54,6 +54,7 @@ QUIET_TOOLS = frozenset(("write_plan",))
 _PASSING = ("cut_off", "malformed", "rate_limit", "timeout", "unreachable", "connection", "server", "http", "provider")
 _NEXT_STEPS = {
     "steps": "{continue} continues.",
+    "spending": "Then {continue} continues.",
     "length": "{continue} continues.",
     "repeated_call": "{continue} continues, or type a correction.",
     **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),

@@ -274,3 +274,23 @@ def test_what_a_delegate_or_a_failed_attempt_streams_does_not_count() -> None:
     assert reply.tokens == 110
     assert reply.apply(StreamReset(turn=1), 1.2) and reply.tokens == 0
     assert GaugeReading(usage(1_000)).with_reply(500).amount == "~1.5k of 100k?"
+
+
+@pytest.mark.parametrize(
+    ("session", "day", "width", "shown"),
+    [
+        (0.0, 0.0, 30, "$0.42 · summaries $0.03"),
+        (1.0, 0.0, 30, "$0.42 of $1.00"),
+        (1.0, 5.0, 40, "$0.42 of $1.00 · today $3.10 of $5.00"),
+        (1.0, 5.0, 30, "$0.42 · today $3.10 of $5.00"),
+        (0.0, 5.0, 30, "$0.42 · today $3.10 of $5.00"),
+        (1.0, 5.0, 21, "$0.42 · today $3.10"),
+        (1.0, 5.0, 16, "$0.42 of $1.00"),
+    ],
+)
+def test_limits_on_spending_are_shown_as_far_as_there_is_room(
+    session: float, day: float, width: int, shown: str
+) -> None:
+    reading = GaugeReading(cost=0.42, summary_cost=0.03, model="openai:gpt-6-sol")
+    limited = reading._replace(most_cost=session, most_day_cost=day, day_cost=3.1 if day else None)
+    assert limited.cost_in(width) == shown

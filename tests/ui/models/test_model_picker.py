@@ -227,7 +227,9 @@ def test_a_providers_models_come_newest_and_strongest_first_and_dated_ones_are_o
     groups = {group.heading: group for group in listed({"ANTHROPIC_API_KEY": "k"})}
     names = [entry.model.partition(":")[2] for entry in groups["anthropic"].entries]
     assert names[:3] == ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"] and groups["anthropic"].more > 0
-    assert list(groups).index("anthropic") < list(groups).index("google · set GOOGLE_API_KEY"), "what is ready is first"
+    assert list(groups).index("anthropic") < list(groups).index("google · no key: Enter asks for it"), (
+        "what is ready is first"
+    )
     found = listed({}, typed="gpt-4.1")
     assert {entry.model for group in found for entry in group.entries} >= {"openai:gpt-4.1-2025-04-14"}, (
         "typing finds it"

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from co_tui.agent.keys.login import LoginResult
 from co_tui.session.approvals.standing_approvals import StandingRule
 from co_tui.session.queue import WaitingPrompt
 from co_tui.session.tools.running_commands import BackgroundCommand
@@ -22,6 +23,8 @@ from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.memory.board_screen import BoardScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen
+from co_tui.ui.models.key_screen import KeyScreen
+from co_tui.ui.models.login_screen import LoginScreen, ProviderKey
 from co_tui.ui.prompt.queue_screen import QueueScreen
 from co_tui.ui.sessions import sessions_screen
 from co_tui.ui.settings.settings_screen import SettingsScreen
@@ -103,6 +106,11 @@ NOTES = (
     BoardEntry("2" * 8, "The store is opened by a fixture; patch SESSION_DIR before it, or the user's own is used."),
     BoardEntry("3" * 8, "CI has two cores.", "2026-03-05T10:00:00+00:00", "20260305-100000-d4e5f6"),
 )
+KEYS = (
+    ProviderKey("anthropic", "the system's keyring", is_kept=True),
+    ProviderKey("openai", "OPENAI_API_KEY"),
+    ProviderKey("google", ""),
+)
 LONG = "\n".join(f"{n:>4}  tests/test_login.py::test_{n} PASSED" for n in range(1, 400))
 
 
@@ -159,6 +167,22 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
         "palette, nothing found": from_chat("ctrl+p", "q", "x", "q", then="No matching command"),
     }
     await pictures.of_each(Frozen(launch_for(home, provider)), scenes, SMALLEST)
+
+
+async def test_keys_of_providers(pictures: Pictures, home: Path, provider: Provider) -> None:
+    async def refuse(key: str) -> LoginResult:
+        return LoginResult(False, "api.anthropic.com refused the key (HTTP 401). It was not kept.")
+
+    async def typed(pilot: Pilot[None]) -> None:
+        await pushed(lambda: KeyScreen("anthropic", "api.anthropic.com", refuse))(pilot)
+        await pilot.press(*"secret")
+
+    scenes = {
+        "keys": pushed(lambda: LoginScreen(KEYS)),
+        "a key": typed,
+        "refused": pressed("enter", then="It was not kept."),
+    }
+    await pictures.of_each(Frozen(launch_for(home, provider)), scenes, SMALL)
 
 
 async def test_browser(pictures: Pictures, home: Path, provider: Provider) -> None:

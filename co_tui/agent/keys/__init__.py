@@ -1,0 +1,1 @@
+"""Providers' keys: where they are kept, and whether they work."""

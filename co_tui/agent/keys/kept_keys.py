@@ -1,0 +1,153 @@
+"""The keys kept by `co-tui login`: in the system's keyring, else in a file that only its owner can read."""
+
+import contextlib
+import json
+import stat
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from co_tui.agent.keys import system_keyring
+from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners
+from co_tui.agent.keys.system_keyring import KeyringFailed
+from co_tui.agent.models.catalogue import PROVIDERS
+from co_tui.agent.redact import remember_secret
+from co_tui.paths import Paths, path_text, read_small_text, write_atomically
+
+KEYRING, FILE = "keyring", "file"
+MOST_BYTES: Final = 256_000
+
+
+class KeyUnavailable(Exception):
+    """A kept key cannot be read; the text is a sentence."""
+
+
+class KeptKey(NamedTuple):
+    """A key and where it is; not the key itself."""
+
+    provider: str
+    host: str
+    place: str
+    """`KEYRING` or `FILE`."""
+
+
+class KeptKeys:
+    """An index in the state folder says which keys are kept where. Only reading or writing a key opens the keyring."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.file = paths.keys_file
+
+    def all(self) -> list[KeptKey]:
+        """Every kept key. Quick."""
+        return [
+            KeptKey(account.partition("@")[0], account.partition("@")[2], KEYRING if entry == KEYRING else FILE)
+            for account, entry in self._index().items()
+        ]
+
+    def find(self, owner: KeyOwner) -> KeptKey | None:
+        """Where an owner's key is kept; None when none is. Quick."""
+        return next((each for each in self.all() if each[:2] == (owner.provider, owner.host)), None)
+
+    def providers(self, environ: Mapping[str, str], base_url: str = "") -> frozenset[str]:
+        """The prefixes of the providers that have a kept key for the server they use now. Quick."""
+        kept = {each[:2] for each in self.all()}
+        if not kept:
+            return frozenset()
+        owners = {each.prefix: key_owner(each.prefix, environ, base_url) for each in PROVIDERS}
+        return frozenset(prefix for prefix, owner in owners.items() if owner and (owner.provider, owner.host) in kept)
+
+    def read(self, owner: KeyOwner) -> str:
+        """An owner's key; empty when none is kept. Slow: call it in a thread. Raises `KeyUnavailable`."""
+        entry = self._index().get(_account(owner), "")
+        if entry != KEYRING:
+            key = str(entry.get("key", "")) if isinstance(entry, dict) else ""
+        else:
+            key = self._from_keyring(owner)
+        return remember_secret(key)
+
+    def hide_all(self) -> None:
+        """Read every key, so that it is hidden in what leaves the app. Slow: call it in a thread."""
+        for kept in self.all():
+            with contextlib.suppress(KeyUnavailable):
+                self.read(KeyOwner(kept.provider, f"https://{kept.host}"))
+
+    def keep(self, owner: KeyOwner, key: str) -> str:
+        """Keep a key; returns `KEYRING` or `FILE`. Slow: call it in a thread. Raises OSError."""
+        remember_secret(key)
+        account, entry = _account(owner), {"key": key}
+        keyring = system_keyring.find_keyring()
+        try:
+            if keyring is not None:
+                keyring.write(account, key)
+                self._write({**self._index(), account: KEYRING})
+                return KEYRING
+        except KeyringFailed:
+            pass  # locked, or full: the file takes it
+        self._write({**self._index(), account: entry})
+        return FILE
+
+    def remove(self, kept: KeptKey) -> None:
+        """Forget a key. Slow: call it in a thread. Raises OSError, or `KeyUnavailable` when the keyring refuses."""
+        account = f"{kept.provider}@{kept.host}"
+        if kept.place == KEYRING:
+            try:
+                keyring = system_keyring.find_keyring()
+                if keyring is None:
+                    raise KeyringFailed("there is none here")
+                if keyring.read(account):
+                    keyring.delete(account)
+            except KeyringFailed as why:
+                raise KeyUnavailable(f"The keyring did not remove the key of {kept.provider}: {why}.") from None
+        self._write({name: entry for name, entry in self._index().items() if name != account})
+
+    def place_of(self, place: str) -> str:
+        """Where a key is, in words."""
+        return "the system's keyring" if place == KEYRING else path_text(self.file)
+
+    @property
+    def is_open_to_others(self) -> bool:
+        try:
+            return bool(stat.S_IMODE(self.file.stat().st_mode) & 0o077)
+        except OSError:
+            return False
+
+    def _from_keyring(self, owner: KeyOwner) -> str:
+        login = f"run `co-tui login {owner.provider}`, or set {owner.variables[0]}"
+        try:
+            keyring = system_keyring.find_keyring()
+            key = keyring.read(_account(owner)) if keyring is not None else ""
+        except KeyringFailed as why:
+            raise KeyUnavailable(
+                f"Cannot read the key of {owner.provider} from the keyring: {why}. Unlock it, {login}."
+            ) from None
+        if not key:
+            raise KeyUnavailable(f"The keyring no longer has the key of {owner.provider}: {login}.")
+        return key
+
+    def _index(self) -> dict[str, Any]:
+        """By account: `KEYRING`, or a table with the key. An unreadable file counts as empty."""
+        try:
+            kept = json.loads(read_small_text(self.file, MOST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        keys = kept.get("keys") if isinstance(kept, dict) else None
+        return {name: entry for name, entry in keys.items() if "@" in name} if isinstance(keys, dict) else {}
+
+    def _write(self, index: Mapping[str, Any]) -> None:
+        write_atomically(self.file, json.dumps({"version": 1, "keys": index}))
+
+
+def key_sources(kept: KeptKeys, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each provider that has a key, and where the key comes from; the environment wins. Never the key itself."""
+    rows = []
+    for owner in key_owners(environ):
+        variable = next((name for name in owner.variables if environ.get(name)), "")
+        found = kept.find(owner)
+        if variable:
+            rows.append((owner.provider, variable))
+        elif found is not None:
+            rows.append((owner.provider, kept.place_of(found.place)))
+    return rows
+
+
+def _account(owner: KeyOwner) -> str:
+    return f"{owner.provider}@{owner.host}"
