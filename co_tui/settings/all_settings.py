@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
+from co_tui.settings.after_edit import NO_CHECKS, check_table
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
@@ -158,6 +159,11 @@ class Settings(ContextSettings):
         About("tools", "Commands to run at an event; `preCompact` may stop or focus a compaction."),
     ] = NO_HOOKS
     hook_timeout_s: Annotated[float, number(0.1, 600), About("tools", "Longest time for a hook.")] = 10.0
+    after_edit: Annotated[
+        Mapping[str, tuple[str, ...]],
+        check_table(),
+        About("tools", "Commands that check a file after the model changed it, by file pattern."),
+    ] = NO_CHECKS
     mcp_servers: Annotated[
         Mapping[str, McpServer],
         mcp_server_table(),

@@ -23,6 +23,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory, PredictScaffold
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.tools.after_edit import Outputs
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
@@ -46,6 +47,7 @@ class ToolParts:
         self._own = own
         self._delegates = delegates
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
+        self._check_outputs: Outputs = {}
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
         """The model's running commands."""
@@ -84,6 +86,7 @@ class ToolParts:
             user_skills=environment.paths.skills,
             mcp=self._mcp,
             permissions=permissions,
+            check_outputs=self._check_outputs,
             read_only=environment.read_only,
         )
 

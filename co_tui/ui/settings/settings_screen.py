@@ -32,7 +32,7 @@ AROUND_ROWS: Final = 3
 LONG_VALUE: Final = 30
 CHOICE_CHARS: Final = 60
 MANY_CHOICES: Final = 8
-IN_THE_FILE: Final = ("mcp_servers", "hooks", "permissions")
+IN_THE_FILE: Final = ("mcp_servers", "hooks", "after_edit", "permissions")
 """Tables, which one line cannot hold."""
 
 
