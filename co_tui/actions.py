@@ -163,6 +163,13 @@ COMMANDS: Final = (
     ),
     SlashCommand("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
     SlashCommand(
+        "review",
+        "work",
+        "Let the model review the edits of this session, or the branch's changes",
+        "[FOCUS]",
+        needs_session="always",
+    ),
+    SlashCommand(
         "approvals",
         "work",
         "View, add or revoke permission rules",

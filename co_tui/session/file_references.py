@@ -20,11 +20,15 @@ _AFTER_NAME: Final = ".,;:!?)]}>'"
 
 
 class NamedFile(NamedTuple):
-    """A file to send with a prompt."""
+    """A file to send with a prompt, or something that is sent like one."""
 
     path: Path
     name: str
     """Relative to the working directory, or absolute outside of it."""
+    data: bytes | None = None
+    """Its content, if that is not on disk."""
+    kind: str = "file"
+    """What the model is told that it is."""
 
 
 class NamedFiles(NamedTuple):

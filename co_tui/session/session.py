@@ -35,6 +35,7 @@ from co_tui.session.history.history_editor import HistoryEditor
 from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.queue import WorkQueue
 from co_tui.session.recorder import Listener, Recorder
+from co_tui.session.review import Review, branch_review, session_review
 from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
@@ -239,6 +240,18 @@ class Session:
         """Ask the questions that were open when the session was left, and continue its turn; None if there are none."""
         outcome: Outcome | None = await self._work.in_order(self._work.ask_pending)
         return outcome
+
+    async def review(self, focus: str = "") -> Review:
+        """What a review of this session's changes sends, or of the branch's if it has none. Raises `ReviewRefused`."""
+        environment = self._environment
+
+        def read() -> Review:
+            with environment.store.reading() as reading:
+                own = session_review(reading.events(self.id), focus)
+            return own or branch_review(environment.cwd, environment.environ, self.settings, focus)
+
+        await self._recorder.record()  # saves what could not be saved before
+        return await asyncio.to_thread(read)
 
     def _announce_queue(self) -> None:
         waiting = self.queue.prompts
