@@ -240,6 +240,7 @@ KEYS: Final = (
         "newline", "prompt", "ctrl+j", "newline", "New line (also Shift+Enter, or \\ at the end of a line)", "Newline"
     ),
     KeyAction("steer", "prompt", "alt+enter", "steer", "Add to the running turn: the model sees it with its next step"),
+    KeyAction("paste", "prompt", "ctrl+v", "paste", "Paste an image from the clipboard, or text copied here"),
     KeyAction("open_pasted", "prompt", "ctrl+t", "open_pasted", "Open folded pasted text (it is sent whole)"),
     KeyAction("keys_here", "anywhere", "?", "app.keys_here", "Show the keys that work here (in an empty prompt)"),
     KeyAction(

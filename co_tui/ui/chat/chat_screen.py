@@ -85,7 +85,7 @@ class ChatScreen(ChatRequests):
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
         self.feed = Feed(self.transcript, self.shortcut_for)
-        self.prompt.cwd = self._launch.cwd
+        self.prompt.cwd, self.prompt.environ = self._launch.cwd, self._launch.environ
         self._status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
         self._status.show_mode(self._host.controller.modes.current)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
