@@ -32,6 +32,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.history_editor import HistoryEditor
+from co_tui.session.named_resources import with_resources
 from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.queue import WorkQueue
 from co_tui.session.recorder import Listener, Recorder
@@ -221,6 +222,7 @@ class Session:
         if not prompt.strip():
             raise ValueError("The prompt is empty.")
         prompt = storable_text(shell_text(prompt))
+        files = await with_resources(files, self._environment, self.settings)
         content = await prompt_content(prompt, files, self._runtime) if files else prompt
         if (turn := self._work.turn) is not None:
             turn.skip_questions()

@@ -165,7 +165,9 @@ class WorkingTools:
     def _make_mcp(self) -> Sequence[AbstractCapability[Any]]:
         # Only the server knows which of its tools are read-only.
         servers = self._settings.mcp_servers
-        return [self._mcp.capability(servers, self._window_tokens)] if servers and not self._read_only else []
+        if not servers or self._read_only:
+            return []
+        return [self._mcp.capability(servers, self._window_tokens), self._mcp.instructions(servers)]
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
         return [ProjectInstructions(self._folder, self._project, INSTRUCTION_FILES)]

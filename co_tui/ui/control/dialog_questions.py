@@ -28,6 +28,7 @@ T = TypeVar("T")
 MOST_OPTIONS = 9
 """One for each digit."""
 OPTION_CHARS = 60
+AGENT_CHARS = 42
 
 
 class DialogQuestions:
@@ -170,4 +171,4 @@ class DialogQuestions:
 
 
 def _title(question: ModelQuestion) -> str:
-    return f"{one_line(question.agent, 20)} asks" if question.agent else "The model asks"
+    return f"{one_line(question.agent, AGENT_CHARS)} asks" if question.agent else "The model asks"
