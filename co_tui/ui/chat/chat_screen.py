@@ -86,6 +86,7 @@ class ChatScreen(ChatRequests):
         self.transcript.border_title = "Chat"
         self.feed = Feed(self.transcript, self.shortcut_for)
         self.prompt.cwd, self.prompt.environ = self._launch.cwd, self._launch.environ
+        self.prompt.servers = tuple(self._launch.settings.mcp_servers)
         self._status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
         self._status.show_mode(self._host.controller.modes.current)
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
@@ -98,7 +99,7 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.chat.late_widgets import LateWidgets
         from co_tui.ui.prompt.file_finder import FileFinder
 
-        late = LateWidgets(FileFinder(self, self._launch.cwd))
+        late = LateWidgets(FileFinder(self, self._launch.cwd, self._host.controller.list_resources))
         await late.mount(self)
         self._late = late
         if self._launch.settings.keys:
@@ -172,6 +173,7 @@ class ChatScreen(ChatRequests):
         if launch.settings.keys != self._launch.settings.keys:
             self._use_keys(launch.settings.keys)
         self._launch = launch
+        self.prompt.servers = tuple(launch.settings.mcp_servers)
         self.show_state(self._state)
 
     def show_folder(self, launch: Launch) -> None:

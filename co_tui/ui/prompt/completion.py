@@ -1,6 +1,6 @@
 """Completions of the command or file being typed. Independent of the screen."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from co_tui.session.file_references import reference
@@ -54,6 +54,8 @@ class CompletionOffer:
 
     def __init__(self) -> None:
         self.files = FileNames()
+        self.resources: Mapping[str, str] = {}
+        """Those of the files that are resources of MCP servers, with their titles."""
         self.found: list[Choice] = []
         self.index = 0
         self._typed: _Typed | None = None
@@ -85,7 +87,7 @@ class CompletionOffer:
         """Show the files found, unless the text has changed meanwhile."""
         if pending_search.typed == self._typed:
             self._found_for = pending_search
-            self._offer([_file(path) for path in paths])
+            self._offer([self._file(path) for path in paths])
 
     def search(self) -> None:
         """Do the pending file search now."""
@@ -116,6 +118,12 @@ class CompletionOffer:
         """Show no completions for the current word."""
         self._dismissed = self._typed.place if self._typed is not None else ""
 
+    def _file(self, path: str) -> Choice:
+        if path in self.resources:
+            return Choice("file", path, path, help=self.resources[path])
+        folder, _, name = path.rpartition("/")
+        return Choice("file", path, name, help=folder)
+
     def _offer(self, found: list[Choice]) -> None:
         if found != self.found:
             self.found, self.index = found, 0
@@ -142,11 +150,6 @@ def _file_in(before: str) -> _Typed | None:
 def _commands(letters: str) -> list[Choice]:
     found = command_table.starting_with(letters)
     return [Choice("command", each.name, each.slash, each.arguments, each.help) for each in found]
-
-
-def _file(path: str) -> Choice:
-    folder, _, name = path.rpartition("/")
-    return Choice("file", path, name, help=folder)
 
 
 def inserted(choice: Choice) -> str:

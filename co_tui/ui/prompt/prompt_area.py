@@ -1,5 +1,6 @@
 """The prompt's text area: Enter sends, up and down at the edges recall earlier prompts."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -87,6 +88,8 @@ class Prompt(PastingArea):
         self.offer = CompletionOffer()
         self.up_opens_queue = False
         """While prompts wait, up in an empty prompt opens the queue instead of recalling one."""
+        self.servers: Sequence[str] = ()
+        """MCP servers whose resources prompts may name."""
         self.shows_keys = True
         """Whether `?` in an empty prompt shows the keys instead of being typed."""
         self._refused = ""
@@ -249,7 +252,7 @@ class Prompt(PastingArea):
             return
         # Folded pastes are not searched for file names: they were not typed.
         says = called is None and not is_own_command(text)
-        named = named_files(self.text, self.cwd) if says and "@" in self.text else NamedFiles()
+        named = named_files(self.text, self.cwd, self.servers) if says and "@" in self.text else NamedFiles()
         if named.troubles and self._refused != text:
             self._refused = text
             self.post_message(self.Refused(" ".join((*named.troubles, "Press Enter again to send anyway."))))

@@ -26,11 +26,15 @@ TOO_LARGE: Final = f"The image in the clipboard is over {MOST_IMAGE_BYTES // 1_0
 _SLOW: Final = f"The clipboard did not answer within {LONGEST_S:g} s. Try again."
 _UNUSABLE: Final = "The image in the clipboard is not a readable PNG, JPEG, GIF or WebP."
 _APPLE_SCRIPT: Final = "the clipboard as «class PNGf»"
-_POWERSHELL: Final = (
-    "Add-Type -AssemblyName System.Windows.Forms, System.Drawing; $i = [Windows.Forms.Clipboard]::GetImage(); "
-    "if ($i) { $m = New-Object IO.MemoryStream; $i.Save($m, [Drawing.Imaging.ImageFormat]::Png); "
-    "[Convert]::ToBase64String($m.ToArray()) }"
-)
+_POWERSHELL: Final = """
+Add-Type -AssemblyName System.Windows.Forms, System.Drawing
+$i = [Windows.Forms.Clipboard]::GetImage()
+if ($i) {
+  $m = New-Object IO.MemoryStream
+  $i.Save($m, [Drawing.Imaging.ImageFormat]::Png)
+  [Convert]::ToBase64String($m.ToArray())
+}
+"""
 
 
 class ClipboardTrouble(Exception):
