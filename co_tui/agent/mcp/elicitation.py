@@ -55,39 +55,47 @@ class Field(NamedTuple):
     def labels(self) -> tuple[str, ...]:
         return ("Yes", "No") if self.kind == "boolean" else tuple(label for _, label in self.options)
 
+    @property
+    def hint(self) -> str:
+        """What an answer must be, as a sentence; empty if any text or one of the options is right."""
+        if self.kind in ("number", "integer"):
+            return f"Give a {'whole ' if self.kind == 'integer' else ''}number{self._limits('')}."
+        limits = self._limits(" characters") if self.kind == "text" else ""
+        return f"Give a text{limits}." if limits else ""
+
     def value(self, answer: str) -> Any:
         """The value that an answer means. Raises `WrongAnswer`."""
         match self.kind:
             case "boolean":
                 return _yes_or_no(answer)
             case "choice":
-                return self._chosen(answer)
+                return self.option(answer)
             case "choices":
-                return list(dict.fromkeys(self._chosen(each) for each in answer.split(",")))
+                return list(dict.fromkeys(self.option(each) for each in answer.split(",")))
             case "number" | "integer":
                 return self._number(answer)
             case _:
                 return self._text(answer)
 
-    def _chosen(self, answer: str) -> str:
+    def option(self, answer: str) -> str:
+        """The value of one option, given by value or label. Raises `WrongAnswer`."""
         for value, label in self.options:
             if answer.strip() in (value, label):
                 return value
         raise WrongAnswer(f"Choose from: {one_line(', '.join(self.labels), DESCRIPTION_CHARS)}.")
 
     def _number(self, answer: str) -> float:
-        whole = self.kind == "integer"
         try:
-            number = int(answer) if whole else float(answer)
+            number = int(answer) if self.kind == "integer" else float(answer)
         except ValueError:
             number = math.nan
         if math.isfinite(number) and self._fits(number):
             return number
-        raise WrongAnswer(f"Give a {'whole ' if whole else ''}number{self._limits('')}.")
+        raise WrongAnswer(self.hint)
 
     def _text(self, answer: str) -> str:
         if not self._fits(len(answer)):
-            raise WrongAnswer(f"Give a text{self._limits(' characters')}.")
+            raise WrongAnswer(self.hint)
         return answer
 
     def _fits(self, size: float) -> bool:

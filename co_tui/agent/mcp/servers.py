@@ -125,7 +125,8 @@ class McpServers:
         return notices
 
     async def resources(self) -> "list[ServerResource]":
-        """The resources that running servers list now."""
+        """The resources that servers list now; those just starting are waited for."""
+        await self.settle()
         running = [server.resources for server in self._servers.values() if server.tools is not None]
         found = await asyncio.gather(*(each.listed() for each in running if each is not None))
         return [resource for listed in found for resource in listed]

@@ -11,6 +11,9 @@ ACCEPT: Final = "Accept"
 SEND: Final = "Send"
 WARNING: Final = "The answer goes to the server. Give it no passwords or keys."
 VALUE_CHARS: Final = 100
+MOST_LISTED: Final = 7
+"""Options with a key of their own; others are typed."""
+MORE_CHARS: Final = 500
 
 
 async def fill_in(form: Form, questions: Questions) -> Answers | None:
@@ -36,13 +39,13 @@ async def _field(form: Form, field: Field, number: int, questions: Questions) ->
     of = f" ({number} of {len(form.fields)})" if len(form.fields) > 1 else ""
     title = f"{field.title}{of}{': ' if field.description else ''}{field.description}"
     default = _default(field)
-    options = (*field.labels, *([default] if default and default not in field.labels else []))
+    options = (*field.labels[:MOST_LISTED], *([default] if default and default not in field.labels else []))
     options += () if field.required else (SKIP,)
-    trouble = ""
+    more = one_line(", ".join(field.labels[MOST_LISTED:]), MORE_CHARS)
+    hint = f"Or type: {more}" if more else field.hint
     while True:
-        text = "\n".join(
-            filter(None, (form.message, title, f"Default: {default}" if default else "", trouble, WARNING))
-        )
+        lines = (form.message, title, hint, f"Default: {default}" if default else "", WARNING)
+        text = "\n".join(filter(None, lines))
         answer = await _ask(questions, form, text, options, multiple=field.kind == "choices")
         if answer.declined:
             return None
@@ -51,12 +54,12 @@ async def _field(form: Form, field: Field, number: int, questions: Questions) ->
         try:
             return {field.name: _value(field, answer)}
         except WrongAnswer as wrong:
-            trouble = f"“{one_line(answer.text, 40)}”: {wrong}"
+            hint = f"“{one_line(answer.text, 40)}”: {wrong}"
 
 
 def _value(field: Field, answer: ModelAnswer) -> Any:
     if field.kind == "choices" and answer.selected:
-        return [field.value(each)[0] for each in answer.selected if each != SKIP]
+        return [field.option(each) for each in answer.selected if each != SKIP]
     return field.value(answer.selected[0] if answer.selected else answer.text)
 
 

@@ -13,6 +13,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.workspaces import Workspace, WorkspaceError, WorkspaceTimeoutError
 
+from co_tui.events.file_diff import CHECKED
 from co_tui.events.storable import storable_text
 from co_tui.inert import inert, one_line
 from co_tui.session.tools.folder.globs import globs
@@ -86,7 +87,7 @@ class AfterEdit(AbstractCapability[Any]):
                 self._outputs[command, name] = output
                 if new := new_lines(before, output):
                     shown = one_line(command.replace("{file}", name), 200)
-                    found.append(f"[{shown}{', new' if before else ''}:]\n{new}")
+                    found.append(f"{shown}{', new' if before else ''}:\n{new}")
         finally:
             ENDS_WITH_CALL.reset(token)
         return _cut("\n".join(found))
@@ -144,4 +145,4 @@ def _with_text(result: Any, text: str) -> Any:
         return result
     if isinstance(result, ToolReturn):
         return replace(result, return_value=_with_text(result.return_value, text))
-    return f"{result}\n\n{text}" if isinstance(result, str) else result
+    return f"{result}{CHECKED}{text}" if isinstance(result, str) else result

@@ -59,7 +59,10 @@ class PastingArea(SteadyTextArea):
         event.stop()
         event.prevent_default()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        self._insert(self._dropped(text) or self._pasted.fold(text), *self.selection)
+        if dropped := self._dropped(text):
+            self._insert_word(dropped)
+        else:
+            self._insert(self._pasted.fold(text), *self.selection)
 
     def _dropped(self, pasted: str) -> str:
         """References to the image files that were dropped on the terminal; empty if it is another paste."""
@@ -72,6 +75,12 @@ class PastingArea(SteadyTextArea):
     def _insert(self, text: str, start: Location, end: Location) -> None:
         """Replace a range as typing does, with the cursor behind it."""
         self.move_cursor(self.replace(text, start, end, maintain_selection_offset=False).end_location)
+
+    def _insert_word(self, word: str) -> None:
+        """Insert it apart from the word before it, as a reference must be."""
+        row, column = min(self.selection)
+        before = self.document[row][:column]
+        self._insert(f" {word}" if before and not before[-1].isspace() else word, *self.selection)
 
     def action_paste(self) -> None:
         """Paste an image from the system's clipboard, else the text that was copied here."""
@@ -112,7 +121,7 @@ class PastingArea(SteadyTextArea):
 
         if self._images is None:
             self._images = PastedImages()
-        self._insert(f"{self._images.add(data)} ", *self.selection)
+        self._insert_word(f"{self._images.add(data)} ")
 
     def action_delete_left(self) -> None:
         """Delete a marker as a whole."""

@@ -43,8 +43,8 @@ async def test_the_model_sees_the_whole_output_first_and_then_what_is_new(folder
         ("edit_file", {"path": "a.py", "old_text": "x\n", "new_text": ""}),
         write("a.txt", "TODO\n"),
     )
-    assert '[grep -n "TODO" a.py:]\n1:TODO one' in first
-    assert ", new:]\n3:TODO two" in second and "TODO one" not in second
+    assert '\n\n[after_edit]\ngrep -n "TODO" a.py:\n1:TODO one' in first
+    assert ", new:\n3:TODO two" in second and "TODO one" not in second
     assert "TODO" not in third  # only its line numbers changed
     assert "grep" not in other
 
@@ -69,7 +69,7 @@ async def test_a_check_has_no_keys_and_its_output_is_bounded(
 async def test_a_check_that_hangs_is_stopped(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(after_edit, "LONGEST_S", 0.2)
     (result,) = await said(folder, home, write("a.py", "x"), table={"*.py": "sleep 600"})
-    assert "[sleep 600:]\n(stopped after 0.2 s)" in result
+    assert "sleep 600:\n(stopped after 0.2 s)" in result
 
 
 async def test_a_missing_program_is_reported_once(folder: Path, home: Path) -> None:

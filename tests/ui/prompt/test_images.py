@@ -126,13 +126,14 @@ async def test_pasted_and_dropped_images_are_sent_with_the_prompt(home: Path, pr
         prompt = app.chat.prompt
         await pilot.press("ctrl+v")
         await until(pilot, lambda: prompt.text == "[image 1] ")
+        prompt.insert("and")
         prompt.post_message(events.Paste(f"'{home.parent}/shot.png'"))
-        await until(pilot, lambda: prompt.text == "[image 1] @shot.png ")
+        await until(pilot, lambda: prompt.text == "[image 1] and @shot.png ")
         await pilot.press("enter")
         await until(pilot, lambda: len(provider.requests) == 1)
         content = provider.requests[0]["messages"][-1]["content"]
         assert [each["type"] for each in content].count("image_url") == 2
-        assert content[0]["text"] == "[image 1] @shot.png "
+        assert content[0]["text"] == "[image 1] and @shot.png "
 
 
 async def test_without_an_image_what_was_copied_here_is_pasted(home: Path) -> None:
