@@ -51,7 +51,7 @@ class ServerResources:
         return [
             ServerResource(self._server, each.uri, one_line(each.title or each.name or "", 80))
             for each in found[:MOST_LISTED]
-            if len(each.uri) <= LONGEST_URI and each.uri.isprintable()
+            if len(each.uri) <= LONGEST_URI and each.uri.isprintable() and '"' not in each.uri
         ]
 
     async def read(self, uri: str) -> str | list[str | BinaryContent]:

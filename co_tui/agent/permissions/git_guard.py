@@ -143,12 +143,13 @@ class GitReader:
             assert process.stdout is not None
             late = threading.Timer(READING_S, process.kill)
             late.start()
-            data = process.stdout.read(most_bytes)
-            is_cut = bool(process.stdout.read(1))
-            if is_cut:
-                process.kill()
-            code = process.wait()
-            late.cancel()
+            try:
+                data = process.stdout.read(most_bytes)
+                if is_cut := bool(process.stdout.read(1)):
+                    process.kill()
+                code = process.wait()
+            finally:
+                late.cancel()
         return data.decode("utf-8", "replace") if is_cut or code == 0 else None
 
 

@@ -1,29 +1,33 @@
 """After an edit the user's own checks run, and the model sees what is new."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from co_tui.paths import locate
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.tools import after_edit
 from co_tui.session.tools.after_edit import new_lines
-from co_tui.settings import SettingsError
+from co_tui.settings import SettingsError, load
 from co_tui.settings.after_edit import check_words
 from co_tui.settings.all_settings import check
+from co_tui.trust import Trust
 from tests.support.approving import left
+from tests.support.sandbox import needs_bwrap
 from tests.support.working import Call, Working, working_in
 
 PROBLEMS = 'grep -n "TODO" {file}'
 
 
-async def said(folder: Path, home: Path, *steps: Call, **checks: str) -> list[str]:
+async def said(folder: Path, home: Path, *steps: Call, table: object = None, **settings: Any) -> list[str]:
     """What the model saw of each call, with these checks by pattern."""
     model = Working(*steps)
-    table = check("after_edit", checks.get("table") or {"*.py": PROBLEMS})
-    environment = working_in(folder, home, model, Unattended(yes=True), after_edit=table)
+    checks = check("after_edit", table or {"*.py": PROBLEMS})
+    environment = working_in(folder, home, model, Unattended(yes=True), after_edit=checks, **settings)
     session = await Session.start(environment, "scripted")
     await session.submit("edit")
     await left(environment, session)
@@ -64,6 +68,32 @@ async def test_a_check_has_no_keys_and_its_output_is_bounded(
     (folder / "check").chmod(0o755)
     (result,) = await said(folder, home, write("a.py", "x"), table={"*.py": "./check {file}"})
     assert "key=." in result and len(result) < 2 * after_edit.MOST_NEW_CHARS and "more characters]" in result
+
+
+@needs_bwrap
+async def test_in_a_sandbox_checks_run_in_it(folder: Path, home: Path) -> None:
+    outside = folder.parent / "outside"
+    (result,) = await said(
+        folder,
+        home,
+        write("a.py", "x\n"),
+        table={"*.py": [f"touch {outside}", "cat {file}"]},
+        command_sandbox="bwrap",
+    )
+    assert "cat a.py:\nx" in result and not outside.exists()
+
+
+def test_a_projects_checks_wait_for_trust_and_are_then_added_to_the_users(home: Path, folder: Path) -> None:
+    paths = locate({"CO_TUI_HOME": str(home)})
+    paths.config_file.parent.mkdir(parents=True, exist_ok=True)
+    paths.config_file.write_text('[after_edit]\n"*.py" = "mine {file}"\n"*.md" = "mine {file}"\n')
+    (folder / ".co-tui.toml").write_text('[after_edit]\n"*.py" = "theirs {file}"\n')
+    before = load(paths=paths, cwd=folder, environ={})
+    assert before.settings.after_edit == {"*.py": ("mine {file}",), "*.md": ("mine {file}",)}
+    assert before.withheld is not None
+    Trust(paths.trust_file).remember(before.withheld, trusted=True)
+    after = load(paths=paths, cwd=folder, environ={})
+    assert after.settings.after_edit == {"*.py": ("theirs {file}",), "*.md": ("mine {file}",)}
 
 
 async def test_a_check_that_hangs_is_stopped(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
