@@ -1,5 +1,6 @@
 """What `/review` sends to the model: the changes of the session, or else of the branch."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,6 +10,7 @@ from co_tui.events import Event, Message
 from co_tui.events.file_diff import diff_in, is_diff
 from co_tui.events.stored_messages import pieces
 from co_tui.inert import one_line
+from co_tui.session.environment import Environment
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import READ, covers_path
@@ -40,6 +42,17 @@ class Review(NamedTuple):
 
     prompt: str
     changes: NamedFile
+
+
+async def review_of(environment: Environment, session_id: str, settings: Settings, focus: str = "") -> Review:
+    """A review of a session's own edits, or of the branch if it has none. Raises `ReviewRefused`."""
+
+    def read() -> Review:
+        with environment.store.reading() as reading:
+            own = session_review(reading.events(session_id), focus)
+        return own or branch_review(environment.cwd, environment.environ, settings, focus)
+
+    return await asyncio.to_thread(read)
 
 
 def session_review(events: Iterable[Event], focus: str = "") -> Review | None:

@@ -36,7 +36,7 @@ from co_tui.session.named_resources import with_resources
 from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.queue import WorkQueue
 from co_tui.session.recorder import Listener, Recorder
-from co_tui.session.review import Review, branch_review, session_review
+from co_tui.session.review import Review, review_of
 from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
@@ -245,15 +245,8 @@ class Session:
 
     async def review(self, focus: str = "") -> Review:
         """What a review of this session's changes sends, or of the branch's if it has none. Raises `ReviewRefused`."""
-        environment = self._environment
-
-        def read() -> Review:
-            with environment.store.reading() as reading:
-                own = session_review(reading.events(self.id), focus)
-            return own or branch_review(environment.cwd, environment.environ, self.settings, focus)
-
         await self._recorder.record()  # saves what could not be saved before
-        return await asyncio.to_thread(read)
+        return await review_of(self._environment, self.id, self.settings, focus)
 
     def _announce_queue(self) -> None:
         waiting = self.queue.prompts

@@ -66,7 +66,7 @@ class PastingArea(SteadyTextArea):
 
     def _dropped(self, pasted: str) -> str:
         """References to the image files that were dropped on the terminal; empty if it is another paste."""
-        if self.text.startswith(("/", "!")) or not pasted.startswith(_MAYBE_DROPPED):
+        if self.text.startswith(("/", "!")) or not pasted[:20].lstrip().startswith(_MAYBE_DROPPED):
             return ""
         from co_tui.ui.prompt.pasted_images import dropped_images
 
