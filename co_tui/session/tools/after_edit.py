@@ -1,6 +1,7 @@
 """Check changed files with the user's own commands; the model sees what is new in their output."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -22,6 +23,8 @@ from co_tui.settings.after_edit import check_words
 
 LONGEST_S: Final = 30.0
 """For one command."""
+LONGEST_TOGETHER_S: Final = 60.0
+"""For all commands after one call."""
 MOST_OUTPUT_BYTES: Final = 64_000
 """Read from one command; the rest is dropped."""
 MOST_NEW_CHARS: Final = 4_000
@@ -80,9 +83,13 @@ class AfterEdit(AbstractCapability[Any]):
         """What is new in the output of all checks of these files."""
         found = []
         token = ENDS_WITH_CALL.set(True)
+        until = time.monotonic() + LONGEST_TOGETHER_S
         try:
             for name, command in self._due(written):
-                output = await _output(workspace, check_words(command, name))
+                if (left_s := until - time.monotonic()) <= 0:
+                    found.append("(The other checks were not run: no time left.)")
+                    break
+                output = await _output(workspace, check_words(command, name), min(left_s, LONGEST_S))
                 before = self._outputs.get((command, name), "")
                 self._outputs[command, name] = output
                 if new := new_lines(before, output):
@@ -99,12 +106,12 @@ class AfterEdit(AbstractCapability[Any]):
             yield from ((name, command) for matches, command in self._checks if matches(name))
 
 
-async def _output(workspace: Workspace, words: Sequence[str]) -> str:
+async def _output(workspace: Workspace, words: Sequence[str], longest_s: float) -> str:
     """What a command prints, and how it ended unless it succeeded."""
     try:
-        done = await workspace.run(["/bin/sh", "-c", _BOUNDED, "check", *words], timeout=LONGEST_S)
+        done = await workspace.run(["/bin/sh", "-c", _BOUNDED, "check", *words], timeout=longest_s)
     except WorkspaceTimeoutError as late:
-        return f"{_plain(late.stdout)}\n(stopped after {LONGEST_S:g} s)".strip()
+        return f"{_plain(late.stdout)}\n(stopped after {longest_s:.2g} s)".strip()
     except (WorkspaceError, OSError) as error:
         return f"(could not run: {one_line(str(error), 200)})"
     if done.exit_code == NOT_FOUND:

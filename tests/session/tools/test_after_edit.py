@@ -102,6 +102,14 @@ async def test_a_check_that_hangs_is_stopped(folder: Path, home: Path, monkeypat
     assert "sleep 600:\n(stopped after 0.2 s)" in result
 
 
+async def test_all_checks_of_a_call_share_a_time_limit(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(after_edit, "LONGEST_TOGETHER_S", 0.0)
+    (result,) = await said(folder, home, write("a.py", "x"))
+    assert result.endswith("[after_edit]\n(The other checks were not run: no time left.)")
+
+
 async def test_a_missing_program_is_reported_once(folder: Path, home: Path) -> None:
     table = {"*.py": "no-such-program {file}"}
     result, again = await said(folder, home, write("a.py", "x"), write("a.py", "y"), table=table)
