@@ -65,5 +65,7 @@ class ServerResources:
             ) from None
         except Exception as error:
             why = one_line(result_text(leaf(error), self._secrets), 200)
-            raise ResourceUnreadable(f"MCP server {self._server} cannot read {one_line(uri, 100)}: {why}") from None
+            raise ResourceUnreadable(
+                f"MCP server {self._server} cannot read {one_line(uri, 100)}: {why.rstrip('.')}."
+            ) from None
         return result_content(content, self._secrets)
