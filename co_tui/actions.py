@@ -171,6 +171,13 @@ COMMANDS: Final = (
     ),
     SlashCommand("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
     SlashCommand(
+        "review",
+        "work",
+        "Let the model review the edits of this session, or the branch's changes",
+        "[FOCUS]",
+        needs_session="always",
+    ),
+    SlashCommand(
         "approvals",
         "work",
         "View, add or revoke approval rules",
@@ -242,6 +249,7 @@ KEYS: Final = (
         "newline", "prompt", "ctrl+j", "newline", "New line (also Shift+Enter, or \\ at the end of a line)", "Newline"
     ),
     KeyAction("steer", "prompt", "alt+enter", "steer", "Add to the running turn: the model sees it with its next step"),
+    KeyAction("paste", "prompt", "ctrl+v", "paste", "Paste an image from the clipboard, or text copied here"),
     KeyAction("open_pasted", "prompt", "ctrl+t", "open_pasted", "Open folded pasted text (it is sent whole)"),
     KeyAction("keys_here", "anywhere", "?", "app.keys_here", "Show the keys that work here (in an empty prompt)"),
     KeyAction(

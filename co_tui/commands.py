@@ -138,7 +138,8 @@ def _run(call: CommandCall) -> int:
     from co_tui.session.file_references import NOT_MEANT, NamedFiles, named_files
 
     # Piped input is data: file names in it are not meant as attachments.
-    named = named_files(prompt, cwd) if options.prompt is not None else NamedFiles()
+    servers = context.loaded.settings.mcp_servers
+    named = named_files(prompt, cwd, servers) if options.prompt is not None else NamedFiles()
     if named.troubles:
         say(" ".join((*named.troubles, NOT_MEANT)))
         return WRONG_USAGE

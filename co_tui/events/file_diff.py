@@ -12,6 +12,8 @@ from co_tui.inert import inert, one_line
 
 DIFF: Final = "co_tui_diff"
 """Metadata of a tool result: the change that the call made, as a unified diff."""
+CHECKED: Final = "\n\n[after_edit]\n"
+"""In the result of a change: what follows is new in the output of the user's checks."""
 NEW_FILE: Final = "new file"
 """Replaces the old file's name if there was none."""
 NO_NEWLINE: Final = "\\ No newline at end of file"

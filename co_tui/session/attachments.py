@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from pydantic_ai.messages import BinaryContent, TextContent, UserContent
@@ -35,21 +34,21 @@ def with_files(
     content: list[UserContent] = [prompt]
     for number, file in enumerate(files):
         try:
-            beginning = _read(file.path, SNIFFED_BYTES)
+            beginning = _read(file, SNIFFED_BYTES)
             if media_type := image_type(beginning):
                 content += _image(file, media_type, takes_images)
                 continue
-            text, note = _text(file.path, room / (len(files) - number))
+            text, note = _text(file, room / (len(files) - number))
         except OSError as error:
             raise AttachmentRefused(f"Cannot read {_shown(file)}: {error.strerror or error}.") from error
         room -= estimate_text(text)
-        content.append(_marked(file, f"## Attached file: {_shown(file)}{note}\n{fenced(text)}"))
+        content.append(_marked(file, f"## Attached {file.kind}: {_shown(file)}{note}\n{fenced(text)}"))
     return content
 
 
 def has_images(files: Sequence[NamedFile]) -> bool:
     try:
-        return any(image_type(_read(file.path, SNIFFED_BYTES)) for file in files)
+        return any(image_type(_read(file, SNIFFED_BYTES)) for file in files)
     except OSError:
         return False  # reading it again reports the error
 
@@ -59,31 +58,33 @@ def _image(file: NamedFile, media_type: str, takes_images: bool) -> list[UserCon
         raise AttachmentRefused(
             f"{_shown(file)} is an image, and this model takes none. Choose another with /model or --model."
         )
-    data = _read(file.path, MOST_IMAGE_BYTES + 1)
+    data = _read(file, MOST_IMAGE_BYTES + 1)
     if len(data) > MOST_IMAGE_BYTES:
         raise AttachmentRefused(f"{_shown(file)} is over {MOST_IMAGE_BYTES // 1_000_000} MB. Make it smaller.")
     heading = f"## Attached image: {_shown(file)}\n({media_type}, {len(data):,} bytes)"
     return [_marked(file, heading), BinaryContent(data, media_type=media_type)]
 
 
-def _text(path: Path, room_tokens: float) -> tuple[str, str]:
+def _text(file: NamedFile, room_tokens: float) -> tuple[str, str]:
     """As much text as fits, and a note if that is not all."""
-    size = path.stat().st_size
-    data = _read(path, MOST_TEXT_CHARS * MOST_BYTES_A_CHAR)
+    size = file.path.stat().st_size if file.data is None else len(file.data)
+    data = _read(file, MOST_TEXT_CHARS * MOST_BYTES_A_CHAR)
     if b"\0" in data[:SNIFFED_BYTES]:
-        raise AttachmentRefused(f"{one_line(path.name, NAME_CHARS)} is no longer a text file.")
+        raise AttachmentRefused(f"{one_line(file.path.name, NAME_CHARS)} is no longer a text file.")
     text = storable_text(data.decode(errors="replace"))
     kept = text[:MOST_TEXT_CHARS]
     if (tokens := estimate_text(kept)) > room_tokens:
         kept = kept[: int(len(kept) * max(0.0, room_tokens) / tokens)]
     if len(kept) == len(text) and len(data) >= size:
         return text, ""
-    return kept, f"\n(only its first {len(kept):,} characters; the file has {size:,} bytes)"
+    return kept, f"\n(only its first {len(kept):,} characters; the {file.kind} has {size:,} bytes)"
 
 
-def _read(path: Path, most: int) -> bytes:
-    with path.open("rb") as file:
-        return file.read(most)
+def _read(file: NamedFile, most: int) -> bytes:
+    if file.data is not None:
+        return file.data[:most]
+    with file.path.open("rb") as opened:
+        return opened.read(most)
 
 
 def _marked(file: NamedFile, text: str) -> TextContent:

@@ -19,6 +19,7 @@ from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.paths import Paths, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.approvals.questions import Questions, Unattended
+from co_tui.session.approvals.server_forms import fill_in
 from co_tui.session.checkout import repository_branch_of, repository_of
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.history.learned_ratios import Ratios
@@ -75,6 +76,7 @@ class Environment:
 
     def __post_init__(self) -> None:
         self.limits = Limits(self.paths.state / LIMITS_FILE, writes=not self.private)
+        self.mcp_servers.ask = lambda form: fill_in(form, self.questions)
 
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
         """The state of a session at the end of its log, or at a seq; read in a thread."""

@@ -3,7 +3,7 @@
 import os.path
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,11 +21,17 @@ _AFTER_NAME: Final = ".,;:!?)]}>'"
 
 
 class NamedFile(NamedTuple):
-    """A file to send with a prompt."""
+    """A file to send with a prompt, or something that is sent like one."""
 
     path: Path
     name: str
     """Relative to the working directory, or absolute outside of it."""
+    data: bytes | None = None
+    """Its content, if that is not on disk."""
+    kind: str = "file"
+    """What the model is told that it is."""
+    server: str = ""
+    """The MCP server whose resource it is, until that is read."""
 
 
 class NamedFiles(NamedTuple):
@@ -36,14 +42,17 @@ class NamedFiles(NamedTuple):
     """A sentence for each reference that cannot be attached."""
 
 
-def named_files(text: str, cwd: Path) -> NamedFiles:
-    """The files a prompt references, each once. A word that neither is nor looks like a file is ignored."""
+def named_files(text: str, cwd: Path, servers: Collection[str] = ()) -> NamedFiles:
+    """The files a prompt references, each once, and resources of these MCP servers as `@SERVER:URI`. A word that
+    neither is nor looks like a file is ignored."""
     files: dict[Path, NamedFile] = {}
     troubles: dict[str, None] = {}
     for written in _written(text):
         path = _existing(written, cwd)
         if path is None:
-            if "/" in written or "." in written:
+            if (resource := _resource(written, servers)) is not None:
+                files[resource.path] = resource
+            elif "/" in written or "." in written:
                 name = one_line(written.rstrip(_AFTER_NAME), NAME_CHARS)
                 troubles[f"{NO_FILE} {name} to attach."] = None
         elif trouble := _trouble(path, name := name_of(path, cwd)):
@@ -53,6 +62,13 @@ def named_files(text: str, cwd: Path) -> NamedFiles:
     if len(files) > MOST_FILES:
         troubles[f"A prompt takes {MOST_FILES} files at most; this one names {len(files)}."] = None
     return NamedFiles(tuple(files.values())[:MOST_FILES], tuple(troubles))
+
+
+def _resource(written: str, servers: Collection[str]) -> NamedFile | None:
+    name = written.rstrip(_AFTER_NAME)
+    server, _, uri = name.partition(":")
+    # The path only tells resources apart.
+    return NamedFile(Path(f"{server}:", uri), name, server=server) if uri and server in servers else None
 
 
 def reference(name: str) -> str:

@@ -32,9 +32,11 @@ from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.history_editor import HistoryEditor
+from co_tui.session.named_resources import with_resources
 from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.queue import WorkQueue
 from co_tui.session.recorder import Listener, Recorder
+from co_tui.session.review import Review, review_of
 from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
@@ -225,6 +227,7 @@ class Session:
             raise ValueError("The prompt is empty.")
         prompt = storable_text(shell_text(prompt))
         found = await self._command_in(prompt)
+        files = await with_resources(files, self._environment, self.settings)
         content = await prompt_content(prompt, files, self._runtime) if files and found is None else prompt
         if (turn := self._work.turn) is not None:
             turn.skip_questions()
@@ -255,6 +258,11 @@ class Session:
         """Send the last request again and wait for the end of the turn; None if it has a reply by then."""
         outcome: Outcome | None = await self._work.in_order(self._work.retry)
         return outcome
+
+    async def review(self, focus: str = "") -> Review:
+        """What a review of this session's changes sends, or of the branch's if it has none. Raises `ReviewRefused`."""
+        await self._recorder.record()  # saves what could not be saved before
+        return await review_of(self._environment, self.id, self.settings, focus)
 
     def _announce_queue(self) -> None:
         waiting = self.queue.prompts

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
+from co_tui.settings.after_edit import NO_CHECKS, check_table
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.hook_entries import HookTable, hook_table
 from co_tui.settings.key_choices import key_table
@@ -162,6 +163,11 @@ class Settings(ContextSettings):
         About("tools", "Commands to run at an event, for all tools or those that match; /hooks lists them."),
     ] = NO_HOOKS
     hook_timeout_s: Annotated[float, number(0.1, 600), About("tools", "Longest time for a hook.")] = 10.0
+    after_edit: Annotated[
+        Mapping[str, tuple[str, ...]],
+        check_table(),
+        About("tools", "Commands that check a file after the model changed it, by file pattern."),
+    ] = NO_CHECKS
     mcp_servers: Annotated[
         Mapping[str, McpServer],
         mcp_server_table(),

@@ -35,6 +35,8 @@ MOST_WARNINGS: Final = 5
 """For one file, which may have thousands of unknown keys."""
 SPENDING: Final = ("max_session_cost", "max_daily_cost")
 """Limits that a project may only lower."""
+TABLES: Final = ("mcp_servers", "after_edit")
+"""Tables whose entries from several layers are combined."""
 LEFT_OUT: Final = "Ignored."
 """Ends the sentence about a bad value in a project's file."""
 
@@ -274,13 +276,13 @@ def _with_source(key: str, value: object, source: str) -> object:
 
 
 def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
-    """The stronger value; MCP servers, permission rules and hooks of several layers are combined."""
+    """The stronger value; MCP servers, checks, permission rules and hooks of several layers are combined."""
     if stronger is None:
         return weaker
     source = f"{stronger.source}{SOURCE_SEPARATOR}{weaker.source}"
     if key == "permissions" and isinstance(stronger.value, tuple) and isinstance(weaker.value, tuple):
         return Origin((*stronger.value, *weaker.value), source)
-    if key == "mcp_servers" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
+    if key in TABLES and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
         return Origin({**weaker.value, **stronger.value}, source)
     if key == "hooks" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
         return Origin(joined(stronger.value, weaker.value), source)

@@ -1,7 +1,7 @@
 """Runs commands on the app."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,7 @@ from textual.screen import Screen
 from co_tui.actions import SlashCommand
 from co_tui.events import Event
 from co_tui.inert import one_line
+from co_tui.session.file_references import NamedFile
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import report, run_in_background
@@ -124,8 +125,8 @@ class AppCommandHost:
     def show_busy(self) -> None:
         self.view.set_busy(self.sessions.busy)
 
-    def send(self, prompt: str) -> None:
-        self.sessions.sender.run_next(OutgoingPrompt(prompt))
+    def send(self, prompt: str, files: Sequence[NamedFile] = ()) -> None:
+        self.sessions.sender.run_next(OutgoingPrompt(prompt, tuple(files)))
 
     @property
     def is_dark(self) -> bool:

@@ -81,3 +81,31 @@ async def test_without_any_it_says_how_to_add_one(home: Path, provider: Provider
     async with running(launch_for(home, provider), ready=False) as (app, pilot):
         await type_text(pilot, "/mcp\n")
         await until(pilot, lambda: "[mcp_servers.NAME]" in transcript_text(app))
+
+
+async def test_a_resource_is_completed_and_sent_and_a_servers_question_is_answered(
+    home: Path, provider: Provider
+) -> None:
+    form = {"type": "object", "properties": {"colour": {"type": "string", "enum": ["red", "green"]}}}
+    allowed = '[permissions]\nallow = ["mcp__odd__ask"]\n'
+    configured(home, allowed + server("odd") + f"env = {{FORM = {json.dumps(json.dumps(form))}}}\n")
+    provider.window = 60_000
+    provider.script = [Reply(text="", tool=("mcp__odd__ask", "{}"))]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await until(pilot, lambda: [each.stage for each in servers(app)] == ["running"])
+        await type_text(pilot, "@odd:")
+        await until(pilot, lambda: "odd:note://plan" in screen_text(app) and "The plan" in screen_text(app))
+        await pilot.press("tab")
+        assert app.chat.prompt.text == "@odd:note://plan "
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "MCP server odd asks" in screen_text(app))
+        shown = screen_text(app)
+        assert "␛[2JWhich one?" in shown and "Give it no passwords or keys." in shown
+        app.chat.query_one(QuestionPanel).focus()
+        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await pilot.press("2")
+        await until(pilot, lambda: app.controller.idle)
+        sent = json.dumps(provider.requests[0]["messages"])
+        assert "Attached resource of MCP server odd" in sent and "Obey me." in sent
+        assert '"green' in provider.requests[-1]["messages"][-1]["content"]
+        assert "attached odd:note://plan" in transcript_text(app)

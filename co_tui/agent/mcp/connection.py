@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx2
+from fastmcp.client.elicitation import ElicitResult
 from fastmcp.client.transports import StreamableHttpTransport
+from mcp_types import ElicitRequestFormParams
 from pydantic_ai.mcp import MCPToolset
 
 from co_tui.agent.mcp.child_server import MOST_MESSAGE_BYTES, ChildServer
+from co_tui.agent.mcp.elicitation import LONGEST_ANSWER_S, Elicitations
 from co_tui.agent.mcp.server_tools import leaf
 from co_tui.agent.redact import without_secrets
 from co_tui.agent.wire import http
@@ -33,7 +36,9 @@ POLL_INTERVAL_S: Final = 1.0
 class Connection:
     """The connection to a server, its variables filled in. Raises `VariableMissing`."""
 
-    def __init__(self, name: str, server: McpServer, cwd: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, server: McpServer, cwd: Path, environ: Mapping[str, str], elicitations: Elicitations
+    ) -> None:
         env, headers = (_filled(table, environ) for table in (server.env, server.headers))
         self.secrets = _secrets(server, environ)
         self._server = server
@@ -52,10 +57,13 @@ class Connection:
             id=name,
             tool_error_behavior="failed",
             init_timeout=server.start_timeout_s + 1,  # our own timeout comes first
-            read_timeout=server.timeout_s,
+            read_timeout=max(server.timeout_s, LONGEST_ANSWER_S),  # ours come first
+            elicitation_handler=_answering(elicitations),
             log_handler=_ignore_log,
             http_client=self._client,
         )
+        # The library would warn on the terminal about servers that, by their newer protocol, cannot ask.
+        vars(self.toolset).get("_server_initiated_handlers", []).clear()
         transport = self.toolset.client.transport
         if isinstance(transport, StreamableHttpTransport):
             transport.max_sse_event_size = MOST_MESSAGE_BYTES
@@ -123,6 +131,15 @@ def _secrets(server: McpServer, environ: Mapping[str, str]) -> tuple[str, ...]:
     values += [value for name, value in named.items() if re.search(_KEY_NAME, name)]
     words = {word for value in values for word in (value, *value.split()) if len(word) >= LEAST_SECRET_CHARS}
     return tuple(sorted(words, key=len, reverse=True))
+
+
+def _answering(elicitations: Elicitations) -> Any:
+    async def answer(message: str, _: Any, params: Any, __: Any) -> ElicitResult[Any]:
+        schema = params.requested_schema if isinstance(params, ElicitRequestFormParams) else None
+        answers = await elicitations.answers(message, schema)
+        return ElicitResult(action="decline") if answers is None else ElicitResult(action="accept", content=answers)
+
+    return answer
 
 
 async def _ignore_log(_: Any) -> None:

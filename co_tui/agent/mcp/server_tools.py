@@ -11,6 +11,7 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
 
+from co_tui.agent.mcp.elicitation import Elicitations
 from co_tui.agent.mcp.tool_results import bounded, result_content, result_text
 from co_tui.agent.tool_names import mcp_tool_name
 from co_tui.events.storable import storable, storable_text
@@ -36,6 +37,7 @@ class ServerTools(WrapperToolset[Any]):
     server: str
     timeout_s: float
     is_running: Callable[[], bool]
+    elicitations: Elicitations
     secrets: Sequence[str] = ()
     count: int = 0
     """How many tools are offered."""
@@ -79,7 +81,7 @@ class ServerTools(WrapperToolset[Any]):
             raise ToolFailed(f"MCP server {self.server} is not running.")
         tool = replace(tool, tool_def=replace(tool.tool_def, name=own))
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with self.elicitations.during_call(self.timeout_s):
                 result = await super().call_tool(own, tool_args, replace(ctx, tool_name=own), tool)
         except TimeoutError:
             raise ToolFailed(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from co_tui.agent.mcp.elicitation import Answers, AskForm, Elicitations, Form, decline
 from co_tui.agent.redact import redact
 from co_tui.inert import inert, one_line
 from co_tui.settings import Loaded
@@ -17,6 +18,7 @@ from co_tui.settings.mcp_servers import McpServer
 if TYPE_CHECKING:
     from co_tui.agent.mcp.connection import Connection
     from co_tui.agent.mcp.server_prompts import ServerPrompt
+    from co_tui.agent.mcp.server_resources import ServerResource, ServerResources
     from co_tui.agent.mcp.server_tools import ServerTools
 
 START_WAIT_S: Final = 8.0
@@ -66,6 +68,8 @@ class McpServers:
         """With `waits_for_start`, requests wait until each server is running or has failed, at most its
         `start_timeout_s`; otherwise only a few seconds."""
         self._waits_for_start = waits_for_start
+        self.ask: AskForm = decline
+        """Answers the forms of servers."""
         self._servers: dict[str, _Server] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -75,7 +79,7 @@ class McpServers:
             self._end(self._servers.pop(name))
         for name, settings in configured.items():
             if name not in self._servers:
-                self._servers[name] = _Server(name, settings)
+                self._servers[name] = _Server(name, settings, self._ask)
             self._servers[name].begin(cwd, environ)
 
     async def ready(self, configured: Mapping[str, McpServer], cwd: Path, environ: Mapping[str, str]) -> None:
@@ -123,6 +127,34 @@ class McpServers:
             raise PromptRefusedByServer(f"MCP server {prompt.server} is not running.")
         tools = server.tools
         return await prompt_text(tools.wrapped, prompt, prompt.filled(words), tools.timeout_s, tools.secrets)
+
+    @property
+    def instructions(self) -> dict[str, str]:
+        """What running servers say about themselves."""
+        running = {name: server for name, server in self._servers.items() if server.tools is not None}
+        return {name: server.instructions for name, server in running.items() if server.instructions.strip()}
+
+    def take_notices(self) -> list[str]:
+        """Sentences about refused questions of servers, each once."""
+        notices = [notice for server in self._servers.values() for notice in server.elicitations.notices]
+        for server in self._servers.values():
+            server.elicitations.notices.clear()
+        return notices
+
+    async def resources(self) -> "list[ServerResource]":
+        """The resources that servers list now; those just starting are waited for."""
+        await self.settle()
+        running = [server.resources for server in self._servers.values() if server.tools is not None]
+        found = await asyncio.gather(*(each.listed() for each in running if each is not None))
+        return [resource for listed in found for resource in listed]
+
+    def resources_of(self, name: str) -> "ServerResources | None":
+        """Of a running server."""
+        server = self._servers.get(name)
+        return server.resources if server is not None and server.tools is not None else None
+
+    async def _ask(self, form: Form) -> Answers | None:
+        return await self.ask(form)
 
     async def close(self) -> None:
         """End all servers and their child processes."""
@@ -175,10 +207,15 @@ def _library_settings() -> Iterator[None]:
 class _Server:
     """One server through starts, failures and restarts."""
 
-    def __init__(self, name: str, settings: McpServer) -> None:
+    def __init__(self, name: str, settings: McpServer, ask: AskForm) -> None:
         self.settings = settings
         self.tools: ServerTools | None = None
+        """None unless it is running."""
         self.prompts: Sequence[ServerPrompt] = ()
+        self.resources: ServerResources | None = None
+        self.instructions = ""
+        """What it said about itself when it last started."""
+        self.elicitations = Elicitations(name, ask)
         self._name = name
         self._stage: Stage = "starting" if settings.enabled else "off"
         self._why = ""
@@ -225,7 +262,7 @@ class _Server:
     async def _live(self, cwd: Path, environ: Mapping[str, str]) -> None:
         try:
             new_connection = await asyncio.to_thread(load_connection)
-            connection = new_connection(self._name, self.settings, cwd, environ)
+            connection = new_connection(self._name, self.settings, cwd, environ, self.elicitations)
         except Exception as error:
             self._fail(str(error))
             return
@@ -242,14 +279,18 @@ class _Server:
     async def _serve(self, connection: "Connection") -> None:
         """Run it until it is lost."""
         from co_tui.agent.mcp.server_prompts import list_prompts
+        from co_tui.agent.mcp.server_resources import ServerResources
         from co_tui.agent.mcp.server_tools import ServerTools
+        from co_tui.agent.mcp.tool_results import result_text
 
         async with asyncio.timeout(self.settings.start_timeout_s) as starting, connection.toolset as toolset:
             count = len(await toolset.list_tools())
             self.prompts = await list_prompts(toolset, self._name)
             starting.reschedule(None)
             timeout_s, secrets = self.settings.timeout_s, connection.secrets
-            self.tools = ServerTools(toolset, self._name, timeout_s, self._runs, secrets, count)
+            self.instructions = result_text(connection.toolset.instructions or "", secrets)
+            self.resources = ServerResources(connection.toolset, self._name, timeout_s, secrets)
+            self.tools = ServerTools(toolset, self._name, timeout_s, self._runs, self.elicitations, secrets, count)
             self._stage = "running"
             self._known.set()
             await self._run(connection)

@@ -8,12 +8,14 @@ trusted.
 
 import os
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 TIMEOUT_S: Final = 5.0
+READING_S: Final = 20.0
 MOST_SUBMODULES: Final = 100
 DEEPEST_SUBMODULE: Final = 5
 MOST_GIT_FILES: Final = 100_000
@@ -110,6 +112,45 @@ def git_only_reads(folder: Path, environ: Mapping[str, str]) -> bool:
         return _Repository(folder.resolve(), environ).is_harmless(DEEPEST_SUBMODULE)
     except (OSError, ValueError, RuntimeError, subprocess.SubprocessError):
         return False  # unreadable: not known to be harmless
+
+
+def git_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables git needs: where programs are, and whose configuration to read."""
+    return {name: environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME") if name in environ}
+
+
+class GitUnsafe(Exception):
+    """Git is not run here: it might run what the folder names."""
+
+
+class GitReader:
+    """Runs git commands that only read, for ourselves. Slow: use it in a thread."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+        """Raises `GitUnsafe`."""
+        self._folder = folder
+        self._environ = guarded_environment(git_variables(environ), folder)
+        if not git_only_reads(folder, git_variables(environ)):
+            raise GitUnsafe
+
+    def output(self, *arguments: str, most_bytes: int = 1_000_000) -> str | None:
+        """The beginning of what a reading command prints; None when it fails or takes too long."""
+        with subprocess.Popen(
+            ("git", *arguments),
+            cwd=self._folder, env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            late = threading.Timer(READING_S, process.kill)
+            late.start()
+            try:
+                data = process.stdout.read(most_bytes)
+                if is_cut := bool(process.stdout.read(1)):
+                    process.kill()
+                code = process.wait()
+            finally:
+                late.cancel()
+        return data.decode("utf-8", "replace") if is_cut or code == 0 else None
 
 
 class _Repository:

@@ -1,6 +1,6 @@
 """The tools of a session: what each runtime offers, what it allows, and the instructions that go with them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.delegates import Delegate
 from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.agent.permissions.git_guard import git_variables
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_text
 from co_tui.agent.tool_names import OWN_TOOLS
@@ -27,6 +28,7 @@ from co_tui.session.hooks.call_hooks import SessionCallHooks
 from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.tools.after_edit import Outputs
 from co_tui.session.tools.command_watch import COMMAND_CHARS, CommandNews
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.mcp_tools import McpTools
@@ -60,6 +62,7 @@ class ToolParts:
         self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
+        self._check_outputs: Outputs = {}
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
         """The model's running commands."""
@@ -71,7 +74,7 @@ class ToolParts:
         environment = self._environment
         paths = environment.paths
         own = (paths.config, paths.state, paths.data)
-        judge = Judge(folder=environment.cwd, home=Path.home(), environ=_for_git(environment.environ), own=own)
+        judge = Judge(folder=environment.cwd, home=Path.home(), environ=git_variables(environment.environ), own=own)
         kept = environment.kept_approvals
         return Permissions(
             judge,
@@ -100,6 +103,7 @@ class ToolParts:
             user_skills=environment.paths.skills,
             mcp=self._mcp,
             permissions=permissions,
+            check_outputs=self._check_outputs,
             read_only=environment.read_only,
         )
 
@@ -178,8 +182,3 @@ class ToolParts:
 
     async def _report_set_aside(self, created: CreatedProtected) -> None:
         await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved"))
-
-
-def _for_git(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables git needs: where programs are, and whose configuration to read."""
-    return {name: environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME") if name in environ}

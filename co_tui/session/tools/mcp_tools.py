@@ -1,6 +1,6 @@
 """The tools of MCP servers for a session. Tools missing from a request are reported in the log."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,12 +12,15 @@ from co_tui.agent.mcp.servers import McpServers, ServerReport
 from co_tui.agent.tool_names import mcp_server_and_tool
 from co_tui.events import SessionError
 from co_tui.events.stored_messages import text_of
+from co_tui.session.attachments import fenced
 from co_tui.session.recorder import Recorder
 from co_tui.settings.mcp_servers import McpServer
 
 SHARE: Final = 0.25
 """Share of the window for all their definitions; what does not fit is left out."""
 CHARS_PER_TOKEN: Final = 3
+MOST_INSTRUCTIONS_CHARS: Final = 2_000
+"""Of one server's own instructions; they are part of every request."""
 MOST_TOOLS: Final = 100
 """Of all servers together: some providers take 128, including ours."""
 
@@ -31,6 +34,8 @@ class McpTools:
         self._cwd = cwd
         self._environ = environ
         self._reported: dict[str, ServerReport] = {}
+        self._first_said: dict[str, str] = {}
+        """Instructions of servers."""
         self._reported_missing: set[str] = set()
         """Sentences about missing tools that are already logged."""
 
@@ -45,6 +50,23 @@ class McpTools:
 
         return Toolset(present)
 
+    def instructions(self, servers: Mapping[str, McpServer]) -> AbstractCapability[Any]:
+        """What these servers say about themselves, for the system part."""
+
+        async def said(_: RunContext[Any]) -> str:
+            await self._servers.ready(servers, self._cwd, self._environ)
+            return self._said(servers)
+
+        return _ServerInstructions(said)
+
+    def _said(self, servers: Mapping[str, McpServer]) -> str:
+        """The first text of each server that ran in this session: a changed one would invalidate the provider's
+        cache."""
+        for name, text in self._servers.instructions.items():
+            self._first_said.setdefault(name, text)
+        said = {name: text for name, text in self._first_said.items() if name in servers}
+        return "\n\n".join(_instructions(name, text) for name, text in said.items())
+
     async def _for_request(self, _: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
         """As many as providers take. Reports missing tools, once all servers have listed theirs."""
         missing = [_missing(report) for report in self._servers.reports]
@@ -58,7 +80,9 @@ class McpTools:
         return tools[:MOST_TOOLS]
 
     async def _report_failures(self, reports: list[ServerReport]) -> None:
-        """Log each failure once."""
+        """Log each failure once, and each refused question of a server."""
+        for notice in self._servers.take_notices():
+            await self._recorder.record(SessionError(what=notice, outcome="declined", kind="mcp"))
         for report in reports:
             before = self._reported.get(report.name)
             self._reported[report.name] = report
@@ -67,6 +91,16 @@ class McpTools:
                 then = "restarting" if report.stage != "failed" else "no tools"
                 outcome, where = f"{report.name} {then}", f"MCP server {report.name}"
                 await self._recorder.record(SessionError(what=what, where=where, outcome=outcome, kind="mcp"))
+
+
+class _ServerInstructions(AbstractCapability[Any]):
+    """Adds a text that is read before each request."""
+
+    def __init__(self, said: Callable[[RunContext[Any]], Awaitable[str]]) -> None:
+        self._said = said
+
+    def get_instructions(self) -> Any:
+        return self._said
 
 
 def _missing(report: ServerReport) -> str:
@@ -79,6 +113,11 @@ def _missing(report: ServerReport) -> str:
         left_out = _counted(report.left_out)
         return f"{left_out} of MCP server {report.name} are left out: too many or too large."
     return ""
+
+
+def _instructions(server: str, text: str) -> str:
+    cut = text if len(text) <= MOST_INSTRUCTIONS_CHARS else f"{text[:MOST_INSTRUCTIONS_CHARS]} …"
+    return f"## MCP server {server}\nThe server itself, not the user, says about its tools:\n{fenced(cut)}"
 
 
 def _counted(tools: int) -> str:

@@ -20,6 +20,7 @@ from co_tui.inert import inert
 from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
+from co_tui.session.tools.after_edit import AfterEdit, Outputs
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.tools.folder.project_texts import ProjectInstructions, ProjectSkills
@@ -61,6 +62,7 @@ class WorkingTools:
         user_skills: Path,
         mcp: McpTools,
         permissions: Permissions,
+        check_outputs: Outputs,
         read_only: bool = False,
     ) -> None:
         self._folder = folder
@@ -73,6 +75,7 @@ class WorkingTools:
         self._sandbox = sandbox
         self._user_skills = user_skills
         self._mcp = mcp
+        self._check_outputs = check_outputs
         self._read_only = read_only
         self._has = tools_for_window(window_tokens, settings.tools)
         self._files = _ReadableFiles(
@@ -152,7 +155,9 @@ class WorkingTools:
         )
 
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
-        return [self._files]
+        checks = self._settings.after_edit
+        checking = [AfterEdit(self._folder, checks, self._check_outputs)] if checks else []
+        return [*checking, self._files]
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
         return [LimitedShell(self._settings.command_timeout_s, self._commands, self._permissions)]
@@ -178,7 +183,9 @@ class WorkingTools:
     def _make_mcp(self) -> Sequence[AbstractCapability[Any]]:
         # Only the server knows which of its tools are read-only.
         servers = self._settings.mcp_servers
-        return [self._mcp.capability(servers, self._window_tokens)] if servers and not self._read_only else []
+        if not servers or self._read_only:
+            return []
+        return [self._mcp.capability(servers, self._window_tokens), self._mcp.instructions(servers)]
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
         return [ProjectInstructions(self._folder, self._project, INSTRUCTION_FILES)]

@@ -1,6 +1,6 @@
 """What the chat screen needs from the app."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from co_tui.events import Event
@@ -50,6 +50,9 @@ class SessionControl(Protocol):
 
     def heeds_effort(self, model: str) -> bool:
         """Whether the model supports a reasoning effort; False until the engine is loaded."""
+
+    async def list_resources(self) -> Mapping[str, str]:
+        """The resources of running MCP servers, as a prompt names them, with their titles."""
 
     def interrupt(self) -> None:
         """Stop the running turn."""

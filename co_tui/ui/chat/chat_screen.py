@@ -89,7 +89,8 @@ class ChatScreen(ChatRequests):
     def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
         self.feed = Feed(self.transcript, self.shortcut_for)
-        self.prompt.cwd = self._launch.cwd
+        self.prompt.cwd, self.prompt.environ = self._launch.cwd, self._launch.environ
+        self.prompt.servers = tuple(self._launch.settings.mcp_servers)
         self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
         self._status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
         self._status.show_mode(self._host.controller.modes.current)
@@ -103,7 +104,7 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.chat.late_widgets import LateWidgets
         from co_tui.ui.prompt.file_finder import FileFinder
 
-        late = LateWidgets(FileFinder(self, self._launch.cwd))
+        late = LateWidgets(FileFinder(self, self._launch.cwd, self._host.controller.list_resources))
         await late.mount(self)
         self._late = late
         if self._launch.settings.keys:
@@ -184,6 +185,7 @@ class ChatScreen(ChatRequests):
         if self._welcome is not None:  # the examples depend on the model
             self._welcome.text = self._welcome_text()
             self.transcript.changed(self._welcome)
+        self.prompt.servers = tuple(launch.settings.mcp_servers)
         self.show_state(self._state)
 
     def show_folder(self, launch: Launch) -> None:

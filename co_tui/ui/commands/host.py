@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from textual.screen import Screen
 
 from co_tui.actions import SlashCommand
+from co_tui.session.file_references import NamedFile
 from co_tui.settings import Loaded, Settings
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.control.prompt_sender import PromptSender
@@ -189,8 +190,8 @@ class CommandHost(Protocol):
     def run(self, name: str, arguments: str) -> None:
         """Run another command."""
 
-    def send(self, prompt: str) -> None:
-        """Send a prompt, as if the user had typed it."""
+    def send(self, prompt: str, files: Sequence[NamedFile] = ()) -> None:
+        """Send a prompt with files, as if the user had typed it."""
 
     async def edit_elsewhere(self, text: str) -> str:
         """Edit a text in the user's editor; returns the result. Raises `EditorError`."""

@@ -1,5 +1,6 @@
 """Commands about what the model may do in the folder."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from co_tui.settings import SettingsError
@@ -34,6 +35,25 @@ async def mode(host: CommandHost, name: str) -> None:
         await modes.switch(name.lower())
     except ModeUnavailable as unavailable:
         host.fail(str(unavailable))
+
+
+@command("review")
+async def review(host: CommandHost, focus: str) -> None:
+    from co_tui.session.review import ReviewRefused, branch_review
+
+    launch, session = host.settings.launch, host.session
+    if session is None and host.sessions.session_id:
+        host.fail(why_not_open(host))
+        return
+    try:
+        if session is not None:
+            found = await session.review(focus)
+        else:
+            found = await asyncio.to_thread(branch_review, launch.cwd, launch.environ, launch.settings, focus)
+    except ReviewRefused as refused:
+        host.say(str(refused))
+    else:
+        host.send(found.prompt, (found.changes,))
 
 
 @command("approvals")

@@ -5,7 +5,7 @@ Imports inside these functions take a second or more; the first paint must not w
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,6 +125,12 @@ class Backend:
 
     def server_prompts(self) -> "list[ServerPrompt]":
         return self._environment.mcp_servers.prompts if self._environment is not None else []
+
+    async def list_resources(self) -> Mapping[str, str]:
+        """The resources of running MCP servers, as a prompt names them, with their titles."""
+        if self._environment is None:
+            return {}
+        return {each.name: each.title for each in await self._environment.mcp_servers.resources()}
 
     def restart_servers(self, model: str) -> None:
         """Restart the MCP servers that failed."""

@@ -1,6 +1,6 @@
 """A session's life on the screen: show, use, switch and close it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,9 @@ class SessionController:
     @property
     def launch(self) -> Launch:
         return self.settings.launch
+
+    async def list_resources(self) -> Mapping[str, str]:
+        return await self.backend.list_resources()
 
     def restart_mcp_servers(self) -> None:
         self.backend.restart_servers(self.bridge.state.model or self.launch.choice.model)

@@ -30,6 +30,7 @@ MOST_OPTIONS = 9
 """One for each digit."""
 OPTION_CHARS = 60
 MEANING_CHARS = 200
+AGENT_CHARS = 42
 
 
 class DialogQuestions:
@@ -187,4 +188,4 @@ def _meanings(question: ModelQuestion) -> list[tuple[str, str]]:
 
 
 def _title(question: ModelQuestion) -> str:
-    return f"{one_line(question.agent, 20)} asks" if question.agent else "The model asks"
+    return f"{one_line(question.agent, AGENT_CHARS)} asks" if question.agent else "The model asks"

@@ -1,6 +1,6 @@
 """Completions of the command, its value or the file being typed. Independent of the screen."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from co_tui.actions import SlashCommand
@@ -58,6 +58,8 @@ class CompletionOffer:
         self.files = FileNames()
         self.commands: Sequence[SlashCommand] = ()
         """Commands from files and servers."""
+        self.resources: Mapping[str, str] = {}
+        """Those of the files that are resources of MCP servers, with their titles."""
         self.found: list[Choice] = []
         self.index = 0
         self._typed: _Typed | None = None
@@ -128,7 +130,7 @@ class CompletionOffer:
         """Show the files found, unless the text has changed meanwhile."""
         if pending_search.typed == self._typed:
             self._found_for = pending_search
-            self._offer([_file(path) for path in paths])
+            self._offer([self._file(path) for path in paths])
 
     def search(self) -> None:
         """Do the pending file search now."""
@@ -158,6 +160,12 @@ class CompletionOffer:
     def dismiss(self) -> None:
         """Show no completions for the current word."""
         self._dismissed = self._typed.place if self._typed is not None else ""
+
+    def _file(self, path: str) -> Choice:
+        if path in self.resources:
+            return Choice("file", path, path, help=self.resources[path])
+        folder, _, name = path.rpartition("/")
+        return Choice("file", path, name, help=folder)
 
     def _offer(self, found: list[Choice]) -> None:
         if found != self.found:
@@ -189,11 +197,6 @@ def _commands(letters: str, own: Sequence[SlashCommand]) -> list[Choice]:
 
 def _described(command: SlashCommand) -> str:
     return f"{command.help} ({command.source})" if command.source else command.help
-
-
-def _file(path: str) -> Choice:
-    folder, _, name = path.rpartition("/")
-    return Choice("file", path, name, help=folder)
 
 
 def inserted(choice: Choice) -> str:

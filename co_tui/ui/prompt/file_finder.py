@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,16 +16,20 @@ from co_tui.ui.prompt.completion import CompletionOffer
 from co_tui.ui.prompt.file_matching import FileNames
 
 LISTING = "Listing files"
+ListResources = Callable[[], Awaitable[Mapping[str, str]]]
+"""Returns the resources that MCP servers offer, as a prompt names them, with their titles."""
 FRESH_S = 5.0
 """A file list older than this is refreshed at the next search."""
 
 
 class FileFinder:
-    """Finds files of one folder; the old list is used while a new one is made."""
+    """Finds files of one folder, and resources of MCP servers; the old list is used while a new one is made."""
 
-    def __init__(self, screen: Screen[Any], cwd: Path) -> None:
+    def __init__(self, screen: Screen[Any], cwd: Path, list_resources: ListResources) -> None:
         self._screen = screen
         self._cwd = cwd
+        self._list_resources = list_resources
+        self._resources: Mapping[str, str] = {}
         self._listed_at = float("-inf")
         self._listing = False
         self._asked = 0
@@ -47,15 +51,21 @@ class FileFinder:
 
     async def _list(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         try:
-            names = await asyncio.to_thread(self._names)
+            files = await asyncio.to_thread(find_files, self._cwd)
         finally:
             self._listing, self._listed_at = False, time.monotonic()
-        if names.paths != offer.files.paths:
-            offer.files = names
-            await self._match(offer, found)
+        await self._use(files, offer, found)
+        # After the files: a server may take long.
+        resources = await self._list_resources()
+        if resources != self._resources:
+            self._resources = offer.resources = resources
+            await self._use(files, offer, found)
 
-    def _names(self) -> FileNames:
-        return FileNames(find_files(self._cwd))
+    async def _use(self, files: list[str], offer: CompletionOffer, found: Callable[[], None]) -> None:
+        paths = (*files, *self._resources)
+        if paths != offer.files.paths:
+            offer.files = await asyncio.to_thread(FileNames, paths)
+            await self._match(offer, found)
 
     async def _match(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         asked, pending_search = self._asked, offer.pending_search

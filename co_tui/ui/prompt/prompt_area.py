@@ -1,6 +1,6 @@
 """The prompt's text area: Enter sends, up and down at the edges recall earlier prompts."""
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -16,9 +16,8 @@ from co_tui.session.file_references import NamedFile, NamedFiles, named_files
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.prompt.graphemes import end_after, start_before, with_whole_characters
-from co_tui.ui.prompt.pasted import PastedTexts
+from co_tui.ui.prompt.pasting import PastingArea
 from co_tui.ui.textual_internals import bindings_of
-from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 
 PLACEHOLDER = "Write a message, / commands, @ files, ! shell, ? keys"
 SHORT_PLACEHOLDER = "Message, / commands, ? keys"
@@ -34,7 +33,7 @@ def is_own_command(text: str) -> bool:
     return text.startswith(OWN_COMMAND_PREFIX) and bool(text[1:].strip())
 
 
-class Prompt(SteadyTextArea):
+class Prompt(PastingArea):
     """A text area that sends. Keys are handled synchronously, so that none overtakes another."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -82,35 +81,22 @@ class Prompt(SteadyTextArea):
     class QueueRequested(Message):
         """Up was pressed in an empty prompt."""
 
-    class PastedOpened(Message):
-        """The text behind a paste marker was requested."""
-
-        def __init__(self, marker: str, text: str) -> None:
-            super().__init__()
-            self.marker, self.text = marker, text
-
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, placeholder=PLACEHOLDER, compact=True, show_line_numbers=False, soft_wrap=True)
+        super().__init__(id=id, placeholder=PLACEHOLDER)
         for key in ("f6", "f7"):  # TextArea's own; we use these keys for something else
             bindings_of(self).key_to_bindings.pop(key, None)
         self.offer = CompletionOffer()
         self.up_opens_queue = False
         """While prompts wait, up in an empty prompt opens the queue instead of recalling one."""
+        self.servers: Sequence[str] = ()
+        """MCP servers whose resources prompts may name."""
         self.shows_keys = True
         """Whether `?` in an empty prompt shows the keys instead of being typed."""
-        self.cwd = Path()
-        """The folder of files named in prompts."""
         self._refused = ""
         """The text refused last because of files it names."""
-        self._pasted = PastedTexts()
         self._past: list[str] = []
         self._recall_index: int | None = None
         self._present = ""
-
-    @property
-    def whole(self) -> str:
-        """The text to send, with pasted texts in place of their markers."""
-        return self._pasted.unfold(self.text)
 
     def remember(self, prompts: list[str]) -> None:
         """Add earlier prompts, oldest first."""
@@ -137,10 +123,6 @@ class Prompt(SteadyTextArea):
         """Clear the draft; up or undo restores it."""
         self._remember(self.whole)
         self.clear()
-
-    def replace_pasted(self, marker: str, text: str) -> None:
-        """Replace the text of a paste marker."""
-        self._put(self.text.replace(marker, self._pasted.fold(text)))
 
     def get_line(self, line_index: int) -> Text:
         """The line as drawn: pasted text may hold control characters."""
@@ -234,30 +216,11 @@ class Prompt(SteadyTextArea):
         else:
             self.set_text(f"{chosen.title} ")
 
-    async def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        event.prevent_default()
-        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        self._insert(self._pasted.fold(text), *self.selection)
-
-    def _insert(self, text: str, start: Location, end: Location) -> None:
-        """Replace a range as typing does, with the cursor behind it."""
-        self.move_cursor(self.replace(text, start, end, maintain_selection_offset=False).end_location)
-
     def action_newline(self) -> None:
         self.insert("\n")
 
     def action_steer(self) -> None:
         self.send(steers=True)
-
-    def action_delete_left(self) -> None:
-        """Delete a paste marker as a whole."""
-        row, column = self.cursor_location
-        marker = self._pasted.marker_before(self.document[row][:column]) if self.selection.is_empty else None
-        if marker is None:
-            super().action_delete_left()
-        else:
-            self.delete((row, column - len(marker)), (row, column))
 
     def action_delete_to_start_of_line(self) -> None:
         """Delete to the start of the logical line, however it is wrapped."""
@@ -273,12 +236,6 @@ class Prompt(SteadyTextArea):
             self.delete((row, column), (row, len(self.document[row])), maintain_selection_offset=False)
         else:
             super().action_delete_to_end_of_line()
-
-    def action_open_pasted(self) -> None:
-        row, column = self.cursor_location
-        marker = self._pasted.marker_near(self.document[row], column)
-        if marker is not None:
-            self.post_message(self.PastedOpened(marker, self._pasted.text_of(marker)))
 
     def send(self, *, steers: bool = False) -> None:
         text = self.whole
@@ -299,14 +256,15 @@ class Prompt(SteadyTextArea):
             return
         # Folded pastes are not searched for file names: they were not typed.
         says = called is None and not is_own_command(text)
-        named = named_files(self.text, self.cwd) if says and "@" in self.text else NamedFiles()
+        named = named_files(self.text, self.cwd, self.servers) if says and "@" in self.text else NamedFiles()
         if named.troubles and self._refused != text:
             self._refused = text
             self.post_message(self.Refused(" ".join((*named.troubles, "Press Enter again to send anyway."))))
             return
         self._refused = ""
         self._leave(text)
-        self.post_message(self.Submitted(text, named.files, steers=steers))
+        images = self._images.in_text(text) if says and self._images is not None else ()
+        self.post_message(self.Submitted(text, (*named.files, *images), steers=steers))
 
     def _knows(self, name: str) -> bool:
         """Whether it is a command, built in or not."""

@@ -28,7 +28,7 @@ AROUND_ROWS: Final = 3
 """Title, keys, and the line above the description."""
 
 CHOICE_CHARS: Final = 60
-IN_THE_FILE: Final = ("mcp_servers", "hooks", "permissions")
+IN_THE_FILE: Final = ("mcp_servers", "hooks", "after_edit", "permissions")
 """Tables, which one line cannot hold."""
 
 

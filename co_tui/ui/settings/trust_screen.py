@@ -28,6 +28,7 @@ _PHRASES = {
     "mode": "start in mode {}",
     "permissions": "allow calls without asking ({})",
     "hooks": "run commands ({})",
+    "after_edit": "run commands after edits ({})",
     "mcp_servers": "start MCP servers ({})",
     AGENTS: "delegate to its own agents ({})",
     COMMANDS: "add slash commands ({})",
@@ -56,7 +57,7 @@ def _value_text(key: str, value: object, wish: TrustRequest) -> str:
         return value
     if key == "permissions" and isinstance(value, Mapping):
         return ", ".join(rule for rules in value.values() for rule in _commands(rules))
-    if key == "hooks" and isinstance(value, Mapping):
+    if key in ("hooks", "after_edit") and isinstance(value, Mapping):
         return ", ".join(command for commands in value.values() for command in _commands(commands))
     if key != "mcp_servers" or not isinstance(value, Mapping):
         return quoted(value)

@@ -10,7 +10,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
-from co_tui.events.file_diff import read_diff, with_marks
+from co_tui.events.file_diff import CHECKED, read_diff, with_marks
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import (
@@ -41,6 +41,7 @@ _WENT_WRONG = re.compile(r"exit -?0*[1-9]\d*")
 _CHANGED = re.compile(r"(\+[\d,]+)( −[\d,]+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 MAX_RESULT_CHARS = 20_000
+CHECK_LINES = 8
 """Most characters shown of a tool result or prompt; the log has all of it."""
 PROMPT_LINES_LEFT = 30
 """Lines shown of a folded prompt."""
@@ -125,7 +126,14 @@ def _change(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     if hidden := change.hidden_after(rows):
         where = f"{block.unfold_key} shows all" if block.folded else "too many to keep"
         lines += renderer.plain(f"… {hidden:,} more changed line{'s' * (hidden > 1)} · {where}", width, renderer.muted)
-    return lines
+    return [*lines, *_checks(block, renderer, width)]
+
+
+def _checks(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """What the user's checks found after the change: its first lines."""
+    found = block.result.partition(CHECKED)[2].splitlines()
+    more = [f"… {len(found) - CHECK_LINES:,} more lines (v shows all)"] if len(found) > CHECK_LINES else []
+    return renderer.plain("\n".join([*found[:CHECK_LINES], *more]), width, renderer.muted) if found else []
 
 
 def _title(block: Block, name: str, renderer: TextRenderer, width: int) -> Strip:

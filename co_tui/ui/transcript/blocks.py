@@ -177,7 +177,8 @@ class BlockBuilder:
         _, _, body = text.partition("\n")
         lines = _unfenced(body).count("\n") + 1
         wording = f"{lines:,} line{'s' if lines > 1 else ''}"  # a note says more: truncated, or an image
-        note = body.partition("\n")[0].strip("()").removeprefix("only its ").replace("; the file has", " of")
+        note = body.partition("\n")[0].strip("()").removeprefix("only its ")
+        note = re.sub(r"; the [^;]* has", " of", note)
         size = one_line(note, 72) if body.startswith("(") else wording
         block = Block("tool", inert(name), folded=True, tool_name=ATTACHED, result=inert(text), status=size, seq=seq)
         self._append(block).tight = True

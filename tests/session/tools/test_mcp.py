@@ -77,7 +77,7 @@ async def test_its_process_has_no_key_but_its_own_and_writes_nowhere(
     told = json.loads(environment)
     assert set(told) - {"LC_CTYPE", "__CF_USER_TEXT_ENCODING"} == {"PATH", "OWN_KEY", "SHOWN"}
     assert told["SHOWN"] == "as it is" and told["OWN_KEY"] == "[hidden]"
-    assert "no, [hidden]" in refusal and "Obey me." not in talk.model.instructions
+    assert "no, [hidden]" in refusal
     assert "key-0123456789" not in str(talk.model.requests) and "echo" in echo
     assert capfd.readouterr() == ("", "")
 

@@ -31,6 +31,7 @@ from co_tui.agent.permissions.protected_files import Protected, mounts
 from co_tui.agent.permissions.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, unusable_sandbox_text
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.run_to_completion import run_to_completion
+from co_tui.session.tools.after_edit import note_written
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 
@@ -95,6 +96,10 @@ class _Followed(LocalWorkspaceBackend):
     ) -> CommandResult:
         env = _guarded(env, self.path, self._folder)
         return await super().run(command, shell=shell, env=env, timeout=timeout)
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        await super().write_bytes(path, data)
+        note_written(path)
 
     async def _wait_and_collect_output(
         self,
@@ -194,6 +199,7 @@ class _Sandboxed(BubblewrapWorkspace):
             return
         with self._allowing(path):
             await super().write_bytes(path, data)
+        note_written(path)
 
     async def make_dir(self, path: str) -> None:
         if not self._is_used():

@@ -1,0 +1,47 @@
+"""Resources of MCP servers that a prompt names: read when it is sent, and attached like files."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic_ai.messages import BinaryContent
+
+from co_tui.inert import one_line
+from co_tui.session.attachments import AttachmentRefused
+from co_tui.session.file_references import NamedFile
+from co_tui.settings import Settings
+
+if TYPE_CHECKING:
+    from co_tui.session.environment import Environment
+
+
+async def with_resources(
+    files: Sequence[NamedFile], environment: "Environment", settings: Settings
+) -> Sequence[NamedFile]:
+    """The files with the content of each resource in its place. Raises `AttachmentRefused`."""
+    if not any(file.server for file in files):
+        return files
+    if environment.read_only or "mcp" not in settings.tools:
+        raise AttachmentRefused("MCP servers are off in this run, so their resources cannot be attached.")
+    await environment.mcp_servers.ready(settings.mcp_servers, environment.cwd, environment.environ)
+    read: list[NamedFile] = []
+    for file in files:
+        read += await _read(file, environment) if file.server else [file]
+    return read
+
+
+async def _read(file: NamedFile, environment: "Environment") -> list[NamedFile]:
+    from co_tui.agent.mcp.server_resources import ResourceUnreadable
+
+    resources = environment.mcp_servers.resources_of(file.server)
+    if resources is None:
+        raise AttachmentRefused(f"MCP server {one_line(file.server, 40)} is not running. /mcp says why.")
+    try:
+        content = await resources.read(file.name.removeprefix(f"{file.server}:"))
+    except ResourceUnreadable as error:
+        raise AttachmentRefused(str(error)) from None
+    parts = [content] if isinstance(content, str) else content
+    kind = f"resource of MCP server {file.server}"
+    return [
+        file._replace(data=part.data if isinstance(part, BinaryContent) else part.encode(), kind=kind, server="")
+        for part in parts
+    ]

@@ -1,0 +1,115 @@
+"""What `/review` sends to the model: the changes of the session, or else of the branch."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from co_tui.agent.permissions.git_guard import GitReader, GitUnsafe
+from co_tui.events import Event, Message
+from co_tui.events.file_diff import diff_in, is_diff
+from co_tui.events.stored_messages import pieces
+from co_tui.inert import one_line
+from co_tui.session.environment import Environment
+from co_tui.session.file_references import NamedFile
+from co_tui.settings import Settings
+from co_tui.settings.permission_rules import READ, covers_path
+
+MOST_DIFF_BYTES: Final = 1_000_000
+"""Read from git; what is sent is limited by the model's window."""
+MOST_NAMED: Final = 50
+DEFAULT_BRANCHES: Final = ("origin/HEAD", "main", "master")
+_DIFF: Final = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
+REVIEW: Final = (
+    "Review these changes like a careful colleague. Read the code around them where you need to. Report real problems "
+    "only, the most serious first: bugs, security holes, lost data, missing tests, misleading names. Give the file and "
+    "line of each, why it matters and how to fix it. If you find none, say so. Do not change anything."
+)
+NOTHING: Final = "Nothing to review: no edits in this session, and no changes on this branch."
+NO_REPOSITORY: Final = "Nothing to review: no edits in this session, and this folder is not in a git repository."
+UNSAFE: Final = (
+    "This repository's git configuration could run programs, so co-tui does not read its changes. "
+    "Ask the model to run `git diff`; you can then approve it."
+)
+
+
+class ReviewRefused(Exception):
+    """Why there is nothing to review, as a sentence."""
+
+
+class Review(NamedTuple):
+    """The prompt for a review, and the changes that go with it."""
+
+    prompt: str
+    changes: NamedFile
+
+
+async def review_of(environment: Environment, session_id: str, settings: Settings, focus: str = "") -> Review:
+    """A review of a session's own edits, or of the branch if it has none. Raises `ReviewRefused`."""
+
+    def read() -> Review:
+        with environment.store.reading() as reading:
+            own = session_review(reading.events(session_id), focus)
+        return own or branch_review(environment.cwd, environment.environ, settings, focus)
+
+    return await asyncio.to_thread(read)
+
+
+def session_review(events: Iterable[Event], focus: str = "") -> Review | None:
+    """A review of the edits that a session's log has, in order; None if there are none."""
+    diffs = [diff for event in events for diff in _diffs(event) if is_diff(diff)]
+    return _review("the edits of this session, in order", "\n\n".join(diffs), focus) if diffs else None
+
+
+def _diffs(event: Event) -> Iterable[str]:
+    if isinstance(event.fact, Message):
+        for role, _, part in pieces(event.fact.message):
+            if role == "tool_result":
+                yield diff_in(part)
+
+
+def branch_review(folder: Path, environ: Mapping[str, str], settings: Settings, focus: str = "") -> Review:
+    """A review of the branch's commits and of what is not committed yet, without files that the settings hide.
+
+    Starts git: call it in a thread. Raises `ReviewRefused`.
+    """
+    try:
+        git = GitReader(folder, environ)
+    except GitUnsafe:
+        raise ReviewRefused(UNSAFE) from None
+    root = git.output("rev-parse", "--show-toplevel")
+    if root is None:
+        raise ReviewRefused(NO_REPOSITORY)
+    top = Path(root.rstrip("\n"))
+    base, since = _base(git)
+    hides = [each.rule for each in settings.permissions if each.effect != "allow" and each.rule.tool == READ]
+    changed = _names(git, *_DIFF, "--name-only", "-z", base) if hides else []
+    hidden = [name for name in changed if any(covers_path(rule, top / name, folder, Path.home()) for rule in hides)]
+    excluded = [f":(exclude,top,literal){name}" for name in hidden]
+    diff = git.output(*_DIFF, base, "--", ":/", *excluded, most_bytes=MOST_DIFF_BYTES) or ""
+    new = _names(git, "ls-files", "--others", "--exclude-standard", "--full-name", "-z", ":/")
+    if not diff.strip() and not new:
+        raise ReviewRefused(NOTHING)
+    listed = "".join(f"\nnew, not in git yet: {one_line(name, 200)}" for name in new[:MOST_NAMED])
+    return _review(f"all changes since {since}", diff + listed, focus)
+
+
+def _base(git: GitReader) -> tuple[str, str]:
+    """The commit that the branch is compared with, and its name for people."""
+    for name in DEFAULT_BRANCHES:
+        base = git.output("merge-base", "HEAD", name)
+        if base is not None and base.strip():
+            head = (git.output("rev-parse", "HEAD") or "").strip()
+            return base.strip(), "the last commit" if head == base.strip() else f"the branch left {name}"
+    if git.output("rev-parse", "--verify", "-q", "HEAD") is None:
+        raise ReviewRefused("Nothing to review: this repository has no commit yet.")
+    return "HEAD", "the last commit"
+
+
+def _names(git: GitReader, *arguments: str) -> list[str]:
+    return [name for name in (git.output(*arguments) or "").split("\0") if name]
+
+
+def _review(what: str, changes: str, focus: str) -> Review:
+    prompt = f"{REVIEW} Focus on: {focus.strip()}" if focus.strip() else REVIEW
+    return Review(prompt, NamedFile(Path(), what, changes.encode(errors="replace"), "diff"))

@@ -1,0 +1,142 @@
+"""A text area whose long pastes and images are shown as markers, and sent in full."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.message import Message
+from textual.widgets.text_area import Location
+
+from co_tui.session.file_references import name_of, reference
+from co_tui.ui.background import run_in_background
+from co_tui.ui.prompt.pasted import PastedTexts
+from co_tui.ui.widgets.steady_text_area import SteadyTextArea
+
+if TYPE_CHECKING:
+    from co_tui.ui.prompt.pasted_images import PastedImages
+    from co_tui.ui.terminal.clipboard_image import ClipboardHelper
+
+READING = "Reading the clipboard"
+_MAYBE_DROPPED = ("/", "~", "'", '"', "file://")
+
+
+class PastingArea(SteadyTextArea):
+    """Accepts pastes, dropped image files, and images from the clipboard."""
+
+    class PastedOpened(Message):
+        """The text behind a paste marker was requested."""
+
+        def __init__(self, marker: str, text: str) -> None:
+            super().__init__()
+            self.marker, self.text = marker, text
+
+    cwd = Path()
+    """The folder of files named in prompts."""
+    environ: Mapping[str, str] = {}
+    """Where a program that reads the clipboard is found."""
+    _images: "PastedImages | None" = None
+    """None until the first image."""
+
+    def __init__(self, *, id: str | None, placeholder: str) -> None:
+        super().__init__(id=id, placeholder=placeholder, compact=True, show_line_numbers=False, soft_wrap=True)
+        self._pasted = PastedTexts()
+
+    @property
+    def whole(self) -> str:
+        """The text to send, with pasted texts in place of their markers."""
+        return self._pasted.unfold(self.text)
+
+    def replace_pasted(self, marker: str, text: str) -> None:
+        """Replace the text of a paste marker."""
+        self.text = self.text.replace(marker, self._pasted.fold(text))
+        self.move_cursor(self.document.end)
+
+    async def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        if dropped := self._dropped(text):
+            self._insert_word(dropped)
+        else:
+            self._insert(self._pasted.fold(text), *self.selection)
+
+    def _dropped(self, pasted: str) -> str:
+        """References to the image files that were dropped on the terminal; empty if it is another paste."""
+        if self.text.startswith(("/", "!")) or not pasted[:20].lstrip().startswith(_MAYBE_DROPPED):
+            return ""
+        from co_tui.ui.prompt.pasted_images import dropped_images
+
+        return "".join(f"{reference(name_of(path, self.cwd))} " for path in dropped_images(pasted))
+
+    def _insert(self, text: str, start: Location, end: Location) -> None:
+        """Replace a range as typing does, with the cursor behind it."""
+        self.move_cursor(self.replace(text, start, end, maintain_selection_offset=False).end_location)
+
+    def _insert_word(self, word: str) -> None:
+        """Insert it apart from the word before it, as a reference must be."""
+        row, column = min(self.selection)
+        before = self.document[row][:column]
+        self._insert(f" {word}" if before and not before[-1].isspace() else word, *self.selection)
+
+    def action_paste(self) -> None:
+        """Paste an image from the system's clipboard, else the text that was copied here."""
+        from co_tui.ui.terminal.clipboard_image import NO_CLIPBOARD, ClipboardTrouble, clipboard_helper
+
+        try:
+            if self.app.is_web:  # the clipboard of the machine that serves the app is not the user's
+                raise ClipboardTrouble(NO_CLIPBOARD)
+            helper = clipboard_helper(self.environ, self.cwd, sys.platform)
+        except ClipboardTrouble as trouble:
+            self._paste_text(str(trouble))
+        else:
+            run_in_background(self, READING, partial(self._paste_image, helper), group="clipboard", latest=True)
+
+    async def _paste_image(self, helper: "ClipboardHelper") -> None:
+        from co_tui.ui.terminal.clipboard_image import NO_IMAGE, ClipboardTrouble, read_image
+
+        try:
+            data = await asyncio.to_thread(read_image, helper)
+        except ClipboardTrouble as trouble:
+            self._paste_text(str(trouble))
+            return
+        if data is None:
+            self._paste_text(NO_IMAGE)
+        else:
+            self.attach_image(data)
+
+    def _paste_text(self, otherwise: str) -> None:
+        """Paste the text that was copied in co-tui; without one, say why nothing is pasted."""
+        if self.app.clipboard:
+            super().action_paste()
+        else:
+            self.notify(otherwise, severity="warning", timeout=6, markup=False)
+
+    def attach_image(self, data: bytes) -> None:
+        """Insert the marker of an image, which is sent with the prompt."""
+        from co_tui.ui.prompt.pasted_images import PastedImages
+
+        if self._images is None:
+            self._images = PastedImages()
+        self._insert_word(f"{self._images.add(data)} ")
+
+    def action_delete_left(self) -> None:
+        """Delete a marker as a whole."""
+        row, column = self.cursor_location
+        before = self.document[row][:column]
+        marker = self._pasted.marker_before(before) if self.selection.is_empty else None
+        if marker is None and self.selection.is_empty and self._images is not None:
+            marker = self._images.marker_before(before)
+        if marker is None:
+            super().action_delete_left()
+        else:
+            self.delete((row, column - len(marker)), (row, column))
+
+    def action_open_pasted(self) -> None:
+        row, column = self.cursor_location
+        marker = self._pasted.marker_near(self.document[row], column)
+        if marker is not None:
+            self.post_message(self.PastedOpened(marker, self._pasted.text_of(marker)))
