@@ -5,6 +5,7 @@ from typing import Final
 
 from co_tui.events.tool_calls import CHANGING_TOOLS as CHANGING_TOOLS
 from co_tui.events.tool_calls import COMMAND_TOOLS as COMMAND_TOOLS
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
 from co_tui.settings import AgentFile
 from co_tui.settings.permission_rules import MCP
 
@@ -21,10 +22,12 @@ OTHER_NAMES: Final = {
     "Bash": _COMMANDS, "BashOutput": ("check_command",), "KillShell": ("stop_command",), "Task": (DELEGATE_TOOL,),
     "Agent": (DELEGATE_TOOL,), "TodoWrite": ("write_plan",), "Skill": ("load_capability",),
     "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS, "apply_patch": ("edit_file", "write_file"),
+    "WebFetch": (WEB_FETCH,), "WebSearch": (WEB_SEARCH,),
 }  # fmt: skip
 """Other programs' names → our tools."""
+WEB_TOOLS: Final = frozenset((WEB_FETCH, WEB_SEARCH))
 OWN_TOOLS: Final = frozenset(("recall", "read_artifact", "request_compaction", "search_memory"))
-KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | OWN_TOOLS
+KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | WEB_TOOLS | OWN_TOOLS
 
 
 def mcp_tool_name(server: str, tool: str) -> str:

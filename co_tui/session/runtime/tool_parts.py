@@ -26,6 +26,7 @@ from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
+from co_tui.session.tools.page_cache import PageCache
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools, tools_for_window
@@ -46,6 +47,8 @@ class ToolParts:
         self._own = own
         self._delegates = delegates
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
+        own_folder = environment.paths.session(recorder.session_id)
+        self._pages = PageCache(None if environment.private else own_folder)
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
         """The model's running commands."""
@@ -83,6 +86,7 @@ class ToolParts:
             ),
             user_skills=environment.paths.skills,
             mcp=self._mcp,
+            pages=self._pages,
             permissions=permissions,
             read_only=environment.read_only,
         )

@@ -15,6 +15,7 @@ from pydantic_ai_harness.planning import Planning
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
 from co_tui.inert import inert
 from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
@@ -24,10 +25,12 @@ from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.tools.folder.project_texts import ProjectInstructions, ProjectSkills
 from co_tui.session.tools.folder.session_folder import SessionFolder
 from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
+from co_tui.session.tools.page_cache import PageCache
 from co_tui.session.tools.plan_mode import PlanMode
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.shell_tools import LimitedShell
+from co_tui.session.tools.web_tools import WebTools
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
@@ -59,6 +62,7 @@ class WorkingTools:
         sandbox: Sandbox,
         user_skills: Path,
         mcp: McpTools,
+        pages: PageCache,
         permissions: Permissions,
         read_only: bool = False,
     ) -> None:
@@ -72,6 +76,7 @@ class WorkingTools:
         self._sandbox = sandbox
         self._user_skills = user_skills
         self._mcp = mcp
+        self._web = WebTools(settings, permissions, pages)
         self._read_only = read_only
         self._has = tools_for_window(window_tokens, settings.tools)
         self._files = _ReadableFiles(
@@ -98,6 +103,7 @@ class WorkingTools:
             "questions": self._make_questions,
             "instructions": self._make_instructions,
             "mcp": self._make_mcp,
+            "web": self._web.capabilities,
         }
         chosen = [capability for name in self._has if name in made for capability in made[name]()]
         return [self._make_folder(), *chosen] if chosen else []
@@ -116,6 +122,8 @@ class WorkingTools:
             return str(arguments.get("command", ""))
         if tool.startswith(MCP):
             return mcp_call_text(tool, arguments)
+        if tool in (WEB_FETCH, WEB_SEARCH):
+            return str(arguments.get("url") or arguments.get("query") or "")
         return ""
 
     async def _refuse_without_sandbox(self) -> None:
