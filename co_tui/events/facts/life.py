@@ -28,6 +28,29 @@ class SessionStart(SessionOrigin):
         return ExportEntry(f"Session started{f' with {long(self.model)}' if self.model else ''}")
 
 
+class Surroundings(Logged):
+    """What the model is told about its machine and folder: as the session begins, then when that changes."""
+
+    TYPE = "session.surroundings"
+    ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
+    NEEDS_SESSION = True
+    date: str = ""
+    platform: str = ""
+    shell: str = ""
+    folder: str = ""
+    branch: str = ""
+    state: str = ""
+    """Of the repository: how much is changed."""
+    at_start: bool = False
+    """Whether it is part of the system prompt; else it was told with a prompt."""
+
+    def timeline_text(self) -> str:
+        return f"date and branch told\n{short(' · '.join(filter(None, (self.date, self.branch, self.state))))}"
+
+    def export_entry(self) -> ExportEntry | None:
+        return None
+
+
 class SessionResume(SessionOrigin):
     TYPE = "session.resume"
     ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)

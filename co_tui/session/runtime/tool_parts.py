@@ -23,6 +23,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory, PredictScaffold
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.runtime.surroundings import surroundings_text
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
@@ -92,11 +93,13 @@ class ToolParts:
         )
 
     def instructions(self, model: str, settings: Settings, works: WorkingTools | None) -> str:
-        """The instructions, followed by the board the session started with: the same in each of its requests."""
+        """The instructions, then date, platform and board as the session started: the same in each of its requests."""
         if model == EMBEDDED:
             return EMBEDDED_INSTRUCTIONS
-        board = self._recorder.state.board
-        return "\n\n".join(filter(None, (self._instructions(settings, works), board.note if board else "")))
+        state = self._recorder.state
+        where = surroundings_text(state.began_in) if works else ""
+        board = state.board.note if state.board else ""
+        return "\n\n".join(filter(None, (self._instructions(settings, works), where, board)))
 
     def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
         if not works:

@@ -39,6 +39,7 @@ from co_tui.events import (
     SessionResume,
     SessionStart,
     SessionTrashed,
+    Surroundings,
     Truncation,
     Unknown,
     UsageInfo,
@@ -130,6 +131,9 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(state, event) if fact.note else state.but(seq=seq_of(event))
         case Truncation():
             return _happened(_truncated(state, fact), event)
+        case Surroundings():
+            began = fact if fact.at_start else state.began_in
+            return _happened(state.but(began_in=began, surroundings=fact), event)
         case BoardShown():
             return _happened(state.but(board=fact), event)
         case BoardChanged():
@@ -233,7 +237,8 @@ def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) ->
     removed = [entry for entry in state.history if entry.ref not in standing]
     refs = tuple(entry.ref for entry in removed)
     kept = Rewritten(event, state.history, history, removed_chars=characters_in(removed), removed=refs)
-    state = _unmeasured(state)
+    # A prompt with a note may have left the history, so what changed is told again.
+    state = _unmeasured(state).but(surroundings=state.began_in)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 
 

@@ -16,6 +16,7 @@ from co_tui.events import (
     Json,
     Recollection,
     Ref,
+    Surroundings,
     UsageInfo,
 )
 from co_tui.events.stored_messages import REPLACES, command_in, pieces
@@ -124,6 +125,10 @@ class SessionState(Record):
     """Which calls run without asking."""
     board: BoardShown | None = None
     """The context board the session started with."""
+    began_in: Surroundings | None = None
+    """Date, platform and so on in the system prompt."""
+    surroundings: Surroundings | None = None
+    """The latest that the model was told."""
     plan: tuple[Json, ...] = ()
     """The steps of the plan, each with its `text` and its `state`."""
     delegations: Mapping[str, Delegation] = MappingProxyType({})

@@ -19,6 +19,7 @@ from co_tui.events import (
     ModelChange,
     SessionOrigin,
     SessionRename,
+    Surroundings,
     Unknown,
     is_durable,
 )
@@ -94,6 +95,8 @@ def _harmless(fact: Fact) -> Fact:
         return fact.but(to=_model(fact.to))
     if isinstance(fact, CompactionComplete):
         return fact.but(checkpoint_path="", checkpoint_number=None)
+    if isinstance(fact, Surroundings):
+        return Surroundings()
     if isinstance(fact, BoardShown):
         return fact.but(note="", tokens=0, entries=0, where="")  # no one else may write the system prompt
     return fact
