@@ -76,7 +76,7 @@ async def test_what_changes_is_told_once_and_the_system_prompt_stays(tmp_path: P
     (tmp_path / "repo/new.py").write_text("x")  # the state of the repository changes with every edit: not told
     await session.submit("two")
     day.today_is = "2026-03-02"
-    subprocess.run(["git", "checkout", "-q", "-b", "fix"], cwd=tmp_path / "repo", check=True)
+    (tmp_path / "repo/.git/HEAD").write_text("ref: refs/heads/fix\n")
     await session.submit("three")
     await session.submit("four")
     assert model.instructions == before

@@ -22,7 +22,8 @@ from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
-from co_tui.session.tools.folder.project_texts import ProjectInstructions, ProjectSkills
+from co_tui.session.tools.folder.project_instructions import NestedInstructions, ProjectInstructions
+from co_tui.session.tools.folder.project_texts import ProjectSkills
 from co_tui.session.tools.folder.session_folder import SessionFolder
 from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
 from co_tui.session.tools.page_cache import PageCache
@@ -82,7 +83,8 @@ class WorkingTools:
         self._files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
-        self._files.hides = permissions.hides if permissions.limits_reading else None
+        self._hides = permissions.hides if permissions.limits_reading else None
+        self._files.hides = self._hides
         self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder)
 
     def __bool__(self) -> bool:
@@ -171,7 +173,9 @@ class WorkingTools:
         return [self._mcp.capability(servers, self._window_tokens)] if servers and not self._read_only else []
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
-        return [ProjectInstructions(self._folder, self._project, INSTRUCTION_FILES)]
+        folder, project, names, hides = self._folder, self._project, INSTRUCTION_FILES, self._hides
+        nested = NestedInstructions(folder, project, names, lambda: self._permissions.state, hides)
+        return [ProjectInstructions(folder, project, names, hides), nested]
 
     @property
     def _project(self) -> Path:
