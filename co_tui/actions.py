@@ -168,6 +168,13 @@ COMMANDS: Final = (
         "View, add or revoke permission rules",
         opens_screen=True,
     ),
+    SlashCommand(
+        "init",
+        "work",
+        "Let the model write AGENTS.md, its instructions for this folder",
+        "[WORDS]",
+        needs_session="always",
+    ),
     SlashCommand("history", "reports", "Count turns and messages", needs_session="always"),
     SlashCommand(
         "context",

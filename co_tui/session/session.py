@@ -191,6 +191,11 @@ class Session:
         return self._runtime.settings
 
     @property
+    def works(self) -> tuple[str, ...]:
+        """The kinds of tools for the folder that the model has."""
+        return self._runtime.works
+
+    @property
     def history(self) -> GovernedHistory:
         """The conversation as the model gets it."""
         return self._runtime.history

@@ -45,7 +45,7 @@ class Surroundings(Logged):
     """Whether it is part of the system prompt; else it was told with a prompt."""
 
     def timeline_text(self) -> str:
-        return f"date and branch told\n{short(' · '.join(filter(None, (self.date, self.branch, self.state))))}"
+        return f"date and branch noted\n{short(' · '.join(filter(None, (self.date, self.branch, self.state))))}"
 
     def export_entry(self) -> ExportEntry | None:
         return None

@@ -67,7 +67,7 @@ def surroundings_text(began: Surroundings | None) -> str:
     git = f" Git: branch {began.branch}{state}." if began.branch else " There is no git repository."
     return (
         f"When this session began: {began.date}; {began.platform}; the user's shell is {began.shell}.{git} "
-        "Later changes are told with a prompt."
+        "A note with a prompt reports changes."
     )
 
 
