@@ -17,12 +17,13 @@ FREE_TOOLS: Final = READING_TOOLS | frozenset(
 DELEGATE_TOOL: Final = "delegate_task"
 _COMMANDS: Final = (*sorted(COMMAND_TOOLS), "check_command", "stop_command")
 OTHER_NAMES: Final = {
-    "Read": ("read_file",), "Write": ("write_file", "create_directory"), "Edit": ("edit_file",),
-    "MultiEdit": ("edit_file",), "Glob": ("find_files",), "Grep": ("search_files",), "LS": ("list_directory",),
+    "Read": ("read_file",), "Write": ("write_file", "create_directory"), "Edit": ("edit_file", "edit_files"),
+    "MultiEdit": ("edit_file", "edit_files"), "Glob": ("find_files",), "Grep": ("search_files",),
+    "LS": ("list_directory",),
     "Bash": _COMMANDS, "BashOutput": ("check_command",), "KillShell": ("stop_command",), "Task": (DELEGATE_TOOL,),
     "Agent": (DELEGATE_TOOL,), "TodoWrite": ("write_plan",), "Skill": ("load_capability",),
-    "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS, "apply_patch": ("edit_file", "write_file"),
-    "WebFetch": (WEB_FETCH,), "WebSearch": (WEB_SEARCH,),
+    "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS,
+    "apply_patch": ("edit_file", "edit_files", "write_file"), "WebFetch": (WEB_FETCH,), "WebSearch": (WEB_SEARCH,),
 }  # fmt: skip
 """Other programs' names → our tools."""
 WEB_TOOLS: Final = frozenset((WEB_FETCH, WEB_SEARCH))

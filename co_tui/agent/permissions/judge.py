@@ -16,7 +16,7 @@ from co_tui.agent.permissions.verdict import (
 )
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS, WEB_TOOLS
 from co_tui.agent.web.page_address import AddressRefused, PageAddress, read_address
-from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
 from co_tui.record import Record
 from co_tui.settings.permission_rules import (
     EDIT,
@@ -60,7 +60,7 @@ class Judge(Record):
             line, in_background = str(arguments.get("command", "")), tool == "start_command"
             return judge_line(line, rules, self.environ, in_background=in_background)
         if tool in CHANGING_TOOLS:
-            return _change(str(arguments.get("path", "")), rules)
+            return _changes(changed_paths(tool, arguments), rules)
         if tool in READING_TOOLS:
             return _read(str(arguments.get("path") or "."), rules)
         if tool == PRESENT_PLAN:
@@ -70,6 +70,23 @@ class Judge(Record):
         if tool == WEB_SEARCH:
             return _search(str(arguments.get("query", "")), rules)
         return _server_tool(tool, rules) if tool.startswith(MCP) else RUN
+
+
+def _changes(paths: Sequence[str], rules: Rules) -> Verdict:
+    """The verdict on all changes of a call together: they are made in one step."""
+    verdicts = [_change(path, rules) for path in dict.fromkeys(paths)] or [_change("", rules)]
+    if (refused := next((each for each in verdicts if each.action == "refuse"), None)) is not None:
+        return refused
+    asked = [each for each in verdicts if each.action == "ask"]
+    if len(asked) <= 1:
+        return asked[0] if asked else RUN
+    ruled = all(each.rules for each in asked)  # else it can only be allowed once
+    return Verdict(
+        "ask",
+        next((each.reason for each in asked if each.reason), ""),
+        new=tuple(new for each in asked for new in each.new),
+        rules=tuple(dict.fromkeys(rule for each in asked for rule in each.rules)) if ruled else (),
+    )
 
 
 def _change(path: str, rules: Rules) -> Verdict:

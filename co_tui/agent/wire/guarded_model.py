@@ -34,6 +34,7 @@ from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff, ReplyTooLong, 
 from co_tui.agent.wire.portable_history import portable
 from co_tui.agent.wire.refused_images import RefusedImages
 from co_tui.agent.wire.refused_search import RefusedSearch
+from co_tui.agent.wire.repaired_arguments import with_repaired_arguments
 from co_tui.events.storable import whole_number
 
 MOST_REPLY_CHARS: Final = 4_000_000
@@ -227,7 +228,7 @@ def _chars(event: ModelResponseStreamEvent) -> int:
 
 
 def _storable(response: ModelResponse) -> ModelResponse:
-    return repaired(replace(response, usage=_counted(response.usage)))
+    return repaired(with_repaired_arguments(replace(response, usage=_counted(response.usage))))
 
 
 def _counted(usage: RequestUsage) -> RequestUsage:

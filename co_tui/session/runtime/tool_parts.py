@@ -25,6 +25,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.surroundings import surroundings_text
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
+from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
 from co_tui.session.tools.page_cache import PageCache
@@ -49,6 +50,7 @@ class ToolParts:
         self._delegates = delegates
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         own_folder = environment.paths.session(recorder.session_id)
+        self._seen = SeenFiles()
         self._pages = PageCache(None if environment.private else own_folder)
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
@@ -88,6 +90,7 @@ class ToolParts:
             user_skills=environment.paths.skills,
             mcp=self._mcp,
             pages=self._pages,
+            seen=self._seen,
             permissions=permissions,
             read_only=environment.read_only,
         )

@@ -24,6 +24,7 @@ from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.tools.folder.project_instructions import NestedInstructions, ProjectInstructions
 from co_tui.session.tools.folder.project_texts import ProjectSkills
+from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.session_folder import SessionFolder
 from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
 from co_tui.session.tools.page_cache import PageCache
@@ -64,6 +65,7 @@ class WorkingTools:
         user_skills: Path,
         mcp: McpTools,
         pages: PageCache,
+        seen: SeenFiles,
         permissions: Permissions,
         read_only: bool = False,
     ) -> None:
@@ -85,7 +87,9 @@ class WorkingTools:
         )
         self._hides = permissions.hides if permissions.limits_reading else None
         self._files.hides = self._hides
-        self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder)
+        self._files.seen = seen
+        self._files.changes_several = window_tokens >= ROOMY_WINDOW_TOKENS
+        self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder, seen)
 
     def __bool__(self) -> bool:
         return bool(self._has)

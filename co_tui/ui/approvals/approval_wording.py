@@ -6,7 +6,8 @@ from typing import Final
 
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, mcp_server_and_tool
 from co_tui.events.file_diff import FileDiff, read_diff
-from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
+from co_tui.events.wording import counted
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ApprovalQuestion
 from co_tui.settings.permission_rules import BASH, EDIT, MCP, Rule, parse_rule
@@ -64,6 +65,9 @@ def _title(question: ApprovalQuestion, change: FileDiff | None) -> str:
     tool, path = question.tool, one_line(str(question.arguments.get("path", "")), NAME_CHARS)
     if tool in COMMAND_TOOLS:
         return "Start this command in the background?" if tool == "start_command" else "Run this command?"
+    if tool == "edit_files":
+        figures = f" {change.figures}" if change is not None else ""
+        return f"Change {counted(len(changed_paths(tool, question.arguments)), 'file')}?{figures}"
     if change is not None:
         return f"{'Create' if change.is_new else 'Change'} {path}? {change.figures}"
     if tool in CHANGING_TOOLS:

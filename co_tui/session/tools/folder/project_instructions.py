@@ -22,12 +22,13 @@ from pydantic_ai_harness.repo_context._loader import (
 )
 
 from co_tui.events.stored_messages import text_of
+from co_tui.events.tool_calls import changed_paths
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.folder.instruction_imports import InstructionImports
 from co_tui.session.tools.folder.project_texts import ProjectTexts
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 
-TOUCHING: Final = frozenset(("read_file", "write_file", "edit_file", "apply_patch"))
+TOUCHING: Final = frozenset(("read_file", "write_file", "edit_file", "edit_files"))
 """Tools whose results bring the instructions of the folders they touch."""
 MOST_FOLDERS: Final = 20
 NOTE: Final = "[Instructions of the project for this folder:]"
@@ -92,7 +93,7 @@ class NestedInstructions(AbstractCapability[Any]):
         text = result.return_value if isinstance(result, ToolReturn) else result
         if call.tool_name not in TOUCHING or not isinstance(text, str):
             return result
-        blocks = [block for path in touched(args) for block in await self._new_blocks(path)]
+        blocks = [block for path in changed_paths(call.tool_name, args) for block in await self._new_blocks(path)]
         if not blocks:
             return result
         longer = "\n\n".join([text, NOTE, *blocks])
@@ -151,9 +152,3 @@ def _told_in(state: SessionState) -> set[str]:
     parts = (part for entry in state.history for part in entry.message.get("parts", ()))
     results = (text_of(part.get("content")) for part in parts if part.get("part_kind") == "tool-return")
     return {unescape(label) for text in results if NOTE in text for label in _TOLD.findall(text)}
-
-
-def touched(arguments: dict[str, Any]) -> list[str]:
-    """The paths that a call of a file tool names."""
-    path = arguments.get("path")
-    return [path] if isinstance(path, str) else []
