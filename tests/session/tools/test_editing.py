@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.workspaces import LocalWorkspaceBackend
 
@@ -181,10 +183,12 @@ def test_few_files_are_remembered() -> None:
     ("text", "meant"),
     [
         ('{"path": "a.py",}', {"path": "a.py"}),
-        ("{'path': 'a.py'}", {"path": "a.py"}),
-        ('{"content": "one\ntwo"}', {"content": "one\ntwo"}),
-        ('{path: "a.py", "all": True}', {"path": "a.py", "all": True}),
-        ('{"a": 1} ', {"a": 1}),
+        ("{'path': 'it\\'s \"a\".py', \"b\": ['x', ],}", {"path": 'it\'s "a".py', "b": ["x"]}),
+        ('{"content": "one\ntwo\\n  "}', {"content": "one\ntwo\n  "}),
+        ('{"content": "last line\\n",}', {"content": "last line\n"}),
+        ('{path: "a.py", "all": True, "n": -1.5, "no": None}', {"path": "a.py", "all": True, "n": -1.5, "no": None}),
+        ('```json\n{"a": 1,}\n```', {"a": 1}),
+        ("{'tab': 'a\\tb\\\\'}", {"tab": "a\tb\\"}),
     ],
 )
 def test_arguments_that_are_not_quite_json_are_repaired(text: str, meant: dict[str, Any]) -> None:
@@ -193,11 +197,26 @@ def test_arguments_that_are_not_quite_json_are_repaired(text: str, meant: dict[s
 
 
 @pytest.mark.parametrize(
-    "text", ['{"path": "a.py", "content": "half of', '{"path": ', "", "[1, 2]", "no JSON", '{"a": 1}', "[" * 9_999]
-)
+    "text",
+    ['{"path": "a.py", "content": "half of', '{"path": ', "", "[1, 2,]", "no JSON", '{"a": 1}', "[" * 9_999,
+     '{"content": "say "hi" now"}', '{"a": 1,, "b": 2}', '{"a" 1}', "{'a': 'b'} {'c': 'd'}", "{,}", "{" * 9_999],
+)  # fmt: skip
 def test_other_arguments_stay_as_they_are(text: str) -> None:
     response = ModelResponse(parts=[TextPart("x"), ToolCallPart("t", text), ToolCallPart("u", {"a": 1})])
     assert with_repaired_arguments(response) is response
+
+
+@given(st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.lists(st.text()), min_size=1))
+def test_a_repair_keeps_every_text(values: dict[str, Any]) -> None:
+    for text in (
+        repr(values),
+        json.dumps(values)[:-1] + ",}",
+        json.dumps(values, ensure_ascii=False).replace("\\n", "\n"),
+    ):
+        (call,) = with_repaired_arguments(ModelResponse(parts=[ToolCallPart("t", text)])).parts
+        assert isinstance(call, ToolCallPart)
+        found = call.args_as_dict()
+        assert found == values or "INVALID_JSON" in found
 
 
 def test_a_call_that_was_cut_is_not_repaired() -> None:
