@@ -27,6 +27,8 @@ HEAVY = (
     "PIL",
     "pathspec",
     "regex",
+    "trafilatura",
+    "lxml",
 )
 
 

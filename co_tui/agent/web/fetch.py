@@ -15,8 +15,8 @@ from co_tui.events.storable import storable_text
 from co_tui.record import Record
 
 MOST_S: Final = 30.0
-CONVERT_S: Final = 10.0
-"""For the Markdown of a page; ordinary ones take half a second. Then its plain text has to do."""
+CONVERT_S: Final = 15.0
+"""For the Markdown of a page; ordinary ones take a second, the largest ten. Then its plain text has to do."""
 MOST_TEXT_CHARS: Final = 4_000_000
 _HTML: Final = ("text/html", "application/xhtml+xml")
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,12 +17,14 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from co_tui.agent.delegates import _ProviderTools, delegate_of
 from co_tui.agent.web.native_search import has_native_search
 from co_tui.agent.web.search_server import search
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import NoAnswer
 from co_tui.agent.wire.refused_search import RefusedSearch
 from co_tui.session.session import Session
+from co_tui.settings import AgentFile
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from tests.support.approving import Person
 from tests.support.web_pages import page, serving
@@ -116,3 +119,12 @@ def test_a_search_that_the_provider_refuses_is_left_out_from_then_on() -> None:
     less = refused.after(about, parameters)
     assert less is not None and less.native_tools == []
     assert refused.removed_from(parameters).native_tools == []
+
+
+async def test_an_agent_that_may_not_search_gets_no_search_of_the_provider_either() -> None:
+    for tools, kept in ((("Read",), []), (("Read", "WebSearch"), ["web_search"]), (None, ["web_search"])):
+        delegate = delegate_of(AgentFile(name="a", description="", instructions="", file=Path("a.md"), tools=tools))
+        request: Any = SimpleNamespace(model_request_parameters=ModelRequestParameters(native_tools=[WebSearchTool()]))
+        ctx: Any = None
+        left = await _ProviderTools(delegate).before_model_request(ctx, request)
+        assert [tool.kind for tool in left.model_request_parameters.native_tools] == kept
