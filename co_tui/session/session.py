@@ -39,7 +39,7 @@ from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
-from co_tui.session.runtime.surroundings import surroundings_facts
+from co_tui.session.runtime.surroundings import surroundings_at_start
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
@@ -104,8 +104,9 @@ class Session:
                 recorder.listen(listener)
             lock = environment.store.claim(session_id)
             origin = environment.origin(model_handle.name, environment.settings.policy)
+            surroundings = await surroundings_at_start(environment, model_handle)
             board = await board_facts(environment, model_handle.name, window)
-            await recorder.record(SessionStart(**origin), *await surroundings_facts(environment), *board)
+            await recorder.record(SessionStart(**origin, surroundings=surroundings), *board)
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
         except BaseException:

@@ -15,6 +15,7 @@ from typing import Final
 
 from pydantic_ai.messages import ModelRequest, TextContent, UserPromptPart
 
+from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.permissions.git_state import changed_files
 from co_tui.events import Surroundings
 from co_tui.events.stored_messages import ATTACHED
@@ -30,22 +31,22 @@ NOTE: Final = "session note"
 """The name of a note in the chat."""
 
 
-async def surroundings_facts(environment: Environment) -> tuple[Surroundings, ...]:
+async def surroundings_at_start(environment: Environment, model_handle: ModelHandle) -> dict[str, str]:
     """What a new session logs about where it works; nothing if it does not work in a folder."""
-    if not environment.works_in_folder:
-        return ()
-    return (await surroundings_at_start(environment.cwd, environment.environ),)
+    if not environment.works_in_folder or not model_handle.takes_tools:
+        return {}
+    found = await _with_state(environment.cwd, environment.environ)
+    return {name: getattr(found, name) for name in Surroundings.FIELDS}
 
 
-async def surroundings_at_start(folder: Path, environ: Mapping[str, str]) -> Surroundings:
-    """All of it, as a new session begins."""
+async def _with_state(folder: Path, environ: Mapping[str, str]) -> Surroundings:
     now = await asyncio.to_thread(surroundings_now, folder, environ)
     changed: int | None = None
     if now.branch:
         with suppress(TimeoutError):
             changed = await asyncio.wait_for(asyncio.to_thread(changed_files, folder, _for_git(environ)), LONGEST_S)
     state = "" if changed is None else "no changes" if not changed else f"{changed:,} changed or new files"
-    return now.but(state=state, at_start=True)
+    return now.but(state=state)
 
 
 def surroundings_now(folder: Path, environ: Mapping[str, str]) -> Surroundings:
@@ -76,7 +77,7 @@ def change_note(told: Surroundings | None, now: Surroundings) -> str:
     if told is None:
         return f"[Now: {now.date}; {now.platform}.{f' Git branch {now.branch}.' if now.branch else ''}]"
     changes = [
-        f"{name} {after or 'none'}{f' (was {before})' if before and name != 'date' else ''}"
+        f"{name} {after or 'none'}{f' (was {one_line(before, NAME_CHARS)})' if before and name != 'date' else ''}"
         for name, before, after in (
             ("date", told.date, now.date),
             ("platform", told.platform, now.platform),

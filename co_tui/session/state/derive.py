@@ -56,6 +56,7 @@ from co_tui.session.state.session_state import (
     characters_in,
     replacement_entries,
     seq_of,
+    surroundings_of,
 )
 from co_tui.session.state.top_level import top_level
 
@@ -76,6 +77,9 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
         case SessionStart() | SessionResume() | SessionFork():
             # A compaction that was running when the last process ended did not happen.
             state = _placed(state, fact).but(started=True, ended=False, compacting=None)
+            if isinstance(fact, SessionStart) and fact.surroundings:
+                began = surroundings_of(fact.surroundings)
+                state = state.but(began_in=began, surroundings=began)
             return _happened(state.but(session_id=event.session_id), event)
         case SessionRename():
             return _happened(state.but(title=fact.title, summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
@@ -132,8 +136,7 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
         case Truncation():
             return _happened(_truncated(state, fact), event)
         case Surroundings():
-            began = fact if fact.at_start else state.began_in
-            return _happened(state.but(began_in=began, surroundings=fact), event)
+            return _happened(state.but(surroundings=fact), event)
         case BoardShown():
             return _happened(state.but(board=fact), event)
         case BoardChanged():

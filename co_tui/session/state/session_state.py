@@ -226,6 +226,11 @@ def replacement_entries(event: Event) -> tuple[Entry, ...]:
     )
 
 
+def surroundings_of(stored: Json) -> Surroundings:
+    """What a session began in, as it was stored."""
+    return Surroundings(**{name: str(stored.get(name, "")) for name in Surroundings.FIELDS})
+
+
 def seq_of(event: Event) -> int:
     return event.seq or 0
 

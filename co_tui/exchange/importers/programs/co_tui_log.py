@@ -19,7 +19,7 @@ from co_tui.events import (
     ModelChange,
     SessionOrigin,
     SessionRename,
-    Surroundings,
+    SessionStart,
     Unknown,
     is_durable,
 )
@@ -89,14 +89,14 @@ def _harmless(fact: Fact) -> Fact:
     """The fact without what it would decide here."""
     if isinstance(fact, ApprovalDecided):
         return fact.but(scope="once", rules=(), pattern="", mode="")
+    if isinstance(fact, SessionStart):
+        fact = fact.but(surroundings={})  # no one else may write the system prompt
     if isinstance(fact, SessionOrigin):
         return fact.but(model=_model(fact.model), policy=fact.policy if _SAFE_NAME.fullmatch(fact.policy) else "")
     if isinstance(fact, ModelChange):
         return fact.but(to=_model(fact.to))
     if isinstance(fact, CompactionComplete):
         return fact.but(checkpoint_path="", checkpoint_number=None)
-    if isinstance(fact, Surroundings):
-        return Surroundings()
     if isinstance(fact, BoardShown):
         return fact.but(note="", tokens=0, entries=0, where="")  # no one else may write the system prompt
     return fact
