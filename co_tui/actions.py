@@ -184,6 +184,13 @@ COMMANDS: Final = (
         opens_screen=True,
     ),
     SlashCommand("hooks", "work", "List your hooks and how each last ended"),
+    SlashCommand(
+        "init",
+        "work",
+        "Let the model write AGENTS.md, its instructions for this folder",
+        "[WORDS]",
+        needs_session="always",
+    ),
     SlashCommand("history", "reports", "Count turns and messages", needs_session="always"),
     SlashCommand(
         "context",

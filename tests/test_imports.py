@@ -28,6 +28,8 @@ HEAVY = (
     "pathspec",
     "regex",
     "keyring",
+    "trafilatura",
+    "lxml",
 )
 
 

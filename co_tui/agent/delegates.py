@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability, PrepareTools
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai_harness.subagents import SubAgent, SubAgents
 
@@ -75,8 +76,23 @@ def _equipped(delegate: Delegate, new_agent: NewAgent, *more: AbstractCapability
     async def allowed(_: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
         return [tool for tool in tools if delegate.allows(tool.name)]
 
-    agent = new_agent(delegate.instructions, [PrepareTools(allowed), *more])
+    agent = new_agent(delegate.instructions, [PrepareTools(allowed), _ProviderTools(delegate), *more])
     return SubAgent(agent, delegate.name, delegate.description or None)
+
+
+class _ProviderTools(AbstractCapability[Any]):
+    """Leaves out the tools of the provider, too, that a delegate may not use."""
+
+    def __init__(self, delegate: Delegate) -> None:
+        self._delegate = delegate
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        parameters = request_context.model_request_parameters
+        kept = [tool for tool in parameters.native_tools if self._delegate.allows(tool.kind)]
+        request_context.model_request_parameters = replace(parameters, native_tools=kept)
+        return request_context
 
 
 class _Delegation(SubAgents[Any]):

@@ -5,6 +5,7 @@ from typing import Final
 
 from co_tui.events.tool_calls import CHANGING_TOOLS as CHANGING_TOOLS
 from co_tui.events.tool_calls import COMMAND_TOOLS as COMMAND_TOOLS
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
 from co_tui.settings import AgentFile
 from co_tui.settings.permission_rules import MCP
 
@@ -16,15 +17,18 @@ FREE_TOOLS: Final = READING_TOOLS | frozenset(
 DELEGATE_TOOL: Final = "delegate_task"
 _COMMANDS: Final = (*sorted(COMMAND_TOOLS), "check_command", "stop_command")
 OTHER_NAMES: Final = {
-    "Read": ("read_file",), "Write": ("write_file", "create_directory"), "Edit": ("edit_file",),
-    "MultiEdit": ("edit_file",), "Glob": ("find_files",), "Grep": ("search_files",), "LS": ("list_directory",),
+    "Read": ("read_file",), "Write": ("write_file", "create_directory"), "Edit": ("edit_file", "edit_files"),
+    "MultiEdit": ("edit_file", "edit_files"), "Glob": ("find_files",), "Grep": ("search_files",),
+    "LS": ("list_directory",),
     "Bash": _COMMANDS, "BashOutput": ("check_command",), "KillShell": ("stop_command",), "Task": (DELEGATE_TOOL,),
     "Agent": (DELEGATE_TOOL,), "TodoWrite": ("write_plan",), "Skill": ("load_capability",),
-    "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS, "apply_patch": ("edit_file", "write_file"),
+    "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS,
+    "apply_patch": ("edit_file", "edit_files", "write_file"), "WebFetch": (WEB_FETCH,), "WebSearch": (WEB_SEARCH,),
 }  # fmt: skip
 """Other programs' names → our tools."""
+WEB_TOOLS: Final = frozenset((WEB_FETCH, WEB_SEARCH))
 OWN_TOOLS: Final = frozenset(("recall", "read_artifact", "request_compaction", "search_memory"))
-KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | OWN_TOOLS
+KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | WEB_TOOLS | OWN_TOOLS
 
 
 def mcp_tool_name(server: str, tool: str) -> str:

@@ -57,7 +57,7 @@ class FileDiff(NamedTuple):
 
     @property
     def figures(self) -> str:
-        if self.is_new:
+        if self.is_new and not self.removed:
             return f"+{self.added:,}"
         return f"+{self.added:,} −{self.removed:,}"
 
@@ -157,7 +157,9 @@ class _Reader:
         added, removed = (sum(row.sign == sign for row in self._rows) for sign in "+-")
         if given:
             added, removed = (int(each.replace(",", "")) for each in given.groups())
-        path, rows = inert(_FIGURES.sub("", new)), tuple(_shown(self._rows))
+        path = inert(_FIGURES.sub("", new))
+        several = [DiffRow("file", path)] if len(self._headers) > 2 else []
+        rows = tuple(_shown([*several, *self._rows]))
         return FileDiff(path, old == NEW_FILE, added, removed, rows, self._left_out)
 
 

@@ -6,8 +6,10 @@ from typing import Any, Final
 from co_tui.inert import one_line
 
 COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
-CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "create_directory"))
+CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "edit_files", "create_directory"))
 PRESENT_PLAN: Final = "present_plan"
+WEB_FETCH: Final = "web_fetch"
+WEB_SEARCH: Final = "web_search"
 GIST_CHARS: Final = 160
 LABEL_CHARS: Final = 40
 MCP_PREFIX: Final = "mcp__"
@@ -17,12 +19,12 @@ TOOL_LABELS: Final[Mapping[str, str]] = {
     "start_command": "start", "check_command": "check", "stop_command": "stop", "write_plan": "plan",
     "present_plan": "plan", "ask_user_question": "ask", "delegate_task": "agent", "load_capability": "skill",
     "recall": "recall", "read_artifact": "read output", "request_compaction": "compact",
-    "search_memory": "search memory",
+    "search_memory": "search memory", "edit_files": "edit", "web_fetch": "fetch", "web_search": "web search",
     # Imported sessions have the names of other programs.
     "Read": "read", "Write": "write", "Edit": "edit", "MultiEdit": "edit", "apply_patch": "edit", "LS": "list",
     "Grep": "search", "grep": "search", "Glob": "find", "Bash": "run", "shell": "run", "exec_command": "run",
     "BashOutput": "check", "KillShell": "stop", "TodoWrite": "plan", "update_plan": "plan", "Task": "agent",
-    "Agent": "agent", "Skill": "skill", "AskUserQuestion": "ask",
+    "Agent": "agent", "Skill": "skill", "AskUserQuestion": "ask", "WebFetch": "fetch", "WebSearch": "web search",
 }  # fmt: skip
 """What people read for a tool, on the screen and in exports."""
 
@@ -58,9 +60,20 @@ def gist_of_call(tool: str, values: Mapping[str, Any]) -> str:
             gist = task if to in ("", "self") else f"{to}  {task}"
         case "search_files" | "find_files":
             gist = "  ".join(str(values[name]) for name in ("pattern", "path") if values.get(name))
+        case "edit_files":
+            gist = ", ".join(changed_paths(tool, values))
+        case "web_fetch" | "WebFetch":
+            gist = values.get("url")
         case _:
             gist = values.get("path") or "  ".join(str(value) for value in list(values.values())[:2])
     return one_line(str(gist or ""), GIST_CHARS)
+
+
+def changed_paths(tool: str, values: Mapping[str, Any]) -> list[str]:
+    """The files or folders that a call of a changing tool names."""
+    if tool == "edit_files":
+        return [str(each.get("path", "")) for each in objects_in(values.get("files"))]
+    return [str(values.get("path", ""))]
 
 
 def request_label(tool: str) -> str:
@@ -69,6 +82,8 @@ def request_label(tool: str) -> str:
         return "asks to run"
     if tool in CHANGING_TOOLS:
         return "asks to change"
+    if tool == WEB_FETCH:
+        return "asks to fetch"
     return "presents a plan" if tool == PRESENT_PLAN else f"asks to use {one_line(tool, 40)}"
 
 

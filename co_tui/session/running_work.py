@@ -1,5 +1,6 @@
 """What a session is doing: one turn, one of the user's commands, or one board update at a time."""
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher, WindowTooSmall
+from co_tui.session.runtime.surroundings import change_note, surroundings_now, with_note
 from co_tui.session.session_title import SessionTitle
 from co_tui.session.slash.find_command import FoundCommand
 from co_tui.session.slash.write_prompt import SlashPrompt
@@ -132,7 +134,8 @@ class RunningWork:
         self._stop_if_asked(self.turn)
         runtime.history.in_turn = True
         try:
-            outcome = await self.turn.run(prompt, again=again)
+            noted = await self._with_changes(prompt, runtime) if isinstance(prompt, ModelRequest) else prompt
+            outcome = await self.turn.run(noted, again=again)
         finally:
             self.turn = None
             runtime.history.in_turn = False
@@ -140,6 +143,17 @@ class RunningWork:
         if not self._leaving:  # otherwise the interruption is the last event
             await self._runtime.history.report_after_turn()
         return outcome
+
+    async def _with_changes(self, prompt: ModelRequest, runtime: Runtime) -> ModelRequest:
+        """The prompt, with a note if date, branch or folder changed since the model was told."""
+        if not runtime.works:
+            return prompt
+        now = await asyncio.to_thread(surroundings_now, self._environment.cwd, self._environment.environ)
+        note = change_note(self._recorder.state.surroundings, now)
+        if not note:
+            return prompt
+        await self._recorder.record(now)
+        return with_note(prompt, note)
 
     async def _after_turn(self, runtime: Runtime) -> None:
         if runtime is not self._runtime:

@@ -41,6 +41,7 @@ from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
+from co_tui.session.runtime.surroundings import surroundings_at_start
 from co_tui.session.slash.find_command import FoundCommand, find_command
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
@@ -106,7 +107,9 @@ class Session:
                 recorder.listen(listener)
             lock = environment.store.claim(session_id)
             origin = environment.origin(model_handle.name, environment.settings.policy)
-            await recorder.record(SessionStart(**origin), *await board_facts(environment, model_handle.name, window))
+            surroundings = await surroundings_at_start(environment, model_handle)
+            board = await board_facts(environment, model_handle.name, window)
+            await recorder.record(SessionStart(**origin, surroundings=surroundings), *board)
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
             session._factory.hooks.begin("startup")
@@ -192,6 +195,11 @@ class Session:
     def settings(self) -> Settings:
         """The settings in force."""
         return self._runtime.settings
+
+    @property
+    def works(self) -> tuple[str, ...]:
+        """The kinds of tools for the folder that the model has."""
+        return self._runtime.works
 
     @property
     def history(self) -> GovernedHistory:

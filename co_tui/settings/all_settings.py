@@ -17,12 +17,15 @@ from co_tui.settings.rules import (
     MODES,
     SANDBOX_OFF,
     SANDBOXES,
+    SEARCH_OFF,
+    SEARCH_PROVIDER,
     THEMES,
     About,
     PartRefused,
     Rule,
     address,
     dollars,
+    host_names,
     model_string,
     nothing_or,
     number,
@@ -123,6 +126,16 @@ class Settings(ContextSettings):
             "Sandbox for the model's commands (bubblewrap). A project may only tighten it.",
         ),
     ] = SANDBOX_OFF
+    web_search: Annotated[
+        str,
+        address(SEARCH_PROVIDER, "a SearXNG server", SEARCH_OFF),
+        About("tools", "Web search: the provider's own, where it has one, else the server named here."),
+    ] = SEARCH_PROVIDER
+    web_private_hosts: Annotated[
+        tuple[str, ...],
+        host_names(),
+        About("tools", "Names that pages may be fetched from although they lead to a private address."),
+    ] = ()
     retention_days: Annotated[
         int,
         whole_number(0, 36_500, "keeps sessions forever"),

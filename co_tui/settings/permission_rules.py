@@ -15,13 +15,14 @@ BASH: Final = "Bash"
 EDIT: Final = "Edit"
 READ: Final = "Read"
 WEB_FETCH: Final = "WebFetch"
+WEB_SEARCH: Final = "WebSearch"
 MCP: Final = "mcp__"
 OTHER_NAMES: Final = {
     "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Grep": READ, "Glob": READ, "LS": READ,
 }  # fmt: skip
 """Other programs' names for the same tools."""
 NO_EFFECT: Final = frozenset(
-    ("Task", "Agent", "Skill", "WebSearch", "TodoWrite", "NotebookRead", "BashOutput", "KillShell", "SlashCommand",
+    ("Task", "Agent", "Skill", "TodoWrite", "NotebookRead", "BashOutput", "KillShell", "SlashCommand",
      "ExitPlanMode", "AskUserQuestion")
 )  # fmt: skip
 """Tools only other programs have: rules about them are accepted, so that lists can be pasted."""
@@ -63,7 +64,7 @@ def parse_rule(text: str) -> Rule:
         raise ValueError(text)
     found = re.fullmatch(r"(?P<tool>[A-Za-z]+)(?:\((?P<pattern>.*)\))?", text)
     tool = OTHER_NAMES.get(found["tool"], found["tool"]) if found else ""
-    if found is None or tool not in (BASH, EDIT, READ, WEB_FETCH, *NO_EFFECT):
+    if found is None or tool not in (BASH, EDIT, READ, WEB_FETCH, WEB_SEARCH, *NO_EFFECT):
         raise ValueError(text)
     pattern = (found["pattern"] or "").strip()
     if tool == WEB_FETCH and pattern and not re.fullmatch(r"domain:[\w.*-]+", pattern):
@@ -167,6 +168,16 @@ def covers_host(rule: Rule, host: str) -> bool:
         return False
     domain = rule.pattern.removeprefix("domain:").lower()
     return not domain or _matches(domain, host.lower())
+
+
+def names_host(rule: Rule, host: str) -> bool:
+    """Whether a rule is about pages of this host alone."""
+    return rule == host_rule(host)
+
+
+def host_rule(host: str) -> Rule:
+    """The rule for pages of a host."""
+    return Rule(WEB_FETCH, f"domain:{host}")
 
 
 def read_permissions(value: object) -> tuple[RuleInForce, ...]:

@@ -1,15 +1,18 @@
 """The kinds of values settings accept, and how to describe them."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.inert import one_line
 from co_tui.settings.by_window import ByWindow
 
-TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp")
+TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp", "web")
 """Groups of tools an agent may have in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp` the
-tools of MCP servers."""
+tools of MCP servers, `web` fetching and searching."""
+SEARCH_PROVIDER: Final = "provider"
+SEARCH_OFF: Final = "off"
 ASK: Final = "ask"
 EDITS: Final = "edits"
 PLAN: Final = "plan"
@@ -153,8 +156,8 @@ def text(allowed: str = "a text") -> Rule:
     return Rule(allowed, read)
 
 
-def address(otherwise: str, what: str) -> Rule:
-    """An HTTP address, or the word `otherwise`."""
+def address(otherwise: str, what: str, *words: str) -> Rule:
+    """An HTTP address, the word `otherwise`, or another of some words."""
 
     def read(value: object) -> object:
         if not isinstance(value, str):
@@ -162,12 +165,14 @@ def address(otherwise: str, what: str) -> Rule:
         from urllib.parse import urlsplit  # as slow to import as everything else here, and rarely needed
 
         value = value.strip()
-        parts = urlsplit(value) if value != otherwise else None  # raises ValueError for odd brackets and ports
+        parts = (
+            urlsplit(value) if value not in (otherwise, *words) else None
+        )  # raises ValueError for odd brackets and ports
         if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0):
             raise ValueError
         return value
 
-    return Rule(f"{otherwise or 'empty'}, or the http:// or https:// address of {what}", read)
+    return Rule(f"{', '.join((otherwise or 'empty', *words))}, or the http:// or https:// address of {what}", read)
 
 
 def model_string(otherwise: str) -> Rule:
@@ -210,6 +215,22 @@ def some_of(*words: str) -> Rule:
         return tuple(word for word in words if word in value)
 
     return Rule(f"a list of some of {', '.join(words)}; or none", read)
+
+
+def host_names() -> Rule:
+    """A list of host names; `none` means empty."""
+
+    def read(value: object) -> object:
+        if isinstance(value, str):
+            value = [] if value.strip() in ("", "none") else value.split(",")
+        if not isinstance(value, list | tuple):
+            raise ValueError
+        names = tuple(str(each).strip().lower().rstrip(".") for each in value)
+        if not all(re.fullmatch(r"[\w-]+(\.[\w-]+)*", name) for name in names):
+            raise ValueError
+        return names
+
+    return Rule("a list of host names, such as wiki.example.com; or none", read)
 
 
 def nothing_or(otherwise: str, *words: str) -> Rule:

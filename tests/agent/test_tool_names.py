@@ -27,7 +27,7 @@ OURS = (
         (None, (), OURS, []),
         ((), (), (), []),
         (("Read", "Bash"), (), ("read_file", "run_command", "start_command"), []),
-        (("read_file", "Read", "WebFetch"), (), ("read_file",), ["WebFetch"]),
+        (("read_file", "Read", "NotebookRead"), (), ("read_file",), ["NotebookRead"]),
         (("Bash(git diff:*)",), (), (), ["Bash(git diff:*)"]),
         (None, ("Bash", "Task"), ("read_file", "write_file", "recall", "mcp__git__log", "mcp__db__ask"), []),
         (("mcp__git__log",), (), ("mcp__git__log",), []),

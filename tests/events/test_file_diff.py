@@ -110,7 +110,7 @@ def test_several_files_in_one_text_have_their_names() -> None:
     change = read_diff(text)
     assert change is not None and change.added == 3
     assert [(row.sign, row.text) for row in change.rows] == [
-        ("+", "--- a"), ("+", "+++ b"), ("file", "two"), ("+", "c"),
+        ("file", "one"), ("+", "--- a"), ("+", "+++ b"), ("file", "two"), ("+", "c"),
     ]  # fmt: skip
 
 

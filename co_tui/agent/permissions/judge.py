@@ -1,20 +1,46 @@
 """Decide whether a call runs, needs approval, or is refused (T3, T3b)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from co_tui.agent.permissions.command_lines import judge_line
-from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
-from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS
+from co_tui.agent.permissions.verdict import (
+    PRIVATE_ADDRESS,
+    REFUSED_IN_PLAN,
+    RUN,
+    Rules,
+    Verdict,
+    asked_by,
+    refused_by,
+)
+from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS, WEB_TOOLS
+from co_tui.agent.web.page_address import AddressRefused, PageAddress, read_address
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
 from co_tui.record import Record
-from co_tui.settings.permission_rules import EDIT, MCP, READ, Effect, Rule, RuleInForce, covers_tool
+from co_tui.settings.permission_rules import (
+    EDIT,
+    MCP,
+    READ,
+    Effect,
+    Rule,
+    RuleInForce,
+    covers_host,
+    covers_tool,
+    host_rule,
+    names_host,
+)
+from co_tui.settings.permission_rules import WEB_SEARCH as SEARCH_RULE
 from co_tui.settings.rules import PLAN, PRESENT_PLAN
 
 
 def is_judged(tool: str) -> bool:
     """Whether calls of a tool are decided here; other tools decide about approval themselves."""
-    return tool in (COMMAND_TOOLS | CHANGING_TOOLS | READING_TOOLS) or tool == PRESENT_PLAN or tool.startswith(MCP)
+    return (
+        tool in (COMMAND_TOOLS | CHANGING_TOOLS | READING_TOOLS | WEB_TOOLS)
+        or tool == PRESENT_PLAN
+        or tool.startswith(MCP)
+    )
 
 
 class Judge(Record):
@@ -34,12 +60,33 @@ class Judge(Record):
             line, in_background = str(arguments.get("command", "")), tool == "start_command"
             return judge_line(line, rules, self.environ, in_background=in_background)
         if tool in CHANGING_TOOLS:
-            return _change(str(arguments.get("path", "")), rules)
+            return _changes(changed_paths(tool, arguments), rules)
         if tool in READING_TOOLS:
             return _read(str(arguments.get("path") or "."), rules)
         if tool == PRESENT_PLAN:
             return Verdict("ask")
+        if tool == WEB_FETCH:
+            return _fetch(str(arguments.get("url", "")), rules)
+        if tool == WEB_SEARCH:
+            return _search(str(arguments.get("query", "")), rules)
         return _server_tool(tool, rules) if tool.startswith(MCP) else RUN
+
+
+def _changes(paths: Sequence[str], rules: Rules) -> Verdict:
+    """The verdict on all changes of a call together: they are made in one step."""
+    verdicts = [_change(path, rules) for path in dict.fromkeys(paths)] or [_change("", rules)]
+    if (refused := next((each for each in verdicts if each.action == "refuse"), None)) is not None:
+        return refused
+    asked = [each for each in verdicts if each.action == "ask"]
+    if len(asked) <= 1:
+        return asked[0] if asked else RUN
+    ruled = all(each.rules for each in asked)  # else it can only be allowed once
+    return Verdict(
+        "ask",
+        next((each.reason for each in asked if each.reason), ""),
+        new=tuple(new for each in asked for new in each.new),
+        rules=tuple(dict.fromkeys(rule for each in asked for rule in each.rules)) if ruled else (),
+    )
 
 
 def _change(path: str, rules: Rules) -> Verdict:
@@ -71,11 +118,44 @@ def _read(path: str, rules: Rules) -> Verdict:
     return asked_by(asked, (path,)) if asked is not None else RUN
 
 
+def _fetch(url: str, rules: Rules) -> Verdict:
+    try:
+        address = read_address(url)
+    except AddressRefused:
+        return RUN  # the tool will report what is wrong
+    found = _first_by_effect(rules, lambda rule: covers_host(rule, address.host))
+    if "deny" in found:
+        return refused_by(found["deny"])
+    if "ask" in found:
+        danger = PRIVATE_ADDRESS if address.is_private else ""
+        return asked_by(found["ask"], (address.host,))._replace(danger=danger)
+    if address.is_private:
+        return _fetch_private(address, rules)
+    if "allow" in found:
+        return RUN
+    return Verdict("ask", new=(address.host,), rules=(host_rule(address.host),))
+
+
+def _fetch_private(address: PageAddress, rules: Rules) -> Verdict:
+    """This machine and private networks need a rule that names the host, not one for all hosts or many."""
+    if any(each.effect == "allow" and names_host(each.rule, address.host) for each in rules.written):
+        return RUN
+    # Rules cannot express an IPv6 address.
+    reason = "" if ":" in address.host else f"To allow it for longer, add the rule {host_rule(address.host)}."
+    return Verdict("ask", reason, new=(address.host,), danger=PRIVATE_ADDRESS)
+
+
+def _search(query: str, rules: Rules) -> Verdict:
+    found = _first_by_effect(rules, lambda rule: rule.tool == SEARCH_RULE)
+    if "deny" in found:
+        return refused_by(found["deny"])
+    if "ask" in found:
+        return asked_by(found["ask"], (query,))
+    return RUN if "allow" in found else Verdict("ask", new=(query,), rules=(Rule(SEARCH_RULE),))
+
+
 def _server_tool(tool: str, rules: Rules) -> Verdict:
-    found: dict[Effect, RuleInForce] = {}
-    for each in rules.written:
-        if covers_tool(each.rule, tool):
-            found.setdefault(each.effect, each)
+    found = _first_by_effect(rules, lambda rule: covers_tool(rule, tool))
     if "deny" in found:
         return refused_by(found["deny"])
     if rules.mode == PLAN:
@@ -84,3 +164,12 @@ def _server_tool(tool: str, rules: Rules) -> Verdict:
         return asked_by(found["ask"], (tool,))
     # A server's own claims about its tools are not trusted, so they need approval.
     return RUN if "allow" in found else Verdict("ask", new=(tool,), rules=(Rule(tool),))
+
+
+def _first_by_effect(rules: Rules, covers: Callable[[Rule], bool]) -> dict[Effect, RuleInForce]:
+    """The first rule of each effect that covers a call."""
+    found: dict[Effect, RuleInForce] = {}
+    for each in rules.written:
+        if covers(each.rule):
+            found.setdefault(each.effect, each)
+    return found

@@ -13,6 +13,7 @@ from co_tui.settings.rules import ASK, AUTO, EDITS
 PLAN_REFUSAL: Final = (
     "Plan mode: nothing is changed and only commands that read are run. Look around, then call `present_plan`."
 )
+PRIVATE_ADDRESS: Final = "on this machine or a private network"
 Action: TypeAlias = Literal["run", "ask", "refuse"]
 
 

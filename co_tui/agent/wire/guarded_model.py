@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpx2
 from pydantic_ai.exceptions import AgentRunError, UserError
@@ -33,6 +33,8 @@ from co_tui.agent.wire.http import Exchange, exchange
 from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
 from co_tui.agent.wire.portable_history import portable
 from co_tui.agent.wire.refused_images import RefusedImages
+from co_tui.agent.wire.refused_search import RefusedSearch
+from co_tui.agent.wire.repaired_arguments import with_repaired_arguments
 from co_tui.events.storable import whole_number
 
 MOST_REPLY_CHARS: Final = 4_000_000
@@ -41,12 +43,20 @@ SILENCE_S: Final = 600.0
 """How long to wait for the next chunk, unless the request sets a timeout."""
 
 
+class _Asked(NamedTuple):
+    """What is sent to the provider's library."""
+
+    messages: list[ModelMessage]
+    parameters: ModelRequestParameters
+
+
 class GuardedModel(WrapperModel):
     """A model whose replies can be stored, read again and sent to any provider."""
 
     def __init__(self, wrapped: Model) -> None:
         super().__init__(wrapped)
         self._refused = RefusedImages()
+        self._refused_search = RefusedSearch()
 
     async def request(
         self,
@@ -55,14 +65,26 @@ class GuardedModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         with _readable():
-            asked = self._refused.removed_from(portable(messages, self.wrapped))
+            asked = self._sendable(messages, model_request_parameters)
             try:
-                reply = await super().request(asked, model_settings, model_request_parameters)
+                reply = await super().request(asked.messages, model_settings, asked.parameters)
             except AgentRunError as error:
-                if (less := self._refused.after(error, asked)) is None:
-                    raise
-                reply = await super().request(less, model_settings, model_request_parameters)
+                less = self._without_refused(error, asked)
+                reply = await super().request(less.messages, model_settings, less.parameters)
             return _storable(reply)
+
+    def _sendable(self, messages: list[ModelMessage], parameters: ModelRequestParameters) -> "_Asked":
+        """The request without what this model's provider refused before."""
+        kept = self._refused.removed_from(portable(messages, self.wrapped))
+        return _Asked(kept, self._refused_search.removed_from(parameters))
+
+    def _without_refused(self, error: AgentRunError, asked: "_Asked") -> "_Asked":
+        """What to send instead; raises the error if it is not about something that can be left out."""
+        if (messages := self._refused.after(error, asked.messages)) is not None:
+            return asked._replace(messages=messages)
+        if (parameters := self._refused_search.after(error, asked.parameters)) is not None:
+            return asked._replace(parameters=parameters)
+        raise error
 
     @asynccontextmanager
     async def request_stream(
@@ -75,10 +97,10 @@ class GuardedModel(WrapperModel):
         seen = Exchange()
         timeout = (model_settings or {}).get("timeout")
         silence_s = float(timeout) if isinstance(timeout, int | float) else SILENCE_S
-        asked = self._refused.removed_from(portable(messages, self.wrapped))
+        asked = self._sendable(messages, model_request_parameters)
 
-        async def begun(asked: list[ModelMessage]) -> StreamedResponse:
-            stream = self.wrapped.request_stream(asked, model_settings, model_request_parameters, run_context)
+        async def begun(asked: _Asked) -> StreamedResponse:
+            stream = self.wrapped.request_stream(asked.messages, model_settings, asked.parameters, run_context)
             async with asyncio.timeout(silence_s):
                 return await opened.enter_async_context(stream)
 
@@ -89,9 +111,7 @@ class GuardedModel(WrapperModel):
                     try:
                         inner = await begun(asked)
                     except AgentRunError as error:
-                        if (less := self._refused.after(error, asked)) is None:
-                            raise
-                        inner = await begun(less)
+                        inner = await begun(self._without_refused(error, asked))
             finally:
                 exchange.reset(outer)
             yield _GuardedStream(model_request_parameters, inner, seen, silence_s)
@@ -208,7 +228,7 @@ def _chars(event: ModelResponseStreamEvent) -> int:
 
 
 def _storable(response: ModelResponse) -> ModelResponse:
-    return repaired(replace(response, usage=_counted(response.usage)))
+    return repaired(with_repaired_arguments(replace(response, usage=_counted(response.usage))))
 
 
 def _counted(usage: RequestUsage) -> RequestUsage:

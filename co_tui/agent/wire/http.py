@@ -146,6 +146,12 @@ def _asking(url: str, timeout_s: float, headers: Mapping[str, str]) -> httpx2.As
     return httpx2.AsyncClient(timeout=timeout_s, headers=headers, verify=_ssl_context(), trust_env=not _is_local(url))
 
 
+def page_client(*, uses_proxy: bool, connect_s: float) -> httpx2.AsyncClient:
+    """A client for a web page, which follows no redirects. Its user limits size and time."""
+    timeout = httpx2.Timeout(None, connect=connect_s)
+    return httpx2.AsyncClient(timeout=timeout, verify=_ssl_context(), trust_env=uses_proxy, follow_redirects=False)
+
+
 @cache
 def _ssl_context() -> ssl.SSLContext:
     """The trusted certificates; loading them takes longer than a request."""

@@ -52,6 +52,7 @@ Fact: TypeAlias = (
     | context.Recollection
     | context.ArtifactStored
     | context.MemoryWritten
+    | life.Surroundings
     | board.BoardShown
     | board.BoardChanged
     | board.BoardProgress

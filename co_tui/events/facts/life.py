@@ -1,6 +1,6 @@
 """The life of a session: start, end, and changes of model, policy and mode."""
 
-from co_tui.events.facts.base import Announced, Logged
+from co_tui.events.facts.base import NOTHING, Announced, Json, Logged
 from co_tui.events.model_names import model_name, short_name
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
 from co_tui.events.wording import MODEL_CHARS, ExportEntry, long, mode_name, short
@@ -20,12 +20,35 @@ class SessionOrigin(Logged):
 class SessionStart(SessionOrigin):
     TYPE = "session.start"
     ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
+    surroundings: Json = NOTHING
+    """What the system prompt says about machine and folder: the fields of `Surroundings`."""
 
     def timeline_text(self) -> str:
         return f"session started\n{one_line(model_name(self.model), MODEL_CHARS)}"
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry(f"Session started{f' with {long(self.model)}' if self.model else ''}")
+
+
+class Surroundings(Logged):
+    """Machine and folder changed since the session began, and the model is told with a prompt."""
+
+    TYPE = "session.surroundings"
+    ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
+    NEEDS_SESSION = True
+    date: str = ""
+    platform: str = ""
+    shell: str = ""
+    folder: str = ""
+    branch: str = ""
+    state: str = ""
+    """Of the repository: how much is changed."""
+
+    def timeline_text(self) -> str:
+        return f"date and branch noted\n{short(' · '.join(filter(None, (self.date, self.branch, self.state))))}"
+
+    def export_entry(self) -> ExportEntry | None:
+        return None
 
 
 class SessionResume(SessionOrigin):

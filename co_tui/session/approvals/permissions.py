@@ -13,6 +13,7 @@ from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.paths import home_text, is_inside, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
+from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import READ, Rule, RuleInForce, covers_path
 from co_tui.settings.rules import AUTO, SANDBOX, SANDBOX_OFF
 
@@ -45,6 +46,11 @@ class Permissions:
         self.kept = kept
         self._sandbox = sandbox
         self._refused_by_sandbox: dict[str, str] = {}
+
+    @property
+    def state(self) -> SessionState:
+        """The session's."""
+        return self._recorder.state
 
     @property
     def mode(self) -> str:

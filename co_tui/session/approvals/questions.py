@@ -7,6 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from co_tui.events import Json
 from co_tui.events.facts.agents import UNATTENDED
+from co_tui.events.tool_calls import WEB_FETCH
 from co_tui.record import Record
 from co_tui.settings.rules import ASK, PRESENT_PLAN
 
@@ -117,6 +118,7 @@ USER = "user"
 READ_ONLY = "This run is read-only (--read-only)."
 NOT_APPROVED = "No one can approve this in this run. The user can allow it with --yes."
 PLAN_NOT_ACCEPTED = "No one can accept the plan in this run. Stop here; the plan itself is your answer."
+PRIVATE_PAGE = "The address is on this machine or a private network, which --yes does not allow."
 NO_ANSWER = "No one can be asked in this run. Make a reasonable choice, and say which one you made."
 
 
@@ -134,6 +136,8 @@ class Unattended:
         return question.summary
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
+        if self._yes and question.tool == WEB_FETCH and question.danger:
+            return Approval(approved=False, by=UNATTENDED, reason=f"{PRIVATE_PAGE} {question.reason}".strip())
         if self._yes:
             # An accepted plan is carried out; its calls are answered here.
             return Approval(approved=True, by="--yes", mode=ASK if question.is_plan else "")

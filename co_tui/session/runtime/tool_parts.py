@@ -28,11 +28,14 @@ from co_tui.session.hooks.call_hooks import SessionCallHooks
 from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.runtime.surroundings import surroundings_text
 from co_tui.session.tools.after_edit import Outputs
 from co_tui.session.tools.command_watch import COMMAND_CHARS, CommandNews
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
+from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
+from co_tui.session.tools.page_cache import PageCache
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools, tools_for_window
@@ -63,6 +66,9 @@ class ToolParts:
         self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         self._check_outputs: Outputs = {}
+        own_folder = environment.paths.session(recorder.session_id)
+        self._seen = SeenFiles()
+        self._pages = PageCache(None if environment.private else own_folder)
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
         """The model's running commands."""
@@ -102,17 +108,21 @@ class ToolParts:
             ),
             user_skills=environment.paths.skills,
             mcp=self._mcp,
+            pages=self._pages,
+            seen=self._seen,
             permissions=permissions,
             check_outputs=self._check_outputs,
             read_only=environment.read_only,
         )
 
     def instructions(self, model: str, settings: Settings, works: WorkingTools | None) -> str:
-        """The instructions, followed by the board the session started with: the same in each of its requests."""
+        """The instructions, then date, platform and board as the session started: the same in each of its requests."""
         if model == EMBEDDED:
             return EMBEDDED_INSTRUCTIONS
-        board = self._recorder.state.board
-        return "\n\n".join(filter(None, (self._instructions(settings, works), board.note if board else "")))
+        state = self._recorder.state
+        where = surroundings_text(state.began_in) if works else ""
+        board = state.board.note if state.board else ""
+        return "\n\n".join(filter(None, (self._instructions(settings, works), where, board)))
 
     def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
         if not works:

@@ -39,6 +39,7 @@ from co_tui.events import (
     SessionResume,
     SessionStart,
     SessionTrashed,
+    Surroundings,
     Truncation,
     Unknown,
     UsageInfo,
@@ -55,6 +56,7 @@ from co_tui.session.state.session_state import (
     characters_in,
     replacement_entries,
     seq_of,
+    surroundings_of,
 )
 from co_tui.session.state.top_level import top_level
 
@@ -75,6 +77,9 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
         case SessionStart() | SessionResume() | SessionFork():
             # A compaction that was running when the last process ended did not happen.
             state = _placed(state, fact).but(started=True, ended=False, compacting=None)
+            if isinstance(fact, SessionStart) and fact.surroundings:
+                began = surroundings_of(fact.surroundings)
+                state = state.but(began_in=began, surroundings=began)
             return _happened(state.but(session_id=event.session_id), event)
         case SessionRename():
             return _happened(state.but(title=fact.title, summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
@@ -130,6 +135,8 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(state, event) if fact.note else state.but(seq=seq_of(event))
         case Truncation():
             return _happened(_truncated(state, fact), event)
+        case Surroundings():
+            return _happened(state.but(surroundings=fact), event)
         case BoardShown():
             return _happened(state.but(board=fact), event)
         case BoardChanged():
@@ -233,7 +240,8 @@ def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) ->
     removed = [entry for entry in state.history if entry.ref not in standing]
     refs = tuple(entry.ref for entry in removed)
     kept = Rewritten(event, state.history, history, removed_chars=characters_in(removed), removed=refs)
-    state = _unmeasured(state)
+    # A prompt with a note may have left the history, so what changed is told again.
+    state = _unmeasured(state).but(surroundings=state.began_in)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 
 

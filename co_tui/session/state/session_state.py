@@ -17,6 +17,7 @@ from co_tui.events import (
     Recollection,
     Ref,
     SessionError,
+    Surroundings,
     UsageInfo,
 )
 from co_tui.events.stored_messages import REPLACES, as_sent, command_in, note_source, pieces
@@ -125,6 +126,10 @@ class SessionState(Record):
     """Which calls run without asking."""
     board: BoardShown | None = None
     """The context board the session started with."""
+    began_in: Surroundings | None = None
+    """Date, platform and so on in the system prompt."""
+    surroundings: Surroundings | None = None
+    """The latest that the model was told."""
     plan: tuple[Json, ...] = ()
     """The steps of the plan, each with its `text` and its `state`."""
     delegations: Mapping[str, Delegation] = MappingProxyType({})
@@ -220,6 +225,11 @@ def replacement_entries(event: Event) -> tuple[Entry, ...]:
         Entry(ref=(seq_of(event), index), turn=0, message=message, timestamp=event.timestamp)
         for index, message in enumerate(made)
     )
+
+
+def surroundings_of(stored: Json) -> Surroundings:
+    """What a session began in, as it was stored."""
+    return Surroundings(**{name: str(stored.get(name, "")) for name in Surroundings.FIELDS})
 
 
 def seq_of(event: Event) -> int:

@@ -16,6 +16,7 @@ from pydantic_ai_harness.planning import Planning
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
 from co_tui.inert import inert
 from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
@@ -23,13 +24,17 @@ from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Quest
 from co_tui.session.tools.after_edit import AfterEdit, Outputs
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
-from co_tui.session.tools.folder.project_texts import ProjectInstructions, ProjectSkills
+from co_tui.session.tools.folder.project_instructions import NestedInstructions, ProjectInstructions
+from co_tui.session.tools.folder.project_texts import ProjectSkills
+from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.session_folder import SessionFolder
 from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
+from co_tui.session.tools.page_cache import PageCache
 from co_tui.session.tools.plan_mode import PlanMode
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.shell_tools import LimitedShell, bounded_output
+from co_tui.session.tools.web_tools import WebTools
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
@@ -61,6 +66,8 @@ class WorkingTools:
         sandbox: Sandbox,
         user_skills: Path,
         mcp: McpTools,
+        pages: PageCache,
+        seen: SeenFiles,
         permissions: Permissions,
         check_outputs: Outputs,
         read_only: bool = False,
@@ -76,13 +83,17 @@ class WorkingTools:
         self._user_skills = user_skills
         self._mcp = mcp
         self._check_outputs = check_outputs
+        self._web = WebTools(settings, permissions, pages)
         self._read_only = read_only
         self._has = tools_for_window(window_tokens, settings.tools)
         self._files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
         )
-        self._files.hides = permissions.hides if permissions.limits_reading else None
-        self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder)
+        self._hides = permissions.hides if permissions.limits_reading else None
+        self._files.hides = self._hides
+        self._files.seen = seen
+        self._files.changes_several = window_tokens >= ROOMY_WINDOW_TOKENS
+        self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder, seen)
 
     def __bool__(self) -> bool:
         return bool(self._has)
@@ -102,6 +113,7 @@ class WorkingTools:
             "questions": self._make_questions,
             "instructions": self._make_instructions,
             "mcp": self._make_mcp,
+            "web": self._web.capabilities,
         }
         chosen = [capability for name in self._has if name in made for capability in made[name]()]
         return [self._make_folder(), *chosen] if chosen else []
@@ -120,6 +132,8 @@ class WorkingTools:
             return str(arguments.get("command", ""))
         if tool.startswith(MCP):
             return mcp_call_text(tool, arguments)
+        if tool in (WEB_FETCH, WEB_SEARCH):
+            return str(arguments.get("url") or arguments.get("query") or "")
         return ""
 
     async def run_line(self, line: str) -> str:
@@ -188,7 +202,9 @@ class WorkingTools:
         return [self._mcp.capability(servers, self._window_tokens), self._mcp.instructions(servers)]
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
-        return [ProjectInstructions(self._folder, self._project, INSTRUCTION_FILES)]
+        folder, project, names, hides = self._folder, self._project, INSTRUCTION_FILES, self._hides
+        nested = NestedInstructions(folder, project, names, lambda: self._permissions.state, hides)
+        return [ProjectInstructions(folder, project, names, hides), nested]
 
     @property
     def _project(self) -> Path:

@@ -6,9 +6,13 @@ from typing import Final
 
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, mcp_server_and_tool
 from co_tui.events.file_diff import FileDiff, read_diff
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
+from co_tui.events.wording import counted
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ApprovalQuestion
-from co_tui.settings.permission_rules import BASH, EDIT, MCP, parse_rule
+from co_tui.settings.permission_rules import BASH, EDIT, MCP, Rule, parse_rule
+from co_tui.settings.permission_rules import WEB_FETCH as WEB_RULE
+from co_tui.settings.permission_rules import WEB_SEARCH as SEARCH_RULE
 from co_tui.settings.rules import ASK, AUTO, EDITS
 from co_tui.ui.approvals.choices import Choice, Choices
 from co_tui.ui.approvals.question_bar import Question
@@ -61,6 +65,9 @@ def _title(question: ApprovalQuestion, change: FileDiff | None) -> str:
     tool, path = question.tool, one_line(str(question.arguments.get("path", "")), NAME_CHARS)
     if tool in COMMAND_TOOLS:
         return "Start this command in the background?" if tool == "start_command" else "Run this command?"
+    if tool == "edit_files":
+        figures = f" {change.figures}" if change is not None else ""
+        return f"Change {counted(len(changed_paths(tool, question.arguments)), 'file')}?{figures}"
     if change is not None:
         return f"{'Create' if change.is_new else 'Change'} {path}? {change.figures}"
     if tool in CHANGING_TOOLS:
@@ -68,6 +75,10 @@ def _title(question: ApprovalQuestion, change: FileDiff | None) -> str:
     if tool.startswith(MCP):
         server, name = mcp_server_and_tool(tool)
         return f"Use {one_line(name, NAME_CHARS)} ({one_line(server, NAME_CHARS)})?"
+    if tool == WEB_FETCH:
+        return f"Fetch a page from {one_line(', '.join(question.new), NAME_CHARS)}?"
+    if tool == WEB_SEARCH:
+        return "Search the web for this?"
     return f"Use the tool {one_line(tool, NAME_CHARS)}?"
 
 
@@ -126,6 +137,10 @@ def _rule_text(text: str) -> str:
     pattern = one_line(rule.pattern, SENTENCE_CHARS)
     if rule.tool == BASH and pattern:
         return pattern
+    if rule.tool == WEB_RULE and pattern:
+        return f"pages of {pattern.removeprefix('domain:')}"
+    if rule == Rule(SEARCH_RULE):
+        return "searches"
     return f"edits in {pattern}" if rule.tool == EDIT and pattern else one_line(text, SENTENCE_CHARS)
 
 

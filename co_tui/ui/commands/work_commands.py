@@ -1,7 +1,7 @@
 """Commands about what the model may do in the folder."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from co_tui.settings import SettingsError
 from co_tui.ui.approvals.modes import mode_list
@@ -54,6 +54,33 @@ async def review(host: CommandHost, focus: str) -> None:
         host.say(str(refused))
     else:
         host.send(found.prompt, (found.changes,))
+
+
+INIT_PROMPT: Final = (
+    "Write AGENTS.md for this folder: instructions for agents that work here. "
+    "First read the README, build and package files, tests and CI. "
+    "Also read instructions for other programs: CLAUDE.md, .cursorrules, .github/copilot-instructions.md. "
+    "Say what the project is, and give the exact commands to build, run, test and check it. "
+    "Say where things are, and what is not obvious: conventions and pitfalls. "
+    "Write only facts that you saw, nothing that is true of every project, and at most 60 lines."
+)
+IMPROVE: Final = "AGENTS.md exists: keep what is right in it, correct what is not, and add what is missing."
+NO_FILE_TOOLS: Final = "This model has no tools for files. Choose another with {model}."
+
+
+@command("init")
+async def init(host: CommandHost, words: str) -> None:
+    """Send the prompt that writes AGENTS.md; the change itself is asked about like any other."""
+    if host.session is None and host.sessions.session_id:
+        host.fail(why_not_open(host))
+        return
+    if host.session is not None and "files" not in host.session.works:
+        host.fail(NO_FILE_TOOLS.format(model=host.view.shortcut_for("model")))
+        return
+    exists = (host.settings.launch.cwd / "AGENTS.md").exists()
+    if exists and not await host.confirm("AGENTS.md exists. Let the model improve it?"):
+        return
+    host.send("\n\n".join(filter(None, (INIT_PROMPT, IMPROVE if exists else "", words.strip()))))
 
 
 @command("approvals")

@@ -305,3 +305,53 @@ def test_a_server_tool_is_allowed_by_its_name(folder: Path) -> None:
     assert verdict(folder, "mcp__a__b", {}, "mcp__a__b").action == "run"
     assert verdict(folder, "mcp__a__bc", {}, "mcp__a__b").action == "ask"
     assert verdict(folder, "mcp__a__b", {}, "mcp__a", "deny mcp__a__b").action == "refuse"
+
+
+def fetched(folder: Path, url: str, *rules: str, mode: str = "ask") -> Verdict:
+    return verdict(folder, "web_fetch", {"url": url}, *rules, mode=mode)
+
+
+def test_a_page_is_asked_about_by_its_domain(folder: Path) -> None:
+    found = fetched(folder, "https://Docs.Example.com./a?b")
+    assert (found.action, found.new) == ("ask", ("docs.example.com",))
+    assert list(map(str, found.rules)) == ["WebFetch(domain:docs.example.com)"]
+    for mode in ("edits", "auto", "plan"):
+        assert fetched(folder, "https://docs.example.com/", mode=mode).action == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rules", "action"),
+    [
+        (["WebFetch(domain:docs.example.com)"], "run"),
+        (["WebFetch(domain:*.example.com)"], "run"),
+        (["WebFetch"], "run"),
+        (["WebFetch(domain:example.com)"], "ask"),
+        (["WebFetch", "ask WebFetch(domain:docs.example.com)"], "ask"),
+        (["WebFetch", "ask WebFetch", "deny WebFetch(domain:*.example.com)"], "refuse"),
+    ],
+)
+def test_rules_about_domains(folder: Path, rules: list[str], action: str) -> None:
+    assert fetched(folder, "http://docs.example.com:8080/x", *rules).action == action
+
+
+def test_a_page_on_this_machine_needs_a_rule_that_names_it(folder: Path) -> None:
+    for rules in ([], ["WebFetch"], ["WebFetch(domain:*)"], ["WebFetch(domain:127.0.0.*)"]):
+        found = fetched(folder, "http://127.0.0.1:8000/", *rules)
+        assert (found.action, found.rules, found.danger) == ("ask", (), "on this machine or a private network")
+    assert fetched(folder, "http://127.0.0.1:8000/", "WebFetch(domain:127.0.0.1)").action == "run"
+    assert fetched(folder, "http://[::ffff:127.0.0.1]/", "WebFetch(domain:127.0.0.1)").action == "run"
+    assert fetched(folder, "http://localhost/", "WebFetch(domain:127.0.0.1)").action == "ask"
+    assert fetched(folder, "http://localhost/", "ask WebFetch").danger
+    assert fetched(folder, "http://[::1]/", "deny WebFetch").action == "refuse"
+
+
+def test_an_address_that_cannot_be_read_is_left_to_the_tool(folder: Path) -> None:
+    for url in ("", "file:///etc/passwd", "http://a:b@c.example/", "http://169.254.169.254/"):
+        assert fetched(folder, url, "deny WebFetch").action == "run"
+
+
+def test_a_search_is_asked_about_once(folder: Path) -> None:
+    found = verdict(folder, "web_search", {"query": "foxes"})
+    assert (found.action, list(map(str, found.rules))) == ("ask", ["WebSearch"])
+    assert verdict(folder, "web_search", {"query": "foxes"}, "WebSearch").action == "run"
+    assert verdict(folder, "web_search", {"query": "foxes"}, "WebSearch", "deny WebSearch").action == "refuse"

@@ -138,7 +138,7 @@ async def test_every_tool_there_is_has_its_rule(folder: Path, home: Path) -> Non
     environment = working_in(folder, home, model, LET)
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    known = [FREE_TOOLS, COMMAND_TOOLS, CHANGING_TOOLS, {"request_compaction", "recall"}]
+    known = [FREE_TOOLS, COMMAND_TOOLS, CHANGING_TOOLS, {"request_compaction", "recall"}, {"web_fetch"}]
     assert len(model.offered) == sum(len(each) for each in known) and set(model.offered) == frozenset().union(*known)
     assert "Say it in French." in str(model.requests[-1]) and "How to greet" in model.instructions
     assert "Use tabs." in model.instructions and str(folder) in model.instructions

@@ -19,6 +19,7 @@ from co_tui.events import (
     ModelChange,
     SessionOrigin,
     SessionRename,
+    SessionStart,
     Unknown,
     is_durable,
 )
@@ -88,6 +89,8 @@ def _harmless(fact: Fact) -> Fact:
     """The fact without what it would decide here."""
     if isinstance(fact, ApprovalDecided):
         return fact.but(scope="once", rules=(), pattern="", mode="")
+    if isinstance(fact, SessionStart):
+        fact = fact.but(surroundings={})  # no one else may write the system prompt
     if isinstance(fact, SessionOrigin):
         return fact.but(model=_model(fact.model), policy=fact.policy if _SAFE_NAME.fullmatch(fact.policy) else "")
     if isinstance(fact, ModelChange):

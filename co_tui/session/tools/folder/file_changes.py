@@ -1,30 +1,46 @@
 """Preview a file change: run the tool itself on a workspace that writes nothing to disk."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from pydantic_ai.workspaces import FileEntry, LocalWorkspaceBackend
 from pydantic_ai_harness.filesystem import FileSystem
 
 from co_tui.events.file_diff import NEW_FILE, header
+from co_tui.events.tool_calls import changed_paths
+from co_tui.paths import read_small_bytes
 from co_tui.session.tools.folder.diff_text import diff_text
+from co_tui.session.tools.folder.seen_files import SeenFiles
+from co_tui.session.tools.folder.several_files import try_edits
+from co_tui.session.tools.folder.trial_folder import TrialFolder
+
+MOST_BYTES: Final = 20_000_000
+"""Of a file that is checked for changes before a question about it."""
 
 
 class FileChanges:
     """Previews changes as diffs. A change that its tool would refuse raises the same error here."""
 
-    def __init__(self, files: FileSystem[Any], folder: Path) -> None:
+    def __init__(self, files: FileSystem[Any], folder: Path, seen: SeenFiles | None = None) -> None:
+        """`seen` is what the model has seen of the files: a change of a stale one is refused."""
         self._tools = files.get_toolset()
         self._folder = folder
+        self._seen = seen
 
     async def diff(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The change as a unified diff. Raises what the tool raises for an invalid change."""
-        trial = _Trial(self._folder)
-        path = str(arguments["path"])
+        trial = TrialFolder(self._folder)
+        paths = changed_paths(tool, arguments)
+        for each in paths if self._seen is not None else ():
+            await asyncio.to_thread(self._check_seen, each)
+        path = ", ".join(paths)
         tools: Any = self._tools
         match tool:
+            case "edit_files":
+                await try_edits(tools, arguments["files"], trial)
             case "write_file":
                 await tools.write_file(path, arguments["content"], workspace=trial)
             case "edit_file":
@@ -33,36 +49,13 @@ class FileChanges:
             case "create_directory":
                 await tools.create_directory(path, workspace=trial)
                 return f"creates the folder {path}"
-        return await asyncio.to_thread(_preview, trial.written, path)
+        return await asyncio.to_thread(_preview, trial.written, path, self._folder if tool == "edit_files" else None)
 
-
-class _Trial(LocalWorkspaceBackend):
-    """Reads the folder, with what was written here on top; nothing reaches the disk."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.written: dict[str, bytes] = {}
-        self._made: set[str] = set()
-
-    async def read_bytes(self, path: str) -> bytes:
-        return self.written[path] if path in self.written else await super().read_bytes(path)
-
-    async def write_bytes(self, path: str, data: bytes) -> None:
-        self.written[path] = data
-
-    async def make_dir(self, path: str) -> None:
-        self._made.add(path)
-
-    async def stat(self, path: str) -> FileEntry:
-        if path in self._made:
-            return FileEntry(name=Path(path).name, path=path, is_dir=True, size=None)
-        return await super().stat(path)
-
-    async def remove(self, path: str) -> None:
-        raise PermissionError(path)
-
-    async def run(self, *_: Any, **__: Any) -> Any:
-        raise PermissionError("nothing is run to see what would change")
+    def _check_seen(self, path: str) -> None:
+        assert self._seen is not None
+        real = os.path.realpath(self._folder / path)
+        with suppress(OSError, ValueError):
+            self._seen.check(real, path, read_small_bytes(real, MOST_BYTES))
 
 
 def _replacements(arguments: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
@@ -77,10 +70,17 @@ def _of(replacement: Any, name: str) -> str:
     return str(replacement[name] if isinstance(replacement, Mapping) else getattr(replacement, name))
 
 
-def _preview(written: Mapping[str, bytes], path: str) -> str:
-    """The difference to what is on disk."""
-    diffs = [diff_text(_on_disk(Path(file)), content, path) for file, content in written.items()]
+def _preview(written: Mapping[str, bytes], path: str, folder: Path | None) -> str:
+    """The difference to what is on disk; of several files, each under its path in the folder."""
+    diffs = [
+        diff_text(_on_disk(Path(file)), content, path if folder is None else _inside(file, folder))
+        for file, content in written.items()
+    ]
     return "\n".join(filter(None, diffs)) or f"No changes to {path}"
+
+
+def _inside(file: str, folder: Path) -> str:
+    return os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
 
 
 def _on_disk(file: Path) -> bytes | None:

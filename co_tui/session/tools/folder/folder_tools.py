@@ -6,7 +6,7 @@ import posixpath
 import stat
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -21,7 +21,10 @@ from co_tui.folder_files import Entry, FolderWalk
 from co_tui.paths import is_inside, path_text
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
 from co_tui.session.tools.folder.made_changes import MADE, MadeChange, with_diff
+from co_tui.session.tools.folder.seen_files import SeenFiles
+from co_tui.session.tools.folder.several_files import SeveralFiles
 from co_tui.session.tools.folder.text_search import Found, TextSearch
+from co_tui.session.tools.folder.trial_folder import TrialFolder
 
 WALKING_S: Final = 10.0
 _MOST_NAMED: Final = 10
@@ -43,6 +46,10 @@ class FolderFiles(FileSystem[Any]):
 
     hides: Callable[[Path], bool] | None = None
     """Whether a file is left out of searches; None to leave out none."""
+    seen: SeenFiles | None = None
+    """What the model has seen of the files; None to change files whatever it has seen."""
+    changes_several: bool = False
+    """Whether to offer the tool that changes several files."""
 
     async def wrap_tool_execute(
         self,
@@ -72,7 +79,9 @@ class FolderFiles(FileSystem[Any]):
                 tools=self.tools,
                 max_retries=self.max_retries,
             )
-            self._toolset.hides = self.hides
+            self._toolset.hides, self._toolset.seen = self.hides, self.seen
+            if self.changes_several:
+                self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
         return self._toolset
 
 
@@ -101,6 +110,7 @@ class FolderToolset(FileSystemToolset[Any]):
     """Lists, finds and searches in this process, in a thread. The harness would start a shell, git and grep."""
 
     hides: Callable[[Path], bool] | None = None
+    seen: SeenFiles | None = None
 
     @_retryable
     async def _list_directory(self, scope: _Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
@@ -239,11 +249,29 @@ class FolderToolset(FileSystemToolset[Any]):
     async def _changing(self, scope: _Scope, real: str) -> AsyncGenerator[None]:
         """While no other call changes the file: note what it was before and is after."""
         async with super()._changing(scope, real):
-            made = MADE.get()
-            before = await _content(scope, real) if made is not None else None
+            if isinstance(scope.given, TrialFolder):
+                yield
+                return
+            before, path = await _content(scope, real), posixpath.relpath(real, scope.bounds.root)
+            if self.seen is not None:
+                self.seen.check(real, path, before)
             yield
-            if made is not None:
-                made.append(MadeChange(before, await _content(scope, real)))
+            after = await _content(scope, real)
+            if self.seen is not None:
+                self.seen.note(real, after)
+            if (made := MADE.get()) is not None:
+                made.append(MadeChange(before, after, path))
+
+    async def _read_file(
+        self, scope: _Scope, ctx: RunContext[Any] | None, path: str, *, offset: int = 0, limit: int | None = None
+    ) -> Any:
+        """Notes what the model sees; of a part, the whole file."""
+        result = await super()._read_file(scope, ctx, path, offset=offset, limit=limit)
+        if self.seen is not None:
+            with suppress(OSError, WorkspaceError, ValueError):
+                real = (await self._safe_resolve_real(scope, path))[1]
+                self.seen.note(real, await _content(scope, real))
+        return result
 
     def _readable(self, entries: Iterable[Entry], below_root: str, *, hidden: bool) -> Iterator[Entry]:
         for each in entries:

@@ -1,7 +1,7 @@
 """Keeps the diff of each file change with the result of its call, against what was on disk just before."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
@@ -11,7 +11,7 @@ from co_tui.events.file_diff import DIFF
 from co_tui.events.storable import storable_text
 from co_tui.session.tools.folder.diff_text import diff_text
 
-CHANGES_TEXT: Final = ("write_file", "edit_file")
+CHANGES_TEXT: Final = ("write_file", "edit_file", "edit_files")
 
 
 class MadeChange(NamedTuple):
@@ -19,6 +19,8 @@ class MadeChange(NamedTuple):
 
     before: bytes | None
     after: bytes | None
+    path: str = ""
+    """In the folder."""
 
 
 MADE: ContextVar[list[MadeChange] | None] = ContextVar("the changes of the current call", default=None)
@@ -36,9 +38,16 @@ async def with_diff(tool: str, arguments: Mapping[str, Any], run: Callable[[], A
         MADE.reset(token)
     if not made or not isinstance(result, str):
         return result
-    diff = await asyncio.to_thread(_diff, made[-1], str(arguments.get("path", "")))
+    diff = await asyncio.to_thread(_diffs if tool == "edit_files" else _diff, made, str(arguments.get("path", "")))
     return ToolReturn(return_value=result, metadata={DIFF: storable_text(diff)})
 
 
-def _diff(change: MadeChange, path: str) -> str:
-    return diff_text(change.before, change.after or b"", path) or f"No changes to {path}"
+def _diff(made: Sequence[MadeChange], path: str) -> str:
+    return diff_text(made[-1].before, made[-1].after or b"", path) or f"No changes to {path}"
+
+
+def _diffs(made: Sequence[MadeChange], _: str) -> str:
+    """The diffs of several files, by path."""
+    ordered = sorted(made, key=lambda each: each.path)
+    diffs = [diff_text(each.before, each.after or b"", each.path) for each in ordered]
+    return "\n".join(filter(None, diffs)) or "No changes"

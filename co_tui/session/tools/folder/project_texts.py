@@ -1,4 +1,4 @@
-"""Instruction files and skills of a project, read safely before the project is trusted."""
+"""Texts and skills of a project, read safely before the project is trusted."""
 
 import asyncio
 import os
@@ -11,8 +11,6 @@ from typing import Any, Final
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.tools import RunContext
 from pydantic_ai.workspaces import FileEntry, LocalWorkspaceBackend, Workspace
-from pydantic_ai_harness.repo_context import RepoContext
-from pydantic_ai_harness.repo_context._loader import discover_instruction_files
 from pydantic_ai_harness.skills import SkillCatalog, Skills
 
 from co_tui.paths import is_inside, read_small_bytes
@@ -40,13 +38,13 @@ class ProjectTexts(LocalWorkspaceBackend):
         return await asyncio.to_thread(self._list, path)
 
     async def read_bytes(self, path: str) -> bytes:
-        return await asyncio.to_thread(self._read, path)
+        return await asyncio.to_thread(self.read, path)
 
     def _stat(self, path: str) -> FileEntry:
         try:
             is_dir = self._is_folder(path)
             return FileEntry(
-                name=Path(path).name, path=path, is_dir=is_dir, size=None if is_dir else len(self._read(path))
+                name=Path(path).name, path=path, is_dir=is_dir, size=None if is_dir else len(self.read(path))
             )
         except (OSError, ValueError):
             raise FileNotFoundError(path) from None
@@ -66,30 +64,13 @@ class ProjectTexts(LocalWorkspaceBackend):
                 found.append(self._stat(str(each)))
         return found
 
-    def _read(self, path: str) -> bytes:
+    def read(self, path: str) -> bytes:
+        """Raises OSError."""
         return read_small_bytes(path, LARGEST_TEXT_BYTES, inside=self._limit(path))
 
     def _limit(self, path: str) -> Path | None:
         """The folder that a path must not leave."""
         return None if self._own is not None and Path(path).is_relative_to(self._own) else self._project
-
-
-class ProjectInstructions(RepoContext[Any]):
-    """The current instruction files, in every request. Sent as changes, they would be put into messages that are
-    already logged, and be lost."""
-
-    def __init__(self, folder: Path, project: Path, filenames: Sequence[str]) -> None:
-        super().__init__(filenames=filenames, home_dir=project)
-        self._texts = ProjectTexts(folder, project)
-
-    async def before_run(self, ctx: RunContext[Any]) -> None:
-        texts = Workspace(self._texts)
-        self._cached_working_dir = Path(await texts.working_dir())
-        project = Path(await texts.realpath(str(self.home_dir)))
-        self._context_files = await discover_instruction_files(texts, self._cached_working_dir, project, self.filenames)
-
-    def _collect_instructions(self) -> Any:
-        return AbstractCapability._collect_instructions(self)
 
 
 class ProjectSkills(Skills[Any]):

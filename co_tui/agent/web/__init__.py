@@ -1,0 +1,1 @@
+"""Web pages and searches for the model."""

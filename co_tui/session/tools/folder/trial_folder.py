@@ -1,0 +1,42 @@
+"""A folder to try changes in: nothing is written to disk."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.workspaces import FileEntry, LocalWorkspaceBackend
+
+
+class TrialFolder(LocalWorkspaceBackend):
+    """Reads the folder, with what was written here on top; nothing reaches the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.written: dict[str, bytes] = {}
+        self.originals: dict[str, bytes] = {}
+        """What was read from the disk."""
+        self.made: list[str] = []
+        """The new folders, in order."""
+
+    async def read_bytes(self, path: str) -> bytes:
+        if path not in self.written:
+            self.originals[path] = await super().read_bytes(path)
+        return self.written.get(path, self.originals.get(path, b""))
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        self.written[path] = data
+
+    async def make_dir(self, path: str) -> None:
+        self.made.append(path)
+
+    async def stat(self, path: str) -> FileEntry:
+        if path in self.made:
+            return FileEntry(name=Path(path).name, path=path, is_dir=True, size=None)
+        if path in self.written:
+            return FileEntry(name=Path(path).name, path=path, is_dir=False, size=len(self.written[path]))
+        return await super().stat(path)
+
+    async def remove(self, path: str) -> None:
+        raise PermissionError(path)
+
+    async def run(self, *_: Any, **__: Any) -> Any:
+        raise PermissionError("nothing is run to see what would change")
