@@ -4,6 +4,7 @@ To give agents more, add a toolset or a capability and say which of its calls ne
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -25,6 +26,8 @@ Decide: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Verdict]]
 """The verdict on a call, given its tool and arguments."""
 DescribeCall: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
 """What a call would do, as text or diff; raises what the tool raises for a call that cannot work."""
+Around: TypeAlias = Callable[[str, Verdict], AbstractAsyncContextManager[None]]
+"""Entered around each call that runs."""
 Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
 """Gets the answers for calls that need approval."""
 WHAT: Final = "what"
@@ -77,6 +80,11 @@ async def always_runs(tool: str, arguments: Mapping[str, Any]) -> Verdict:
     return RUN
 
 
+def nothing_around(tool: str, verdict: Verdict) -> AbstractAsyncContextManager[None]:
+    """For agents whose calls change no files."""
+    return nullcontext()
+
+
 class Equipment(NamedTuple):
     """What an agent and its delegates have for one turn."""
 
@@ -111,6 +119,7 @@ class Toolkit:
         what: DescribeCall = no_description,
         delegates: Callable[[], Sequence[Delegate]] | None = None,
         before_sending: Sequence[AbstractCapability[Any]] = (),
+        around: Around = nothing_around,
     ) -> None:
         """`delegates` returns the agents to delegate to; None forbids delegation. `before_sending` runs last before
         each request, after the turn's hook has prepared and measured it."""
@@ -118,7 +127,7 @@ class Toolkit:
         self._before_sending = before_sending
         self._delegates = delegates
         self._capabilities = capabilities
-        self._asking = _AskFirst(decide, what)
+        self._asking = _AskFirst(decide, what, around)
         self.what = what
 
     def for_turn(
@@ -137,12 +146,13 @@ class Toolkit:
 class _AskFirst(AbstractCapability[Any]):
     """Holds back calls of every toolset until they are approved."""
 
-    def __init__(self, decide: Decide, what: DescribeCall) -> None:
+    def __init__(self, decide: Decide, what: DescribeCall, around: Around) -> None:
         self._decide = decide
         self._what = what
+        self._around = around
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return _AskingToolset(toolset, self._decide, self._what)
+        return _AskingToolset(toolset, self._decide, self._what, self._around)
 
 
 @dataclass
@@ -151,6 +161,7 @@ class _AskingToolset(WrapperToolset[Any]):
 
     decide: Decide
     what: DescribeCall
+    around: Around
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -160,7 +171,8 @@ class _AskingToolset(WrapperToolset[Any]):
             raise ApprovalRequired({WHAT: "" if verdict.action == "refuse" else await self.what(name, tool_args)})
         token = VERDICT.set(verdict)
         try:
-            return await super().call_tool(name, tool_args, ctx, tool)
+            async with self.around(name, verdict):
+                return await super().call_tool(name, tool_args, ctx, tool)
         finally:
             VERDICT.reset(token)
 

@@ -33,6 +33,7 @@ TROUBLES: Final = {
     "rejected": "request rejected",
     "repeated_call": "same call failed again",
     "server": "provider failed",
+    "snapshots": "files not covered",
     "steps": "out of steps",
     "tools_left_out": "fewer tools offered",
     "timeout": "timed out",

@@ -39,6 +39,7 @@ from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
+from co_tui.session.snapshots.file_restores import FileRestores
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
@@ -74,7 +75,10 @@ class Session:
         """What runs, and the prompts that wait for it."""
         self._work: RunningWork = RunningWork(environment, recorder, factory, self.switcher, self.queue)
         state_at = partial(environment.stored_state, recorder.session_id)
-        self.edits = HistoryEditor(lambda: self.history, factory.compaction.files, self._settled_history, state_at)
+        restores = FileRestores(factory.tools.files)
+        self.edits = HistoryEditor(
+            lambda: self.history, factory.compaction.files, self._settled_history, state_at, restores
+        )
         """The user's changes to the history."""
         self.compaction_files = factory.compaction.files
         """The checkpoints of compactions."""
@@ -86,6 +90,8 @@ class Session:
         """The state before this process logged anything."""
         self.mode_refused = ""
         """Why it did not start in the mode of the settings: a sentence."""
+        self.restore_note = ""
+        """What became of a restore of files that was cut off: a sentence."""
 
     @classmethod
     async def start(cls, environment: Environment, model: str, listener: Listener | None = None) -> "Session":
@@ -142,6 +148,7 @@ class Session:
             await session.switcher.record_model_change(state.model, before)
             await session.switcher.record_policy_change(state.policy, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
+            session.restore_note = await session.edits.restores.recover()
             await session.edits.restore()
             if session._was_measured_differently(state):
                 await session._runtime.history.report_now()

@@ -23,6 +23,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory, PredictScaffold
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.snapshots.session_files import SessionFiles
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
@@ -49,6 +50,9 @@ class ToolParts:
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
         """The model's running commands."""
+        keeps = environment.works_in_folder and not (environment.private or environment.read_only)
+        self.files = SessionFiles(recorder, environment.paths, environment.cwd, environment.environ, keeps=keeps)
+        """The session's changes to files, and how to bring files back."""
         self.commands.report = self._report_set_aside
         self.commands.may_keep = CreatedFiles(environment.questions).ask
 
@@ -116,7 +120,8 @@ class ToolParts:
 
         delegates = self._delegates if works.delegates else None
         capabilities = (*capabilities, *works.capabilities())
-        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending)
+        around = self.files.around_call
+        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, around)
 
     def predict(self, history: GovernedHistory, settings: Settings) -> PredictScaffold:
         """Predicts the scaffold of the history's next turn."""

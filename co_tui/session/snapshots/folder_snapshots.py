@@ -1,0 +1,195 @@
+"""Takes snapshots of one folder for one session, and reads them. Slow: call it in a thread, one call at a time."""
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from co_tui.agent.permissions.git_guard import finds_git
+from co_tui.paths import ensure_dir
+from co_tui.session.snapshots.entries import (
+    FOLDER,
+    FileEntry,
+    Snapshot,
+    Uncovered,
+    changed_paths,
+    details_text,
+    entry_of,
+    read_details,
+)
+from co_tui.session.snapshots.folder_scan import (
+    MOST_FILE_BYTES,
+    TOO_LARGE,
+    UNREADABLE,
+    Scan,
+    mark_of,
+    scan_folder,
+)
+from co_tui.session.snapshots.git_objects import GitObjects
+from co_tui.session.snapshots.objects import ChangedFile, Objects, PlainObjects, SnapshotsUnusable, oid_of
+
+SETTLED_NS: Final = 2_000_000_000
+"""A file that changed more recently is read again: another change may leave the same time."""
+NOTHING: Final = Snapshot("", {}, {})
+
+Signature: TypeAlias = tuple[int, int, int, int, int, int]
+"""Changes with the file."""
+
+
+class Taken(NamedTuple):
+    """A new snapshot, the one before, and what changed between them."""
+
+    snapshot: Snapshot
+    before: Snapshot
+    changed: Sequence[str] = ()
+
+
+class FolderSnapshots:
+    """The snapshots of one folder. Without git, contents are plain files."""
+
+    def __init__(self, kept_in: Path, folder: Path, path: str, own: Sequence[Path]) -> None:
+        """`kept_in` is where snapshots are kept, `path` is where programs are, `own` are co-tui's own folders."""
+        self._kept_in = kept_in
+        self._folder = folder
+        self._path = path
+        self._own = own
+        self._objects: Objects | None = None
+        self.last: Snapshot | None = None
+        """The latest snapshot; None before the first of this process."""
+        self._known: dict[str, tuple[Signature, FileEntry]] = {}
+        """Files whose content need not be read again."""
+        self._seen: dict[str, Signature] = {}
+        """Files and links as the latest snapshot found them."""
+
+    def take(self, base: str = "") -> Taken:
+        """A snapshot of the folder now; `base` is the latest one if this process has taken none.
+
+        Raises `NotCovered` and `SnapshotsUnusable`.
+        """
+        before = self.last or (self.read(base) if base else NOTHING)
+        scan = scan_folder(self._folder, self._own)
+        reading = _Reading(self._folder, scan, before, self._known)
+        changed = reading.changed_files()
+        first = next(changed, None)
+        snapshot = reading.snapshot(before.id)
+        if first is not None or not before.id or self._differs(before, snapshot):
+            details: Callable[[], bytes] = lambda: details_text(reading.entries, scan.uncovered)  # noqa: E731
+            every = chain([first], changed) if first is not None else ()
+            snapshot = reading.snapshot(self._store().write(before.id, every, details))
+        self.last, self._known, self._seen = snapshot, reading.known, reading.seen
+        return Taken(snapshot, before, changed_paths(before, snapshot) if before.id else ())
+
+    @staticmethod
+    def _differs(before: Snapshot, after: Snapshot) -> bool:
+        return before.entries != after.entries or before.uncovered != after.uncovered
+
+    def read(self, snapshot: str) -> Snapshot:
+        """A stored snapshot. Raises `SnapshotsUnusable`."""
+        if self.last is not None and snapshot == self.last.id:
+            return self.last
+        plain, details = self._store().read(snapshot)
+        return Snapshot(snapshot, *read_details(details, plain))
+
+    def contents(self, entries: Sequence[FileEntry]) -> Iterator[bytes]:
+        """What these files and links contain. Raises `SnapshotsUnusable`."""
+        return self._store().contents([each.oid for each in entries])
+
+    def is_as_seen(self, path: str, status: os.stat_result | None) -> bool:
+        """Whether a file or link is unchanged since the latest snapshot."""
+        return self._seen.get(path) == (signature(status) if status is not None else None)
+
+    def _store(self) -> Objects:
+        if self._objects is None:
+            git, plain = self._kept_in / "git", self._kept_in / "plain"
+            if git.exists() and not finds_git(self._path, self._folder):
+                raise SnapshotsUnusable("The snapshots of this session need git, which is not installed.")
+            uses_git = not plain.exists() and finds_git(self._path, self._folder)
+            ensure_dir(git if uses_git else plain)
+            self._objects = GitObjects(git, self._folder, self._path) if uses_git else PlainObjects(plain)
+        return self._objects
+
+
+class _Reading:
+    """Reads what may have changed since a snapshot, file by file."""
+
+    def __init__(
+        self, folder: Path, scan: Scan, before: Snapshot, known: dict[str, tuple[Signature, FileEntry]]
+    ) -> None:
+        self._folder = folder
+        self._scan = scan
+        self._before = before
+        self._known_before = known
+        self.entries: dict[str, FileEntry] = {path: FileEntry(FOLDER) for path in scan.folders}
+        self.known: dict[str, tuple[Signature, FileEntry]] = {}
+        self.seen: dict[str, Signature] = {}
+
+    def snapshot(self, name: str) -> Snapshot:
+        return Snapshot(name, self.entries, self._scan.uncovered)
+
+    def changed_files(self) -> Iterator[ChangedFile]:
+        """The files that differ; what is gone comes first, in case a folder takes its place."""
+        before = self._before.entries
+        for path, entry in before.items():
+            if not entry.is_folder and path not in self._scan.files:
+                yield ChangedFile(path, None)
+        for path, status in self._scan.files.items():
+            found = self._found(path, status)
+            if found is None:
+                if path in before:
+                    yield ChangedFile(path, None)
+            elif found.entry is not None:
+                self.entries[path] = found.entry
+                if before.get(path) != found.entry:
+                    yield found
+
+    def _found(self, path: str, status: os.stat_result) -> ChangedFile | None:
+        """The file as it is now; None if it is gone or cannot be covered."""
+        now_ns, known = time.time_ns(), self._known_before.get(path)
+        if known is not None and known[0] == (seen := signature(status)):
+            self.known[path], self.seen[path] = known, seen
+            return ChangedFile(path, known[1])
+        try:
+            content, status = read_covered(f"{self._folder}/{path}", status)
+        except _NoLongerCovered as late:
+            self._scan.uncovered[path] = late.why
+            return None
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                self._scan.uncovered[path] = Uncovered(UNREADABLE)
+            return None
+        entry = entry_of(status, oid_of(content))
+        self.seen[path] = signature(status)
+        if max(status.st_mtime_ns, status.st_ctime_ns) < now_ns - SETTLED_NS:
+            self.known[path] = (self.seen[path], entry)
+        return ChangedFile(path, entry, content)
+
+
+class _NoLongerCovered(Exception):
+    def __init__(self, why: Uncovered) -> None:
+        super().__init__(why.why)
+        self.why = why
+
+
+def read_covered(file: str, status: os.stat_result) -> tuple[bytes, os.stat_result]:
+    """The content and status of a regular file, or the target of a link. Follows no link, blocks on no pipe."""
+    if stat.S_ISLNK(status.st_mode):
+        return os.fsencode(os.readlink(file)), status  # noqa: PTH115 - exactly as written
+    handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    with open(handle, "rb", buffering=0) as stream:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        content = stream.read(MOST_FILE_BYTES + 1) or b""
+        if len(content) > MOST_FILE_BYTES:
+            raise _NoLongerCovered(Uncovered(TOO_LARGE, mark_of(status)))
+    return content, status
+
+
+def signature(status: os.stat_result) -> Signature:
+    return (
+        status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev,
+    )  # fmt: skip
