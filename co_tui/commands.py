@@ -186,6 +186,32 @@ def _compact(call: CommandCall) -> int:
     return compact(opening, focus=call.options.focus, json=call.options.json)
 
 
+@command("rewind")
+def _rewind(call: CommandCall) -> int:
+    options = call.options
+    row = _stored_row(options.id, call.context)
+    _silence_libraries(call.environ)
+    from co_tui.headless.sessions.rewind_command import rewind
+
+    return rewind(
+        call.context,
+        row.id,
+        options.turn,
+        call.environ,
+        conversation=not options.files_only,
+        files=options.files or options.files_only,
+        as_json=options.json,
+    )
+
+
+@command("diff")
+def _diff(call: CommandCall) -> int:
+    row = _stored_row(call.options.id, call.context)
+    from co_tui.headless.sessions.diff_command import diff
+
+    return diff(call.context, row.id, row.cwd, call.environ, as_json=call.options.json)
+
+
 @command("subconscious")
 def _subconscious(call: CommandCall) -> int:
     _silence_libraries(call.environ)

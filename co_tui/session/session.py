@@ -75,10 +75,8 @@ class Session:
         """What runs, and the prompts that wait for it."""
         self._work: RunningWork = RunningWork(environment, recorder, factory, self.switcher, self.queue)
         state_at = partial(environment.stored_state, recorder.session_id)
-        restores = FileRestores(factory.tools.files)
-        self.edits = HistoryEditor(
-            lambda: self.history, factory.compaction.files, self._settled_history, state_at, restores
-        )
+        parts = (factory.compaction.files, self._settled_history, state_at, FileRestores(factory.tools.files))
+        self.edits = HistoryEditor(lambda: self.history, *parts)
         """The user's changes to the history."""
         self.compaction_files = factory.compaction.files
         """The checkpoints of compactions."""
@@ -88,10 +86,8 @@ class Session:
         """The notes that later sessions in this repository and branch start with."""
         self.resumed_from = recorder.state
         """The state before this process logged anything."""
-        self.mode_refused = ""
-        """Why it did not start in the mode of the settings: a sentence."""
-        self.restore_note = ""
-        """What became of a restore of files that was cut off: a sentence."""
+        self.mode_refused = self.restore_note = ""
+        """Why it did not start in the mode of the settings, and what became of a restore that was cut off."""
 
     @classmethod
     async def start(cls, environment: Environment, model: str, listener: Listener | None = None) -> "Session":

@@ -1,7 +1,6 @@
 """What a snapshot knows about a folder: each covered entry, and what is not covered."""
 
 import json
-import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -142,9 +141,3 @@ def read_details(text: bytes, plain: Mapping[str, FileEntry]) -> tuple[dict[str,
     for path in (*folders_of(plain), *details["empty"], *folders_of(details["empty"])):
         entries[path] = FileEntry(FOLDER)
     return entries, {path: Uncovered(*each) for path, each in details["uncovered"].items()}
-
-
-def entry_of(status: os.stat_result, oid: str) -> FileEntry:
-    if stat.S_ISLNK(status.st_mode):
-        return FileEntry(stat.S_IFLNK, oid)
-    return FileEntry(stat.S_IFREG | (status.st_mode & PERMISSIONS), oid)

@@ -1,14 +1,18 @@
 """What a session changed in its folder, by file."""
 
+import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.events.file_diff import FileDiff, header, read_diff
 from co_tui.events.storable import storable_text
-from co_tui.session.snapshots.entries import PERMISSIONS, Entries, FileEntry, shown_path
+from co_tui.paths import Paths
+from co_tui.session.snapshots.entries import PERMISSIONS, FileEntry, shown_path
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
-from co_tui.session.snapshots.journal import Line
+from co_tui.session.snapshots.journal import Journal, Line, folder_name
+from co_tui.session.snapshots.open_folder import OpenFolder
 from co_tui.session.tools.folder.diff_text import diff_text
 
 MOST_FILES: Final = 1_000
@@ -55,31 +59,29 @@ def first_versions(lines: Iterable[Line]) -> dict[str, FileEntry | None]:
     return first
 
 
-def session_changes(snapshots: FolderSnapshots, lines: Iterable[Line], now: Entries) -> SessionChanges:
-    """The changes of a session, against the folder as it is now. Raises `SnapshotsUnusable`."""
-    first = first_versions(lines)
-    paths = sorted(path for path, was in first.items() if was != now.get(path) and _is_file(was, now.get(path)))
+def session_changes(snapshots: FolderSnapshots, lines: Iterable[Line], folder: Path) -> SessionChanges:
+    """The changes of a session, against the folder as it is now. Slow: call it in a thread.
+
+    Raises `SnapshotsUnusable` and OSError.
+    """
+    first = {path: was for path, was in first_versions(lines).items() if was is None or not was.is_folder}
+    with OpenFolder(folder, "") as opened:
+        now = {path: opened.read(path) for path in first}
+    paths = sorted(path for path, was in first.items() if was != (now[path] or (None,))[0])
     shown = paths[:MOST_FILES]
-    pairs = [(path, _file(first[path]), _file(now.get(path))) for path in shown]
-    wanted = [each for _, *both in pairs for each in both if each is not None]
-    contents = dict(zip((each.oid for each in wanted), snapshots.contents(wanted), strict=True))
-    files = [_change(path, was, is_, contents) for path, was, is_ in pairs]
+    kept = [was for path in shown if (was := first[path]) is not None]
+    contents = dict(zip((each.oid for each in kept), snapshots.contents(kept), strict=True))
+    files = [_change(path, first[path], contents, now[path]) for path in shown]
     return SessionChanges(files, len(paths) - len(shown))
 
 
-def _is_file(*entries: FileEntry | None) -> bool:
-    return any(_file(entry) is not None for entry in entries)
-
-
-def _file(entry: FileEntry | None) -> FileEntry | None:
-    return entry if entry is not None and not entry.is_folder else None
-
-
-def _change(path: str, was: FileEntry | None, is_: FileEntry | None, contents: dict[str, bytes]) -> FileChange:
+def _change(
+    path: str, was: FileEntry | None, contents: Mapping[str, bytes], now: tuple[FileEntry, bytes] | None
+) -> FileChange:
     shown = storable_text(shown_path(path))
-    what = "new" if was is None else "deleted" if is_ is None else "changed"
+    what = "new" if was is None else "deleted" if now is None else "changed"
     before = contents[was.oid] if was is not None else None
-    after = contents[is_.oid] if is_ is not None else b""
+    is_, after = now or (None, b"")
     if any(b"\0" in (each or b"")[:_BINARY_BYTES] for each in (before, after)):
         text = f"binary: {len(before or b''):,} bytes become {len(after):,} bytes"
     else:
@@ -94,3 +96,12 @@ def _without_lines(path: str, was: FileEntry | None, is_: FileEntry | None) -> s
     if stat.S_IFMT(was.mode) != stat.S_IFMT(is_.mode):
         return "became a link" if is_.is_link else "became a file"
     return f"permissions {was.mode & PERMISSIONS:o} become {is_.mode & PERMISSIONS:o}"
+
+
+def stored_changes(paths: Paths, session_id: str, folder: Path, environ: Mapping[str, str]) -> SessionChanges:
+    """The same for a stored session, which may be open elsewhere."""
+    kept_in = paths.snapshots(session_id) / folder_name(folder)
+    lines = Journal(kept_in).lines
+    if not lines:
+        return SessionChanges()
+    return session_changes(FolderSnapshots(kept_in, folder, environ.get("PATH", os.defpath), ()), lines, folder)

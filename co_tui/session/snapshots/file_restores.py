@@ -106,12 +106,10 @@ class FileRestores:
             raise RestoreRefused(NOT_KEPT)
         if not files.journal.lines:
             return SessionChanges()
-        async with files.order:
-            try:
-                now = (await run_to_completion(files.take())).snapshot.entries
-                return await asyncio.to_thread(session_changes, files.snapshots, files.journal.lines, now)
-            except (NotCovered, SnapshotsUnusable, OSError) as error:
-                raise RestoreRefused(f"Changes cannot be shown: {str(error).rstrip('.')}.") from error
+        try:
+            return await asyncio.to_thread(session_changes, files.snapshots, files.journal.lines, files.folder)
+        except (SnapshotsUnusable, OSError) as error:
+            raise RestoreRefused(f"Changes cannot be shown: {_why(error)}.") from error
 
     async def _plan(self, since: Callable[[], Sequence[Line]], turn: int, undoes: int = 0) -> RestorePlan | None:
         files = self._files
@@ -127,7 +125,7 @@ class FileRestores:
                 first, *later = since()
                 target = await asyncio.to_thread(files.snapshots.read, first.before or first.snapshot)
             except (NotCovered, SnapshotsUnusable, OSError) as error:
-                raise RestoreRefused(f"Files cannot be restored: {str(error).rstrip('.')}.") from error
+                raise RestoreRefused(f"Files cannot be restored: {_why(error)}.") from error
         theirs = ("found", "end") if undoes else ("found",)
         others = {path for line in later if line.kind in theirs for path in line.paths}
         return plan_restore(target, taken.snapshot, others, turn=turn, undoes=undoes)
@@ -166,8 +164,9 @@ class FileRestores:
             try:
                 failed = await self._carry_out(intent, _seq(events[-1]))
             except (NotCovered, SnapshotsUnusable, OSError) as error:
-                why = str(error).rstrip(".")
-                raise RestoreRefused(f"Restoring files failed: {why}. Reopen the session to complete it.") from error
+                raise RestoreRefused(
+                    f"Restoring files failed: {_why(error)}. Reopen the session to complete it."
+                ) from error
         return Restored(paths, failed, plan.not_covered)
 
     async def _carry_out(self, intent: Intent, seq: int) -> list[str]:
@@ -197,7 +196,7 @@ class FileRestores:
             try:
                 failed = await run_to_completion(self._complete(intent, _seq(logged)))
             except (NotCovered, SnapshotsUnusable, OSError) as error:
-                return f"Restoring files was cut off and cannot be completed: {str(error).rstrip('.')}."
+                return f"Restoring files was cut off and cannot be completed: {_why(error)}."
         left = f" Changed meanwhile and left as they are: {names(failed)}." if failed else ""
         return f"Restoring files was cut off. It is complete now.{left}"
 
@@ -213,6 +212,13 @@ class FileRestores:
         still = tuple(path for path in undone if now.entries.get(path) in (before.entries.get(path), None))
         failed = await self._carry_out(intent._replace(changed=still), seq)
         return sorted({*failed, *(path for path in undone if path not in still)})
+
+
+def _why(error: Exception) -> str:
+    """The end of a sentence."""
+    if isinstance(error, NotCovered):
+        return f"the folder is not covered, {error}"
+    return str(getattr(error, "strerror", None) or error).rstrip(".")
 
 
 def _is_of(event: Event, intent: Intent) -> bool:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -11,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from co_tui.agent.permissions.git_guard import finds_git
 from co_tui.paths import ensure_dir
+from co_tui.session.snapshots.covered_file import TooLarge, entry_of, read_covered
 from co_tui.session.snapshots.entries import (
     FOLDER,
     FileEntry,
@@ -18,11 +18,9 @@ from co_tui.session.snapshots.entries import (
     Uncovered,
     changed_paths,
     details_text,
-    entry_of,
     read_details,
 )
 from co_tui.session.snapshots.folder_scan import (
-    MOST_FILE_BYTES,
     TOO_LARGE,
     UNREADABLE,
     Scan,
@@ -154,8 +152,8 @@ class _Reading:
             return ChangedFile(path, known[1])
         try:
             content, status = read_covered(f"{self._folder}/{path}", status)
-        except _NoLongerCovered as late:
-            self._scan.uncovered[path] = late.why
+        except TooLarge as late:
+            self._scan.uncovered[path] = Uncovered(TOO_LARGE, mark_of(late.status))
             return None
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):
@@ -166,27 +164,6 @@ class _Reading:
         if max(status.st_mtime_ns, status.st_ctime_ns) < now_ns - SETTLED_NS:
             self.known[path] = (self.seen[path], entry)
         return ChangedFile(path, entry, content)
-
-
-class _NoLongerCovered(Exception):
-    def __init__(self, why: Uncovered) -> None:
-        super().__init__(why.why)
-        self.why = why
-
-
-def read_covered(file: str, status: os.stat_result) -> tuple[bytes, os.stat_result]:
-    """The content and status of a regular file, or the target of a link. Follows no link, blocks on no pipe."""
-    if stat.S_ISLNK(status.st_mode):
-        return os.fsencode(os.readlink(file)), status  # noqa: PTH115 - exactly as written
-    handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    with open(handle, "rb", buffering=0) as stream:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        content = stream.read(MOST_FILE_BYTES + 1) or b""
-        if len(content) > MOST_FILE_BYTES:
-            raise _NoLongerCovered(Uncovered(TOO_LARGE, mark_of(status)))
-    return content, status
 
 
 def signature(status: os.stat_result) -> Signature:

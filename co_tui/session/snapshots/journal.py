@@ -3,6 +3,7 @@
 The log has what people and programs read (E13); this has what bringing files back needs.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -104,6 +105,11 @@ class Journal:
         """Write the lines up to an event into another folder."""
         kept = [line for line in self.lines if line.seq <= upto]
         write_atomically(folder / JOURNAL_FILE, "".join(f"{json.dumps(line._asdict())}\n" for line in kept))
+
+
+def folder_name(folder: Path) -> str:
+    """The name under which a folder's snapshots are kept."""
+    return hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
 
 
 def _read(file: Path) -> list[Line]:

@@ -9,7 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from co_tui.session.snapshots.covered_file import TooLarge, entry_of, read_covered
 from co_tui.session.snapshots.entries import PERMISSIONS, FileEntry
+from co_tui.session.snapshots.objects import oid_of
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -43,6 +45,15 @@ class OpenFolder:
             if error.errno == errno.ELOOP:
                 return None  # a link is where a folder was
             raise
+
+    def read(self, path: str) -> tuple[FileEntry, bytes] | None:
+        """A file or link; None if there is none, or it is not covered."""
+        try:
+            with self._above(path) as (folder, name):
+                content, status = read_covered(name, os.lstat(name, dir_fd=folder), dir_fd=folder)
+        except (OSError, TooLarge):
+            return None
+        return entry_of(status, oid_of(content)), content
 
     def remove(self, path: str) -> None:
         """Remove a file or a link."""

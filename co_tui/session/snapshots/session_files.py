@@ -1,7 +1,6 @@
 """The files of a session's folder: snapshots around everything that may change them (T7)."""
 
 import asyncio
-import hashlib
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.snapshots.entries import named_paths, shown_path
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots, Taken
-from co_tui.session.snapshots.journal import Journal, Kind, Line
+from co_tui.session.snapshots.journal import Journal, Kind, Line, folder_name
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.settings.rules import PRESENT_PLAN
 
@@ -129,11 +128,6 @@ class SessionFiles:
 
 def _is_report(event: Event) -> bool:
     return isinstance(event.fact, SessionError) and event.fact.kind == TROUBLE
-
-
-def folder_name(folder: Path) -> str:
-    """The name under which a folder's snapshots are kept."""
-    return hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
 
 
 def logged_paths(paths: Sequence[str]) -> tuple[str, ...]:

@@ -78,6 +78,8 @@ class Modes:
             trouble = str(unavailable)
         if trouble:
             self._chat.feed.note(trouble, "error")
+        if session.restore_note:
+            self._chat.feed.note(session.restore_note)
         self.show()
 
     def forget(self) -> None:
