@@ -151,7 +151,7 @@ def _run(call: CommandCall) -> int:
         from co_tui.session.clean_up import clean_up_now
 
         with SqliteStore(context.paths) as store:  # the session closed its own
-            if words := clean_up_now(store, context.loaded):
+            if words := clean_up_now(store, context.loaded, context.paths):
                 say(words)
     return code
 

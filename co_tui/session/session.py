@@ -32,6 +32,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.history_editor import HistoryEditor
+from co_tui.session.history.stored_rewind import complete_restores
 from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.queue import WorkQueue
 from co_tui.session.recorder import Listener, Recorder
@@ -108,6 +109,7 @@ class Session:
             await recorder.record(SessionStart(**origin), *await board_facts(environment, model_handle.name, window))
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
+            await session._complete_restores()
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -144,7 +146,7 @@ class Session:
             await session.switcher.record_model_change(state.model, before)
             await session.switcher.record_policy_change(state.policy, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
-            session.restore_note = await session.edits.restores.recover()
+            await session._complete_restores()
             await session.edits.restore()
             if session._was_measured_differently(state):
                 await session._runtime.history.report_now()
@@ -154,6 +156,14 @@ class Session:
                 await model_handle.close()
             raise
         return session
+
+    async def _complete_restores(self) -> None:
+        """Complete restores of files in this folder that were killed, of this session and others."""
+        made, restores = self._environment, self.edits.restores
+        if restores.are_kept:
+            own = await restores.recover()
+            others = await complete_restores(made.store, made.paths, made.environ, made.cwd)
+            self.restore_note = " ".join(filter(None, (own, others)))
 
     def _was_measured_differently(self, before: SessionState) -> bool:
         """Whether the context was last measured for another model, policy or window."""

@@ -11,11 +11,13 @@ from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored
 from co_tui.session.snapshots.session_files import SessionFiles
+from co_tui.session.snapshots.storage import cut_off_restores
 from co_tui.session.state.derive import replay
 from co_tui.session.state.history_edits import beginning_of
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.notes.checkpoints import Checkpoints
 from co_tui.store.port import Store
+from co_tui.store.store_errors import StoreError
 
 
 class StoredRewind(NamedTuple):
@@ -59,6 +61,28 @@ async def rewind_stored(
             await CompactionFiles(recorder, Checkpoints(paths.session(session_id)), None).align()
         events = await asyncio.to_thread(_events_after, store, session_id, seq)
         return StoredRewind(events, restored or (Restored(()) if files else None), note)
+
+
+async def complete_restores(store: Store, paths: Paths, environ: Mapping[str, str], folder: Path) -> str:
+    """Complete what killed sessions were restoring in this folder; returns what became of it, or an empty text."""
+    return " ".join(
+        [
+            await _completed(store, paths, environ, folder, session_id)
+            for session_id in await asyncio.to_thread(cut_off_restores, paths, folder)
+        ]
+    )
+
+
+async def _completed(store: Store, paths: Paths, environ: Mapping[str, str], folder: Path, session_id: str) -> str:
+    try:
+        with store.claim(session_id):
+            state = await asyncio.to_thread(_stored_state, store, session_id)
+            if not state.started:
+                return ""
+            recorder = Recorder(session_id, store.writing(), state)
+            return await FileRestores(SessionFiles(recorder, paths, folder, environ)).recover()
+    except StoreError:  # it is open elsewhere, or deleted
+        return ""
 
 
 def _stored_state(store: Store, session_id: str, upto: int | None = None) -> SessionState:

@@ -75,6 +75,11 @@ class FileRestores:
         self._files = files
 
     @property
+    def are_kept(self) -> bool:
+        """Whether the session takes snapshots."""
+        return self._files.keeps
+
+    @property
     def undoable(self) -> Line | None:
         """The latest restore that was not undone."""
         return self._files.journal.undoable

@@ -3,7 +3,7 @@
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -23,15 +23,19 @@ from co_tui.session.snapshots.entries import (
 from co_tui.session.snapshots.folder_scan import (
     TOO_LARGE,
     UNREADABLE,
+    NotCovered,
     Scan,
     mark_of,
     scan_folder,
 )
 from co_tui.session.snapshots.git_objects import GitObjects
 from co_tui.session.snapshots.objects import ChangedFile, Objects, PlainObjects, SnapshotsUnusable, oid_of
+from co_tui.session.snapshots.storage import size_of
 
 SETTLED_NS: Final = 2_000_000_000
 """A file that changed more recently is read again: another change may leave the same time."""
+MOST_KEPT_BYTES: Final = 4_000_000_000
+"""Of one folder's snapshots."""
 NOTHING: Final = Snapshot("", {}, {})
 
 Signature: TypeAlias = tuple[int, int, int, int, int, int]
@@ -60,6 +64,8 @@ class FolderSnapshots:
         """The latest snapshot; None before the first of this process."""
         self._known: dict[str, tuple[Signature, FileEntry]] = {}
         """Files whose content need not be read again."""
+        self._kept_bytes = 0
+        """About what the snapshots take."""
         self._seen: dict[str, Signature] = {}
         """Files and links as the latest snapshot found them."""
 
@@ -77,9 +83,19 @@ class FolderSnapshots:
         if first is not None or not before.id or self._differs(before, snapshot):
             details: Callable[[], bytes] = lambda: details_text(reading.entries, scan.uncovered)  # noqa: E731
             every = chain([first], changed) if first is not None else ()
-            snapshot = reading.snapshot(self._store().write(before.id, every, details))
+            snapshot = reading.snapshot(self._store().write(before.id, self._counted(every), details))
         self.last, self._known, self._seen = snapshot, reading.known, reading.seen
         return Taken(snapshot, before, changed_paths(before, snapshot) if before.id else ())
+
+    def _counted(self, changed: Iterable[ChangedFile]) -> Iterator[ChangedFile]:
+        """The same files, as long as there is room. Raises `NotCovered`."""
+        if not self._kept_bytes:
+            self._kept_bytes = size_of(self._kept_in)
+        for each in changed:
+            self._kept_bytes += len(each.content)
+            if self._kept_bytes > MOST_KEPT_BYTES:
+                raise NotCovered(f"its snapshots take over {MOST_KEPT_BYTES // 1_000_000_000} GB")
+            yield each
 
     @staticmethod
     def _differs(before: Snapshot, after: Snapshot) -> bool:

@@ -6,15 +6,14 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from co_tui.paths import write_atomically
 from co_tui.session.snapshots.entries import Snapshot, changed_paths, folders_above, named_paths, uncovered_changes
 from co_tui.session.snapshots.folder_scan import RESTORING
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
 from co_tui.session.snapshots.open_folder import OpenFolder
-
-INTENT_FILE: Final = "restoring.json"
+from co_tui.session.snapshots.storage import INTENT_FILE
 
 
 class RestorePlan(NamedTuple):
