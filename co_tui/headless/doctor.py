@@ -16,6 +16,7 @@ from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS, choose
 from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.events.wording import counted
 from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, say, table
 from co_tui.inert import one_line
 from co_tui.paths import Paths
@@ -122,7 +123,7 @@ def _learned_limits(paths: Paths) -> list[tuple[str, str]]:
 def _snapshots(paths: Paths) -> str:
     stored = stored_snapshots(paths)
     size = f"{sum(each.size_bytes for each in stored) / 1e6:.1f} MB"
-    return f"{paths.all_snapshots}: {size}, {len(stored)} sessions, at most {MOST_BYTES // 1_000_000_000} GB"
+    return f"{paths.all_snapshots}: {size}, {counted(len(stored), 'session')}, at most {MOST_BYTES // 1_000_000_000} GB"
 
 
 def _installed(package: str) -> str:
