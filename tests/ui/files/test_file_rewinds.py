@@ -33,7 +33,6 @@ async def worked(app: CoTui, pilot: Pilot[Any], provider: Provider) -> None:
         call("edit_file", path="login.py", old_text="helo", new_text="hello"),
         call("write_file", path="new.py", content="a = 1\n"),
     ]
-    await until(pilot, lambda: app.controller.idle)
     app.run_command("mode", "edits")
     await until(pilot, lambda: "edits" in screen_text(app))
     app.send("mend it")
@@ -76,7 +75,6 @@ async def test_rewind_offers_conversation_files_or_both_and_asks_about_others_ch
 
 async def test_diff_lists_the_files_and_shows_the_chosen_one(home: Path, provider: Provider, folder: Path) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
-        await until(pilot, lambda: app.controller.idle)
         app.run_command("diff", "")
         await until(pilot, lambda: "No session yet." in transcript_text(app))
         await worked(app, pilot, provider)
