@@ -36,6 +36,8 @@ SETTLED_NS: Final = 2_000_000_000
 """A file that changed more recently is read again: another change may leave the same time."""
 MOST_KEPT_BYTES: Final = 4_000_000_000
 """Of one folder's snapshots."""
+GIVE_WAY_EVERY: Final = 100
+"""After this many files, other threads may run, so that no key waits."""
 NOTHING: Final = Snapshot("", {}, {})
 
 Signature: TypeAlias = tuple[int, int, int, int, int, int]
@@ -150,7 +152,9 @@ class _Reading:
         for path, entry in before.items():
             if not entry.is_folder and path not in self._scan.files:
                 yield ChangedFile(path, None)
-        for path, status in self._scan.files.items():
+        for n, (path, status) in enumerate(self._scan.files.items()):
+            if not n % GIVE_WAY_EVERY:
+                time.sleep(0)
             found = self._found(path, status)
             if found is None:
                 if path in before:
@@ -162,10 +166,11 @@ class _Reading:
 
     def _found(self, path: str, status: os.stat_result) -> ChangedFile | None:
         """The file as it is now; None if it is gone or cannot be covered."""
-        now_ns, known = time.time_ns(), self._known_before.get(path)
+        known = self._known_before.get(path)
         if known is not None and known[0] == (seen := signature(status)):
             self.known[path], self.seen[path] = known, seen
             return ChangedFile(path, known[1])
+        now_ns = time.time_ns()
         try:
             content, status = read_covered(f"{self._folder}/{path}", status)
         except TooLarge as late:

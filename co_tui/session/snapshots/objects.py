@@ -58,6 +58,7 @@ class PlainObjects:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._made: set[Path] = set()
 
     def write(self, base: str, changed: Iterable[ChangedFile], details: Details) -> str:
         entries = self.read(base)[0] if base else {}
@@ -84,7 +85,8 @@ class PlainObjects:
         if file.exists():
             return
         try:
-            ensure_dir(file.parent)
+            if file.parent not in self._made:
+                self._made.add(ensure_dir(file.parent))
             part = file.with_suffix(".part")
             with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY_FILE), "wb") as stream:
                 stream.write(zlib.compress(content, _FAST))
