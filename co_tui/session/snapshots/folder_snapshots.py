@@ -36,6 +36,7 @@ SETTLED_NS: Final = 2_000_000_000
 """A file that changed more recently is read again: another change may leave the same time."""
 MOST_KEPT_BYTES: Final = 4_000_000_000
 """Of one folder's snapshots."""
+LONGEST_READING_S: Final = 60.0
 GIVE_WAY_EVERY: Final = 100
 """After this many files, other threads may run, so that no key waits."""
 NOTHING: Final = Snapshot("", {}, {})
@@ -139,6 +140,7 @@ class _Reading:
         self._scan = scan
         self._before = before
         self._known_before = known
+        self._until = time.monotonic() + LONGEST_READING_S
         self.entries: dict[str, FileEntry] = {path: FileEntry(FOLDER) for path in scan.folders}
         self.known: dict[str, tuple[Signature, FileEntry]] = {}
         self.seen: dict[str, Signature] = {}
@@ -155,6 +157,8 @@ class _Reading:
         for n, (path, status) in enumerate(self._scan.files.items()):
             if not n % GIVE_WAY_EVERY:
                 time.sleep(0)
+                if time.monotonic() > self._until:
+                    raise NotCovered("reading it takes too long")
             found = self._found(path, status)
             if found is None:
                 if path in before:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ from co_tui.settings.rules import PRESENT_PLAN
 
 MOST_LOGGED_PATHS: Final = 2_000
 HARMLESS_TOOLS: Final = FREE_TOOLS | OWN_TOOLS | {PRESENT_PLAN}
+RETRY_S: Final = 300.0
+"""After a failure, looking through a large folder around every call would only take time."""
 TROUBLE: Final = "snapshots"
 """The kind of error that says files are not covered."""
 
@@ -44,6 +47,9 @@ class SessionFiles:
         """Held while snapshots are taken or brought back."""
         self._changing = 0
         """How many calls that may change files are running."""
+        self._is_covered = False
+        """Whether there is a snapshot from before these calls."""
+        self._retry_at = 0.0
         self._is_reported = False
 
     def may_change(self, tool: str, verdict: Verdict) -> bool:
@@ -73,24 +79,29 @@ class SessionFiles:
 
     async def _begin(self) -> None:
         async with self.order:
-            if not self._changing and (taken := await self.try_to_take()) is not None:
-                self.journal.add(self.line("begin", taken.snapshot.id))
+            if not self._changing:
+                self._is_covered = time.monotonic() >= self._retry_at and await self._try_to_take(begins=True)
             self._changing += 1
 
     async def _end(self) -> None:
         async with self.order:
             try:
-                await self.try_to_take()
+                # Without a snapshot before, no one knows who changed what.
+                self._is_covered = self._is_covered and await self._try_to_take()
             finally:
                 self._changing -= 1
 
-    async def try_to_take(self) -> Taken | None:
-        """A snapshot; None if that is not possible, which is reported once."""
+    async def _try_to_take(self, *, begins: bool = False) -> bool:
+        """Take a snapshot; False if that is not possible, which is reported once and not tried again for a while."""
         try:
-            return await self.take()
+            taken = await self.take()
+            if begins:
+                self.journal.add(self.line("begin", taken.snapshot.id))
         except (NotCovered, SnapshotsUnusable, OSError) as error:
+            self._retry_at = time.monotonic() + RETRY_S
             await self._report(error)
-            return None
+            return False
+        return True
 
     async def take(self) -> Taken:
         """Take a snapshot, and note who changed what since the one before. Call it with `order` held.

@@ -1,7 +1,8 @@
 """Bring files back for `/rewind` and `/undo`, and ask before others' changes are overwritten."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 from co_tui.ui.commands.host import CommandHost
 
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
     from co_tui.session.snapshots.file_restores import Consent
     from co_tui.session.snapshots.journal import Line
 
-T = TypeVar("T")
 WHATS = {"both": "b", "conversation": "c", "files": "f"}
 """What `/rewind` may be told to bring back, and the key of that choice."""
 
@@ -79,7 +79,7 @@ async def _asking(host: CommandHost, work: "Callable[[Consent], Awaitable[None]]
         except RestoreRefused as refused:
             if not (by_others := refused.by_others):
                 raise
-        answer = await host.ask(lambda named=by_others: overwrite_question(named, undoes=undoes))
+        answer = await host.ask(partial(overwrite_question, by_others, undoes=undoes))
         if not answer:
             host.say("Nothing was restored.")
             return None

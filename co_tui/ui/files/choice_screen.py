@@ -65,6 +65,7 @@ def rewind_question(plan: RestorePlan) -> ChoiceScreen:
     lines = [Content(f"{counted(len(paths), 'file')} changed since then:"), *_listed(paths)]
     if plan.not_covered:
         lines += [Content("Not covered by snapshots, and so not restored:"), *_listed(plan.not_covered)]
+    lines += [Content.styled("Ignored files are not covered.", "$muted")]
     choices = (
         Choice(BOTH, "Conversation and files"),
         Choice(CONVERSATION, "Conversation only"),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.session.snapshots import folder_scan
+from co_tui.paths import locate
+from co_tui.session.snapshots import folder_scan, storage
 from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
 from tests.support.kept_folders import PATH, KeptFolder, content_of, git, remove, write
 
@@ -322,3 +323,31 @@ async def test_a_link_put_where_a_folder_was_is_never_followed(kept: KeptFolder,
 async def test_everything_kept_is_for_its_owner_only(kept: KeptFolder) -> None:
     await kept.turn(write("a"))
     assert [str(each) for each in kept.home.rglob("*") if each.lstat().st_mode & 0o077] == []
+
+
+async def test_what_a_call_left_is_not_the_sessions_if_no_snapshot_was_taken_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptFolder(tmp_path)
+    turn = await kept.turn(write("a", "1"))
+    with monkeypatch.context() as too_large:
+        too_large.setattr(folder_scan, "MOST_FILES", 0)
+        await kept.tool(write("a", "2"))
+    write("a", "by hand")(kept.folder)
+    await kept.tool(write("b"))  # not tried again so soon
+    assert kept.changed == [("a",)]
+    plan = await kept.restores.plan_rewind(turn)
+    assert plan is not None and plan.by_others == ("a", "b")
+
+
+async def test_the_oldest_snapshots_go_when_all_take_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = KeptFolder(tmp_path)
+    await kept.turn(write("a", os.urandom(5_000)))
+    paths = locate({"CO_TUI_HOME": str(kept.home)})
+    (stored,) = storage.stored_snapshots(paths)
+    assert stored.session_id == "s" and stored.size_bytes > 5_000
+    assert storage.bound_snapshots(paths, ()) == ""
+    monkeypatch.setattr(storage, "MOST_BYTES", 1_000)
+    assert storage.bound_snapshots(paths, {"s"}) == "" and paths.snapshots("s").exists()
+    assert "those of 1 old session were deleted" in storage.bound_snapshots(paths, ())
+    assert not paths.snapshots("s").exists()

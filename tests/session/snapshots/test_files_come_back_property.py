@@ -53,21 +53,29 @@ def edit(folder: Path, kind: str, name: str, number: int) -> None:
 
 
 class Story:
-    """Does the steps, and remembers what the folder was before each turn."""
+    """Does the steps, and remembers what the folder was before each turn, or rather before its first change: what people
+    do between a turn that changes nothing and the next one is theirs."""
 
     def __init__(self, kept: KeptFolder) -> None:
         self.kept = kept
         self.before: dict[int, dict[str, Content]] = {}
+        self.unchanged: list[int] = []
+        """Turns since which the session has changed nothing."""
         self.restored_from: list[dict[str, Content]] = []
 
     async def do(self, what: str, detail: object) -> None:
         await getattr(self, what.replace(" ", "_"))(detail)
 
     async def tools(self, edits: list[tuple[str, str, int]]) -> None:
-        turn = await self.kept.prompt()
-        self.before[turn] = self.kept.content
+        self.unchanged.append(await self.kept.prompt())
         for each in edits:
+            self.record()
             await self.kept.tool(lambda folder, each=each: edit(folder, *each))
+
+    def record(self) -> None:
+        """The session is about to change something."""
+        self.before |= dict.fromkeys(self.unchanged, self.kept.content)
+        self.unchanged.clear()
 
     async def hand(self, edits: list[tuple[str, str, int]]) -> None:
         for each in edits:
@@ -81,6 +89,7 @@ class Story:
             return
         turn = sorted(self.before)[number % len(self.before)]
         now = self.kept.content
+        self.record()
         try:
             restored = await self.kept.rewind(turn)
         except RestoreRefused as refused:
@@ -103,6 +112,7 @@ class Story:
     async def undo(self, _: object) -> None:
         if self.kept.restores.undoable is None:
             return
+        self.record()
         line = self.kept.restores.undoable
         plan = await self.kept.restores.plan_undo(line)
         await self.kept.restores.restore(plan, Consent(overwrite=plan.by_others))
