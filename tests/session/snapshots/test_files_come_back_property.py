@@ -53,8 +53,10 @@ def edit(folder: Path, kind: str, name: str, number: int) -> None:
 
 
 class Story:
-    """Does the steps, and remembers what the folder was before each turn, or rather before its first change: what people
-    do between a turn that changes nothing and the next one is theirs."""
+    """Does the steps, and remembers what the folder was before each turn, or rather before its first change.
+
+    What people do between a turn that changes nothing and the next one is theirs.
+    """
 
     def __init__(self, kept: KeptFolder) -> None:
         self.kept = kept
