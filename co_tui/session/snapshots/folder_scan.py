@@ -13,7 +13,7 @@ MOST_FILES: Final = 50_000
 MOST_BYTES: Final = 2_000_000_000
 MOST_FILE_BYTES: Final = 10_000_000
 LONGEST_S: Final = 20.0
-MOST_UNCOVERED: Final = 20_000
+MOST_UNCOVERED: Final = 100_000
 RESTORING: Final = ".co-tui-restore-"
 """Begins the name of a file that a restore is writing."""
 NEVER_COVERED: Final = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
