@@ -60,7 +60,7 @@ class Restored(NamedTuple):
     def sentence(self) -> str:
         """What happened, for people."""
         done = len([path for path in self.paths if path not in self.failed])
-        parts = [f"{counted(done, 'file')} restored." if self.paths else "Files are already as they were."]
+        parts = [f"{counted(done, 'file')} restored." if self.paths else "No files to restore."]
         if self.failed:
             parts.append(f"Not restored (changed meanwhile, or not writable): {names(self.failed)}.")
         if self.not_covered:

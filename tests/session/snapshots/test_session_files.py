@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from co_tui.agent.permissions.verdict import RUN, Verdict
 from co_tui.events import CompactionUndone, FilesChanged, FilesRestored, Rewind
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
+from co_tui.session.snapshots import file_restores
 from co_tui.session.snapshots.file_restores import NOT_KEPT, Consent, RestoreRefused
 from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash
 from tests.support.approving import log_of
@@ -137,6 +139,50 @@ async def test_a_command_that_only_reads_takes_no_snapshot(folder: Path, home: P
     await session.submit("look")
     assert not session._environment.paths.all_snapshots.exists()
     await session.close()
+
+
+@pytest.mark.parametrize(
+    ("tool", "verdict", "may"),
+    [
+        ("write_file", RUN, True),
+        ("run_command", RUN, True),
+        ("start_command", RUN, True),
+        ("mcp__docs__search", RUN, True),
+        ("unknown", RUN, True),
+        ("run_command", Verdict("run", only_reads=True), False),
+        ("read_file", RUN, False),
+        ("delegate_task", RUN, False),
+        ("recall", RUN, False),
+    ],
+)
+async def test_whatever_is_not_known_to_be_harmless_may_change_files(
+    folder: Path, home: Path, tool: str, verdict: Verdict, may: bool
+) -> None:
+    session = await started(folder, home)
+    assert session._factory.tools.files.may_change(tool, verdict) is may
+    await session.close()
+
+
+async def test_a_new_session_in_the_folder_completes_what_another_was_restoring(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content_of(folder)
+    session = await started(folder, home, FIX, MAKE)
+    await session.submit("mend it")
+
+    def killed(*_: Any) -> None:
+        raise RuntimeError("as good as a kill")
+
+    with monkeypatch.context() as at_once:
+        at_once.setattr(file_restores, "carry_out", killed)
+        with pytest.raises(RuntimeError):
+            await session.edits.rewind_files(1, Consent(), conversation=False)
+    assert content_of(folder) != before
+    await session.close()
+    other = await Session.start(session._environment, "scripted")
+    assert other.restore_note == "Restoring files was cut off. It is complete now."
+    assert content_of(folder) == before
+    await other.close()
 
 
 async def test_a_deleted_session_leaves_no_snapshot_behind(folder: Path, home: Path) -> None:
