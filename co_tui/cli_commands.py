@@ -180,7 +180,7 @@ COMMANDS: Final = (
         "go back to before a turn of a session",
         (
             _ID,
-            _option("turn", type=_positive, metavar="TURN"),
+            _option("turn", type=_positive, metavar="TURN", help="its number, as `co-tui show --json` prints it"),
             OneOf(
                 (
                     _flag("--files", "restore files, too"),

@@ -108,8 +108,11 @@ class FolderSnapshots:
         """A stored snapshot. Raises `SnapshotsUnusable`."""
         if self.last is not None and snapshot == self.last.id:
             return self.last
-        plain, details = self._store().read(snapshot)
-        return Snapshot(snapshot, *read_details(details, plain))
+        try:
+            plain, details = self._store().read(snapshot)
+            return Snapshot(snapshot, *read_details(details, plain))
+        except (ValueError, TypeError, LookupError) as error:
+            raise SnapshotsUnusable(f"Snapshot {snapshot[:12]} is damaged.") from error
 
     def contents(self, entries: Sequence[FileEntry]) -> Iterator[bytes]:
         """What these files and links contain. Raises `SnapshotsUnusable`."""

@@ -74,7 +74,8 @@ class GitObjects:
                     details = oid
                 else:
                     entries[_unescaped(name.removeprefix(_FILES))] = FileEntry(int(mode, 8), oid)
-        return entries, next(self.contents([details]))
+        (text,) = self.contents([details])
+        return entries, text
 
     def contents(self, oids: Iterable[str]) -> Iterator[bytes]:
         with self._git("cat-file", "--batch") as (given, printed):

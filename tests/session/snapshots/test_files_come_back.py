@@ -340,6 +340,20 @@ async def test_what_a_call_left_is_not_the_sessions_if_no_snapshot_was_taken_bef
     assert plan is not None and plan.by_others == ("a", "b")
 
 
+async def test_damaged_snapshots_are_said_to_be_damaged_and_stop_nothing(kept: KeptFolder) -> None:
+    turn = await kept.turn(write("a", "1"))
+    stored = "git/objects" if (kept.files.kept_in / "git").exists() else "plain"
+    for file in (kept.files.kept_in / stored).rglob("*"):
+        if file.is_file():
+            file.chmod(0o600)
+            file.write_bytes(b"{}")
+    kept.open()
+    with pytest.raises(RestoreRefused, match="Files cannot be restored"):
+        await kept.rewind(turn)
+    await kept.tool(write("a", "2"))
+    assert kept.content["a"][2] == b"2" and kept.facts[-1].kind == "snapshots"
+
+
 async def test_the_oldest_snapshots_go_when_all_take_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = KeptFolder(tmp_path)
     await kept.turn(write("a", os.urandom(5_000)))
