@@ -4,9 +4,10 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.git_guard import finds_git
 from co_tui.paths import ensure_dir
@@ -29,6 +30,14 @@ from co_tui.session.snapshots.folder_scan import (
     scan_folder,
 )
 from co_tui.session.snapshots.git_objects import GitObjects
+from co_tui.session.snapshots.known_files import (
+    WORTH_KEEPING,
+    KnownFiles,
+    Signature,
+    keep_known,
+    read_known,
+    signature,
+)
 from co_tui.session.snapshots.objects import ChangedFile, Objects, PlainObjects, SnapshotsUnusable, oid_of
 from co_tui.session.snapshots.storage import size_of
 
@@ -40,9 +49,6 @@ LONGEST_READING_S: Final = 60.0
 GIVE_WAY_EVERY: Final = 100
 """After this many files, other threads may run, so that no key waits."""
 NOTHING: Final = Snapshot("", {}, {})
-
-Signature: TypeAlias = tuple[int, int, int, int, int, int]
-"""Changes with the file."""
 
 
 class Taken(NamedTuple):
@@ -65,7 +71,7 @@ class FolderSnapshots:
         self._objects: Objects | None = None
         self.last: Snapshot | None = None
         """The latest snapshot; None before the first of this process."""
-        self._known: dict[str, tuple[Signature, FileEntry]] = {}
+        self._known: KnownFiles | None = None
         """Files whose content need not be read again."""
         self._kept_bytes = 0
         """About what the snapshots take."""
@@ -78,6 +84,8 @@ class FolderSnapshots:
         Raises `NotCovered` and `SnapshotsUnusable`.
         """
         before = self.last or (self.read(base) if base else NOTHING)
+        if self._known is None:
+            self._known = read_known(self._kept_in, before.entries)
         scan = scan_folder(self._folder, self._own)
         reading = _Reading(self._folder, scan, before, self._known)
         changed = reading.changed_files()
@@ -88,6 +96,9 @@ class FolderSnapshots:
             every = chain([first], changed) if first is not None else ()
             snapshot = reading.snapshot(self._store().write(before.id, self._counted(every), details))
         self.last, self._known, self._seen = snapshot, reading.known, reading.seen
+        if reading.read >= WORTH_KEEPING:
+            with suppress(OSError):  # then the next process reads them again
+                keep_known(self._kept_in, reading.known)
         return Taken(snapshot, before, changed_paths(before, snapshot) if before.id else ())
 
     def _counted(self, changed: Iterable[ChangedFile]) -> Iterator[ChangedFile]:
@@ -136,9 +147,7 @@ class FolderSnapshots:
 class _Reading:
     """Reads what may have changed since a snapshot, file by file."""
 
-    def __init__(
-        self, folder: Path, scan: Scan, before: Snapshot, known: dict[str, tuple[Signature, FileEntry]]
-    ) -> None:
+    def __init__(self, folder: Path, scan: Scan, before: Snapshot, known: KnownFiles) -> None:
         self._folder = folder
         self._scan = scan
         self._before = before
@@ -146,6 +155,8 @@ class _Reading:
         self._until = time.monotonic() + LONGEST_READING_S
         self.entries: dict[str, FileEntry] = {path: FileEntry(FOLDER) for path in scan.folders}
         self.known: dict[str, tuple[Signature, FileEntry]] = {}
+        self.read = 0
+        """How many files were read."""
         self.seen: dict[str, Signature] = {}
 
     def snapshot(self, name: str) -> Snapshot:
@@ -178,6 +189,7 @@ class _Reading:
             self.known[path], self.seen[path] = known, seen
             return ChangedFile(path, known[1])
         now_ns = time.time_ns()
+        self.read += 1
         try:
             content, status = read_covered(f"{self._folder}/{path}", status)
         except TooLarge as late:
@@ -192,9 +204,3 @@ class _Reading:
         if max(status.st_mtime_ns, status.st_ctime_ns) < now_ns - SETTLED_NS:
             self.known[path] = (self.seen[path], entry)
         return ChangedFile(path, entry, content)
-
-
-def signature(status: os.stat_result) -> Signature:
-    return (
-        status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev,
-    )  # fmt: skip

@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from co_tui.paths import locate
-from co_tui.session.snapshots import folder_scan, storage
+from co_tui.session.snapshots import folder_scan, folder_snapshots, storage
 from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
 from tests.support.kept_folders import PATH, KeptFolder, content_of, git, remove, write
 
@@ -352,6 +353,29 @@ async def test_damaged_snapshots_are_said_to_be_damaged_and_stop_nothing(kept: K
         await kept.rewind(turn)
     await kept.tool(write("a", "2"))
     assert kept.content["a"][2] == b"2" and kept.facts[-1].kind == "snapshots"
+
+
+async def test_a_new_process_reads_only_what_changed(kept: KeptFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_snapshots, "WORTH_KEEPING", 1)
+    later = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr(folder_snapshots.time, "time_ns", lambda: later)  # all files are old
+    for n in range(5):
+        write(f"f{n}", "1")(kept.folder)
+    turn = await kept.turn(write("f0", "2"))
+    kept.open()
+    read = []
+    original = folder_snapshots.read_covered
+    monkeypatch.setattr(
+        folder_snapshots, "read_covered", lambda file, status: [read.append(file), original(file, status)][1]
+    )
+    write("f1", "by hand")(kept.folder)
+    await kept.rewind(turn, Consent(overwrite=["f1"]))
+    assert {Path(each).name for each in read} == {"f0", "f1"}, "the one that changed, then those that were restored"
+    assert {name: content for name, (_, _, content) in kept.content.items()} == {f"f{n}": b"1" for n in range(5)}
+    (kept.files.kept_in / "known.json").write_text("[]")
+    kept.open()
+    await kept.turn(write("f3", "4"))
+    assert kept.changed[-1] == ("f3",)
 
 
 async def test_the_oldest_snapshots_go_when_all_take_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
