@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from co_tui.paths import write_atomically
 from co_tui.session.snapshots.entries import FileEntry
 
-KNOWN_FILE: Final = "known.json"
+KNOWN_FILE: Final = "known.jsonl"
 WORTH_KEEPING: Final = 500
 """Only if this many files had to be read."""
 Signature: TypeAlias = tuple[int, int, int, int, int, int]
@@ -25,14 +25,17 @@ def signature(status: os.stat_result) -> Signature:
 
 def keep_known(folder: Path, known: KnownFiles) -> None:
     """Raises OSError."""
-    write_atomically(folder / KNOWN_FILE, json.dumps(known))
+    # Line by line: the encoder lets no other thread run, and a key would wait for it.
+    lines = [json.dumps([path, *seen, *entry]) for path, (seen, entry) in known.items()]
+    write_atomically(folder / KNOWN_FILE, "\n".join(lines))
 
 
 def read_known(folder: Path, entries: Mapping[str, FileEntry]) -> KnownFiles:
     """Those that are still what a snapshot has; none if there is no such file, or it is damaged."""
     try:
-        given = json.loads((folder / KNOWN_FILE).read_bytes())
-        known = {path: (tuple(seen), FileEntry(*entry)) for path, (seen, entry) in given.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        lines = (folder / KNOWN_FILE).read_bytes().splitlines()
+        found = (json.loads(line) for line in lines)
+        known = {path: (tuple(seen), FileEntry(mode, oid)) for path, *seen, mode, oid in found}
+    except (OSError, ValueError, TypeError):
         return {}
     return {path: each for path, each in known.items() if entries.get(path) == each[1]}

@@ -372,7 +372,7 @@ async def test_a_new_process_reads_only_what_changed(kept: KeptFolder, monkeypat
     await kept.rewind(turn, Consent(overwrite=["f1"]))
     assert {Path(each).name for each in read} == {"f0", "f1"}, "the one that changed, then those that were restored"
     assert {name: content for name, (_, _, content) in kept.content.items()} == {f"f{n}": b"1" for n in range(5)}
-    (kept.files.kept_in / "known.json").write_text("[]")
+    (kept.files.kept_in / "known.jsonl").write_text("[]")
     kept.open()
     await kept.turn(write("f3", "4"))
     assert kept.changed[-1] == ("f3",)
