@@ -8,6 +8,7 @@ from pathlib import Path
 
 from co_tui.session.snapshots.folder_snapshots import SETTLED_NS, FolderSnapshots
 from co_tui.session.snapshots.storage import size_of
+from co_tui.ui.heavy_imports import collect_rarely
 from tests.benchmarks.figures import print_table
 from tests.support.kept_folders import PATH
 
@@ -54,11 +55,15 @@ async def _measure(place: Path, path: str) -> list[tuple[str, str]]:
     rows = []
     for name, step in steps:
         took, late = await _timed(step)
-        rows.append((name, f"{took:,.0f} ms; a key waits at most {max(late):.0f} ms"))
+        usual, worst = sorted(late)[len(late) * 99 // 100], max(late)
+        rows.append(
+            (name, f"{took:,.0f} ms; 99 of 100 keys wait less than {max(usual, 1):.0f} ms, all than {worst:.0f} ms")
+        )
     return [*rows, ("on disk", f"{size_of(place / 'kept') / 1e6:.1f} MB")]
 
 
 def main() -> None:
+    collect_rarely()  # as in the app
     for name, path in (("with git", PATH), ("without git", "/nonexistent")):
         with tempfile.TemporaryDirectory() as place:
             _fill(Path(place, "folder"))
