@@ -134,13 +134,13 @@ COMMANDS: Final = (
     SlashCommand("folds", "view", "Expand or collapse all tool calls and thinking", key="ctrl+o", letter="o"),
     SlashCommand("continue", "conversation", "Continue a stopped turn", key="f9", letter="g", needs_session="always"),
     SlashCommand(
-        "undo", "conversation", "Undo the last compaction, clear or rewind", letter="u", needs_session="always"
+        "undo", "conversation", "Undo the last compaction, clear, rewind or restore", letter="u", needs_session="always"
     ),
     SlashCommand(
         "rewind",
         "conversation",
-        "Go back to before a turn and edit its prompt",
-        "[TURN]",
+        "Go back to before a turn: the conversation, files, or both",
+        "[TURN] [conversation | files | both]",
         letter="w",
         needs_session="always",
     ),
@@ -169,6 +169,7 @@ COMMANDS: Final = (
         opens_screen=True,
         needs_session="always",
     ),
+    SlashCommand("diff", "work", "Show what this session changed, by file", opens_screen=True, needs_session="always"),
     SlashCommand("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
     SlashCommand(
         "review",

@@ -176,6 +176,22 @@ COMMANDS: Final = (
         ),
     ),
     CliCommand(
+        "rewind",
+        "go back to before a turn of a session",
+        (
+            _ID,
+            _option("turn", type=_positive, metavar="TURN", help="its number, as `co-tui show --json` prints it"),
+            OneOf(
+                (
+                    _flag("--files", "restore files, too"),
+                    _flag("--files-only", "restore files, keep the conversation"),
+                )
+            ),
+            _JSON,
+        ),
+    ),
+    CliCommand("diff", "show what a session changed in its folder", (_ID, _JSON)),
+    CliCommand(
         "subconscious",
         "save notes from a session for later sessions here",
         (_ID, *MODEL_OPTIONS),

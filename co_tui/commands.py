@@ -152,7 +152,7 @@ def _run(call: CommandCall) -> int:
         from co_tui.session.clean_up import clean_up_now
 
         with SqliteStore(context.paths) as store:  # the session closed its own
-            if words := clean_up_now(store, context.loaded):
+            if words := clean_up_now(store, context.loaded, context.paths):
                 say(words)
     return code
 
@@ -185,6 +185,32 @@ def _compact(call: CommandCall) -> int:
     from co_tui.headless.compact_command import compact
 
     return compact(opening, focus=call.options.focus, json=call.options.json)
+
+
+@command("rewind")
+def _rewind(call: CommandCall) -> int:
+    options = call.options
+    row = _stored_row(options.id, call.context)
+    _silence_libraries(call.environ)
+    from co_tui.headless.sessions.rewind_command import rewind
+
+    return rewind(
+        call.context,
+        row.id,
+        options.turn,
+        call.environ,
+        conversation=not options.files_only,
+        files=options.files or options.files_only,
+        as_json=options.json,
+    )
+
+
+@command("diff")
+def _diff(call: CommandCall) -> int:
+    row = _stored_row(call.options.id, call.context)
+    from co_tui.headless.sessions.diff_command import diff
+
+    return diff(call.context, row.id, row.cwd, call.environ, as_json=call.options.json)
 
 
 @command("subconscious")

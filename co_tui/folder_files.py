@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -46,7 +46,7 @@ class _Level(NamedTuple):
         return f"{self.above}{folder[self.cut :]}"
 
 
-_Entries = list[tuple[os.DirEntry[str], bool]]
+WalkedEntries = list[tuple[os.DirEntry[str], bool]]
 """The entries of one folder, and whether each is a folder."""
 
 
@@ -65,14 +65,17 @@ class FolderWalk:
         hidden: bool = False,
         ignored: bool = False,
         longest_s: float = LONGEST_S,
+        built_folders: Collection[str] = BUILT_FOLDERS,
         keep_going: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`built_folders` are skipped outside of repositories."""
         self.was_cut = False
         self.in_repository = False
         self._start = str(start)
         self._inside = Path(os.path.realpath(inside or start))
         self._hidden = hidden
         self._ignored = ignored
+        self._built_folders = built_folders
         self._until = time.monotonic() + longest_s
         self._keep_going = keep_going
 
@@ -96,7 +99,7 @@ class FolderWalk:
                 if is_dir and (self._hidden or not is_hidden):
                     folders.append((f"{path}/", levels))
 
-    def _entries(self, folder: str) -> _Entries:
+    def _entries(self, folder: str) -> WalkedEntries:
         """Folders and ordinary files, by name."""
         try:
             with os.scandir(f"{self._start}/{folder}") as found:
@@ -120,9 +123,9 @@ class FolderWalk:
             pass
         return None
 
-    def _not_ignored(self, folder: str, entries: _Entries, levels: tuple[_Level, ...]) -> _Entries:
+    def _not_ignored(self, folder: str, entries: WalkedEntries, levels: tuple[_Level, ...]) -> WalkedEntries:
         if not self.in_repository:
-            entries = [each for each in entries if not (each[1] and each[0].name in BUILT_FOLDERS)]
+            entries = [each for each in entries if not (each[1] and each[0].name in self._built_folders)]
         names = [f"{entry.name}/" if is_dir else entry.name for entry, is_dir in entries]
         asked = [(level.rules, level.named(folder)) for level in reversed(levels)]
         about = [(rules, named) for rules, named in asked if rules.may_match(named, names)]

@@ -46,6 +46,15 @@ class Paths(Record):
         """A session's folder, which holds its checkpoints."""
         return self.data / "sessions" / session_id
 
+    @property
+    def all_snapshots(self) -> Path:
+        """Snapshots of folders, by session."""
+        return self.state / "snapshots"
+
+    def snapshots(self, session_id: str) -> Path:
+        """A session's snapshots of the folders it worked in."""
+        return self.all_snapshots / session_id
+
     def commands(self, session_id: str) -> Path:
         """Output of a session's background commands; removed when the session ends."""
         return self.state / "commands" / session_id

@@ -4,6 +4,7 @@ To give agents more, add a toolset or a capability and say which of its calls ne
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -26,6 +27,8 @@ Decide: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Verdict]]
 """The verdict on a call, given its tool and arguments."""
 DescribeCall: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
 """What a call would do, as text or diff; raises what the tool raises for a call that cannot work."""
+Around: TypeAlias = Callable[[str, Verdict], AbstractAsyncContextManager[None]]
+"""Entered around each call that runs."""
 Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
 """Gets the answers for calls that need approval."""
 WHAT: Final = "what"
@@ -107,6 +110,11 @@ class NoCallHooks:
         pass
 
 
+def nothing_around(tool: str, verdict: Verdict) -> AbstractAsyncContextManager[None]:
+    """For agents whose calls change no files."""
+    return nullcontext()
+
+
 class Equipment(NamedTuple):
     """What an agent and its delegates have for one turn."""
 
@@ -142,6 +150,7 @@ class Toolkit:
         delegates: Callable[[], Sequence[Delegate]] | None = None,
         before_sending: Sequence[AbstractCapability[Any]] = (),
         hooks: CallHooks | None = None,
+        around: Around = nothing_around,
     ) -> None:
         """`delegates` returns the agents to delegate to; None forbids delegation. `before_sending` runs last before
         each request, after the turn's hook has prepared and measured it. `hooks` are the user's own."""
@@ -149,7 +158,7 @@ class Toolkit:
         self._before_sending = before_sending
         self._delegates = delegates
         self._capabilities = capabilities
-        self._asking = _AskFirst(decide, what, hooks or NoCallHooks())
+        self._asking = _AskFirst(decide, what, hooks or NoCallHooks(), around)
         self.what = what
 
     def for_turn(
@@ -168,13 +177,14 @@ class Toolkit:
 class _AskFirst(AbstractCapability[Any]):
     """Holds back calls of every toolset until they are approved."""
 
-    def __init__(self, decide: Decide, what: DescribeCall, hooks: CallHooks) -> None:
+    def __init__(self, decide: Decide, what: DescribeCall, hooks: CallHooks, around: Around) -> None:
         self._decide = decide
         self._what = what
         self._hooks = hooks
+        self._around = around
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return _AskingToolset(toolset, self._decide, self._what, self._hooks)
+        return _AskingToolset(toolset, self._decide, self._what, self._hooks, self._around)
 
 
 @dataclass
@@ -184,6 +194,7 @@ class _AskingToolset(WrapperToolset[Any]):
     decide: Decide
     what: DescribeCall
     hooks: CallHooks
+    around: Around
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -200,11 +211,12 @@ class _AskingToolset(WrapperToolset[Any]):
             raise ApprovalRequired({WHAT: what, HOOKED: hooked})
         token = VERDICT.set(verdict)
         try:
-            result = await super().call_tool(name, tool_args, ctx, tool)
+            async with self.around(name, verdict):
+                result = await super().call_tool(name, tool_args, ctx, tool)
+                await self.hooks.after(name, tool_args, result, call_id)
+                return result
         finally:
             VERDICT.reset(token)
-        await self.hooks.after(name, tool_args, result, call_id)
-        return result
 
 
 def _checked(hooked: HookedCall, tool: ToolsetTool[Any]) -> HookedCall:

@@ -20,4 +20,5 @@ from co_tui.events.facts.base import Ref as Ref
 from co_tui.events.facts.board import *
 from co_tui.events.facts.context import *
 from co_tui.events.facts.conversation import *
+from co_tui.events.facts.files import *
 from co_tui.events.facts.life import *

@@ -33,6 +33,7 @@ TROUBLES: Final = {
     "rejected": "request rejected",
     "repeated_call": "same call failed again",
     "server": "provider failed",
+    "snapshots": "files not covered",
     "spending": "spending limit reached",
     "spending_close": "spending limit is close",
     "steps": "out of steps",

@@ -18,11 +18,12 @@ from co_tui.agent.models.catalogue import EMBEDDED, choose
 from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.events.wording import percent
+from co_tui.events.wording import counted, percent
 from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, say, table
 from co_tui.inert import one_line
 from co_tui.paths import Paths, path_text
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
+from co_tui.session.snapshots.storage import MOST_BYTES, stored_snapshots
 from co_tui.settings import Loaded
 from co_tui.store.store_errors import StoreError
 
@@ -57,6 +58,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
         ("config", str(context.paths.config_file)),
         ("state", str(context.paths.state)),
         *_learned_limits(context.paths),
+        ("snapshots", _snapshots(context.paths)),
         ("database", _database(context, troubles)),
     ]
     put(table(("WHAT", "FOUND"), rows))
@@ -122,6 +124,12 @@ def _learned_limits(paths: Paths) -> list[tuple[str, str]]:
             rows.append(("learned limit", one_line(redact(f"{name}: {'; '.join(found)}"), LIMIT_CHARS)))
     hint = "`co-tui config context_window 0` forgets learned limits; another number sets the window"
     return [*rows, ("", hint)] if rows else []
+
+
+def _snapshots(paths: Paths) -> str:
+    stored = stored_snapshots(paths)
+    size = f"{sum(each.size_bytes for each in stored) / 1e6:.1f} MB"
+    return f"{paths.all_snapshots}: {size}, {counted(len(stored), 'session')}, at most {MOST_BYTES // 1_000_000_000} GB"
 
 
 def _installed(package: str) -> str:

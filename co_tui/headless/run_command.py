@@ -54,6 +54,8 @@ def run(
     """Returns the exit code; failures are one sentence on standard error."""
 
     async def work(session: Session) -> int:
+        if session.restore_note:
+            say(session.restore_note)
         if session.mode_refused:
             say(session.mode_refused)
             return FAILED

@@ -1,6 +1,7 @@
 """Fork a session: a copy that continues on its own."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from co_tui.events import SessionFork, SessionRename
@@ -8,6 +9,7 @@ from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.recorder import Recorder
+from co_tui.session.snapshots.storage import carry_snapshots
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 
@@ -28,8 +30,15 @@ async def fork_session(
     folder = environment.paths.session(target)
     await files.carry(folder, forked)
     if not environment.private:
+        await _carry_files(environment, source, target, seq)
         await ScaffoldFile(environment.paths.session(source)).carry(folder)
     return target
+
+
+async def _carry_files(environment: Environment, source: str, target: str, upto: int) -> None:
+    paths = environment.paths
+    with suppress(OSError):  # then its files cannot be restored to before the fork
+        await asyncio.to_thread(carry_snapshots, paths.snapshots(source), paths.snapshots(target), upto)
 
 
 async def fork_stored(environment: Environment, session_id: str, upto: int | None = None) -> str:

@@ -192,7 +192,8 @@ class RunningWork:
         if self._recorder.state.pending:
             raise CommandRefused("Answer the pending question first; then run the command.")
         run = UserCommand(self._environment, self._runtime, self._factory.tools.commands.guard, command)
-        outcome = await self._stoppable(run, run.run())
+        async with self._factory.tools.files.around():
+            outcome = await self._stoppable(run, run.run())
         await self._runtime.history.report_now()
         return outcome
 

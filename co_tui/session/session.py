@@ -32,6 +32,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.history_editor import HistoryEditor
+from co_tui.session.history.stored_rewind import complete_restores
 from co_tui.session.named_resources import with_resources
 from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.queue import WorkQueue
@@ -43,6 +44,7 @@ from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
 from co_tui.session.runtime.surroundings import surroundings_at_start
 from co_tui.session.slash.find_command import FoundCommand, find_command
+from co_tui.session.snapshots.file_restores import FileRestores
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
@@ -78,7 +80,8 @@ class Session:
         """What runs, and the prompts that wait for it."""
         self._work: RunningWork = RunningWork(environment, recorder, factory, self.switcher, self.queue)
         state_at = partial(environment.stored_state, recorder.session_id)
-        self.edits = HistoryEditor(lambda: self.history, factory.compaction.files, self._settled_history, state_at)
+        parts = (factory.compaction.files, self._settled_history, state_at, FileRestores(factory.tools.files))
+        self.edits = HistoryEditor(lambda: self.history, *parts)
         """The user's changes to the history."""
         self.compaction_files = factory.compaction.files
         """The checkpoints of compactions."""
@@ -88,8 +91,8 @@ class Session:
         """The notes that later sessions in this repository and branch start with."""
         self.resumed_from = recorder.state
         """The state before this process logged anything."""
-        self.mode_refused = ""
-        """Why it did not start in the mode of the settings: a sentence."""
+        self.mode_refused = self.restore_note = ""
+        """Why it did not start in the mode of the settings, and what became of a restore that was cut off."""
 
     @classmethod
     async def start(cls, environment: Environment, model: str, listener: Listener | None = None) -> "Session":
@@ -112,6 +115,7 @@ class Session:
             await recorder.record(SessionStart(**origin, surroundings=surroundings), *board)
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
+            await session._complete_restores()
             session._factory.hooks.begin("startup")
         except BaseException:
             if lock is not None:
@@ -149,6 +153,7 @@ class Session:
             await session.switcher.record_model_change(state.model, before)
             await session.switcher.record_policy_change(state.policy, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
+            await session._complete_restores()
             await session.edits.restore()
             if session._was_measured_differently(state):
                 await session._runtime.history.report_now()
@@ -159,6 +164,14 @@ class Session:
                 await model_handle.close()
             raise
         return session
+
+    async def _complete_restores(self) -> None:
+        """Complete restores of files in this folder that were killed, of this session and others."""
+        made, restores = self._environment, self.edits.restores
+        if restores.are_kept:
+            own = await restores.recover()
+            others = await complete_restores(made.store, made.paths, made.environ, made.cwd)
+            self.restore_note = " ".join(filter(None, (own, others)))
 
     def _was_measured_differently(self, before: SessionState) -> bool:
         """Whether the context was last measured for another model, policy or window."""

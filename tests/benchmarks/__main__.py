@@ -16,6 +16,7 @@ from tests.benchmarks import (
     pipeline,
     sessions,
     small_windows,
+    snapshots,
     work,
 )
 
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "sessions": sessions.main,
     "small_windows": small_windows.main,
     "approvals": approvals.main,
+    "snapshots": snapshots.main,
 }
 
 

@@ -7,6 +7,7 @@ trusted.
 """
 
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
@@ -88,6 +89,33 @@ HARMLESS_KEYS: Final = (
 """Patterns of configuration keys that never make a reading git command run anything."""
 _NAMES_FILE: Final = ("blame.ignorerevsfile", "diff.orderfile")
 """Keys that name a file to read, which must be in the work tree."""
+
+
+_NO_CONFIGURATION: Final[Mapping[str, str]] = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "LC_ALL": "C",
+}
+
+
+def start_own_git(git_folder: Path, folder: Path, path: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    """Start git on a repository of our own, with pipes: guarded, and without the user's or the system's configuration.
+
+    `path` is where programs are; none of the working folder's are used.
+    """
+    environment = {**GUARDED_ENVIRONMENT, **_NO_CONFIGURATION, "PATH": safe_path(path, folder)}
+    return subprocess.Popen(
+        ("git", f"--git-dir={git_folder}", *arguments),
+        cwd=git_folder.parent, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+
+
+def finds_git(path: str, folder: Path) -> bool:
+    """Whether there is a git outside of the working folder."""
+    return shutil.which("git", path=safe_path(path, folder)) is not None
 
 
 def guarded_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias, get_args
 
-from co_tui.events.facts import agents, board, context, conversation, life
+from co_tui.events.facts import agents, board, context, conversation, files, life
 from co_tui.events.facts.base import Announced, DeclaredFact, Json, Logged
 from co_tui.events.symbols import EntryKind, EntryStyle
 from co_tui.events.wording import ExportEntry, long, short
@@ -71,6 +71,8 @@ Fact: TypeAlias = (
     | agents.DelegationStart
     | agents.DelegationEnd
     | agents.PlanChanged
+    | files.FilesChanged
+    | files.FilesRestored
     | Unknown
 )
 """The only list of facts: everything that needs all of them reads it from here."""

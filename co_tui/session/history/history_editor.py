@@ -2,14 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Pin, Ref, Rewind
 from co_tui.events.stored_messages import prompt_of
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.restoring import restoring
+from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored
+from co_tui.session.snapshots.journal import Line
 from co_tui.session.state import history_edits
-from co_tui.session.state.session_state import SessionState
+from co_tui.session.state.session_state import Entry, SessionState
 
 Settled = Callable[[str], AbstractAsyncContextManager[None]]
 """Keeps out other rewrites while the history is edited. With a reason, also stops all work on the history; the reason
@@ -18,17 +21,30 @@ StateAt = Callable[[int], Awaitable[SessionState]]
 """The state of the session at a seq."""
 
 
+class Rewound(NamedTuple):
+    """A rewind of files: what was restored, and the prompt of the turn."""
+
+    prompt: str
+    restored: Restored
+
+
 class HistoryEditor:
     """Logs each change as one event; the transcript keeps everything."""
 
     def __init__(
-        self, history: Callable[[], GovernedHistory], files: CompactionFiles, settled: Settled, state_at: StateAt
+        self,
+        history: Callable[[], GovernedHistory],
+        files: CompactionFiles,
+        settled: Settled,
+        state_at: StateAt,
+        restores: FileRestores,
     ) -> None:
-        """`history` returns the current history."""
+        """`history` returns the current history; `restores` brings files back."""
         self._history = history
         self._files = files
         self._settled = settled
         self._state_at = state_at
+        self.restores = restores
 
     @property
     def _state(self) -> SessionState:
@@ -64,11 +80,53 @@ class HistoryEditor:
         """
         first = history_edits.beginning_of(self._state, turn)
         async with self._settled("the conversation was rewound"):
-            then = await self._state_at(first.seq - 1)
-            refs = tuple(entry.ref for entry in then.history)
-            await self._record(Rewind(to_seq=first.seq - 1, history=refs))
+            await self._record(await self._rewound(first))
             await self._files.align()
         return prompt_of(first.message) or ""
+
+    async def rewind_files(self, turn: int, consent: Consent, *, conversation: bool) -> Rewound:
+        """Bring files back to before that turn, with `conversation` also what the model sees, in one step.
+
+        Raises `NothingToUndo`, and `RestoreRefused` before anything is changed.
+        """
+        first = history_edits.beginning_of(self._state, turn)
+        async with self._settled("the conversation was rewound" if conversation else "files were restored"):
+            plan = await self.restores.plan_rewind(turn)
+            facts = (await self._rewound(first),) if conversation else ()
+            if plan is None:
+                restored = Restored(())
+                await self._history().recorder.record(*facts)
+            else:
+                restored = await self.restores.restore(plan, consent, *facts)
+            await self._after_rewrite()
+        return Rewound(prompt_of(first.message) or "", restored)
+
+    async def _rewound(self, first: Entry) -> Rewind:
+        then = await self._state_at(first.seq - 1)
+        return Rewind(to_seq=first.seq - 1, history=tuple(entry.ref for entry in then.history))
+
+    def undoable_restore(self, seq: int | None = None) -> Line | None:
+        """The restore that undoing the latest change, or the one at `seq`, would undo; None if it is none."""
+        restore = self.restores.undoable
+        rewrites = self._state.rewrites
+        if restore is None or (rewrites and rewrites[-1].seq > restore.seq):
+            return None
+        return restore if seq is None or seq in (restore.seq, restore.rewind) else None
+
+    async def undo_restore(self, restore: Line, consent: Consent) -> Restored:
+        """Undo a restore of files, and the rewind that came with it. Raises `RestoreRefused`."""
+        async with self._settled("an earlier change was undone"):
+            plan = await self.restores.plan_undo(restore)
+            last = self._state.rewrites[-1] if self._state.rewrites else None
+            is_both = last is not None and last.seq == restore.rewind
+            facts = (history_edits.undone(self._state, last),) if last is not None and is_both else ()
+            restored = await self.restores.restore(plan, consent, *facts)
+            await self._after_rewrite()
+        return restored
+
+    async def _after_rewrite(self) -> None:
+        await self._history().report_now()
+        await self._files.align()
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
         """Pin messages, so that every stage keeps them, or unpin them. One that a compaction replaced is brought back;

@@ -29,6 +29,7 @@ from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.surroundings import surroundings_text
+from co_tui.session.snapshots.session_files import SessionFiles
 from co_tui.session.tools.after_edit import Outputs
 from co_tui.session.tools.command_watch import COMMAND_CHARS, CommandNews
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
@@ -72,6 +73,9 @@ class ToolParts:
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
         """The model's running commands."""
+        keeps = environment.works_in_folder and not (environment.private or environment.read_only)
+        self.files = SessionFiles(recorder, environment.paths, environment.cwd, environment.environ, keeps=keeps)
+        """The session's changes to files, and how to bring files back."""
         self.commands.report = self._report_set_aside
         self.commands.tell = self._tell_news
         self.commands.may_keep = CreatedFiles(environment.questions).ask
@@ -146,7 +150,8 @@ class ToolParts:
 
         delegates = self._delegates if works.delegates else None
         capabilities = (*capabilities, *works.capabilities())
-        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, self.call_hooks)
+        hooks, around = self.call_hooks, self.files.around_call
+        return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, hooks, around)
 
     def predict(self, history: GovernedHistory, settings: Settings) -> PredictScaffold:
         """Predicts the scaffold of the history's next turn."""

@@ -20,6 +20,8 @@ from co_tui.events import (
     DelegationEnd,
     DelegationStart,
     Event,
+    FilesChanged,
+    FilesRestored,
     MemoryReleased,
     Message,
     ModeChange,
@@ -141,7 +143,7 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(state.but(board=fact), event)
         case BoardChanged():
             return _happened(state.but(summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
-        case Occurrence() | SessionPinned() | SessionTrashed():
+        case Occurrence() | SessionPinned() | SessionTrashed() | FilesChanged() | FilesRestored():
             return _happened(state, event)
         case Unknown():
             # From a newer version: only its position in the log counts.

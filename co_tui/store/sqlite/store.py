@@ -27,6 +27,7 @@ class SqliteStore:
         self._database = paths.database
         self._locks = paths.locks
         self._session_folder = paths.session
+        self._snapshots = paths.snapshots
         self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
         self._writer: Writer | None = None
         self._opening = threading.Lock()
@@ -72,10 +73,11 @@ class SqliteStore:
         # The files last: when the database refuses, the session stays, and stays whole.
         self.writing().delete(session_id).result()
         self.prompt_drafts.write(session_id, "")
-        if self._session_folder(session_id).exists():
-            import shutil
+        for folder in (self._session_folder(session_id), self._snapshots(session_id)):
+            if folder.exists():
+                import shutil
 
-            shutil.rmtree(self._session_folder(session_id), ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
 
     def claimed(self) -> frozenset[str]:
         from co_tui.store.sqlite.lock import claimed_sessions

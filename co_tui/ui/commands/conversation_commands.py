@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from co_tui.events.stored_messages import prompt_of
 from co_tui.inert import one_line
+from co_tui.ui.commands.file_rewinds import WHATS, rewind_to, undo_restore
 from co_tui.ui.commands.host import CommandHost, why_not_open
 from co_tui.ui.commands.registry import command
 
@@ -74,25 +75,33 @@ async def undo(host: CommandHost, seq: str) -> None:
     if session is None:
         host.say(why_not_open(host))
         return
+    from co_tui.session.snapshots.file_restores import RestoreRefused
     from co_tui.session.state.history_edits import NothingToUndo, rewrite_name
 
+    at = int(seq) if seq.isdecimal() else None
     try:
-        undone = await session.edits.undo(int(seq) if seq.isdecimal() else None)
-    except NothingToUndo as nothing:
+        if (restore := session.edits.undoable_restore(at)) is not None:
+            await undo_restore(host, session, restore)
+            return
+        undone = await session.edits.undo(at)
+    except (NothingToUndo, RestoreRefused) as nothing:
         host.say(str(nothing))
     else:
         host.say(f"Undone: {rewrite_name(undone)}. The model sees {len(session.state.history)} messages again.")
 
 
 @command("rewind")
-async def rewind(host: CommandHost, turn: str) -> None:
+async def rewind(host: CommandHost, arguments: str) -> None:
     session = host.session
+    words = arguments.split()
+    what = words.pop() if words and words[-1] in WHATS else ""
     if session is None:
         host.say(why_not_open(host))
-    elif turn and not turn.isdecimal():
-        host.fail(f"/rewind takes a turn number, not {one_line(turn, 40)!r}.")
-    elif turn := turn or await _chosen_turn(host, session):
-        await _rewind_to(host, session, int(turn))
+    elif words and not (len(words) == 1 and words[0].isdecimal()):
+        given = one_line(" ".join(words), 40)
+        host.fail(f"/rewind takes a turn number, not {given!r}. Then `files`, `conversation` or `both`.")
+    elif turn := (words[0] if words else await _chosen_turn(host, session)):
+        await rewind_to(host, session, int(turn), what)
 
 
 async def _chosen_turn(host: CommandHost, session: "Session") -> str:
@@ -103,18 +112,6 @@ async def _chosen_turn(host: CommandHost, session: "Session") -> str:
     rows = [prompt_row(entry) for entry in turns.values()]
     chosen = await host.ask(lambda: ChooseMessageScreen("Rewind to before…", rows, "rewind to before it"))
     return str(turns[chosen].turn) if chosen is not None else ""
-
-
-async def _rewind_to(host: CommandHost, session: "Session", turn: int) -> None:
-    from co_tui.session.state.history_edits import NothingToUndo
-
-    try:
-        prompt = await session.edits.rewind(turn)
-    except NothingToUndo as nothing:
-        host.say(str(nothing))
-        return
-    host.sessions.sender.give_back(prompt)
-    host.say(f"Rewound to before turn {turn}. /undo goes back.")
 
 
 @command("pin")

@@ -23,6 +23,25 @@ async def background_commands(host: CommandHost, _: str) -> None:
     await host.ask(lambda: BackgroundCommandsScreen(session.commands))
 
 
+@command("diff")
+async def diff(host: CommandHost, _: str) -> None:
+    from co_tui.session.snapshots.file_restores import RestoreRefused
+    from co_tui.ui.files.changes_screen import ChangesScreen
+
+    if (session := host.session) is None:
+        host.say(why_not_open(host))
+        return
+    try:
+        changes = await session.edits.restores.changes()
+    except RestoreRefused as refused:
+        host.say(str(refused))
+        return
+    if not changes.files:
+        host.say("This session changed no files.")
+    else:
+        await host.ask(lambda: ChangesScreen(changes))
+
+
 @command("mode")
 async def mode(host: CommandHost, name: str) -> None:
     from co_tui.ui.control.session_mode import ModeUnavailable

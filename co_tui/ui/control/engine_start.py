@@ -79,7 +79,7 @@ async def run_upkeep(launch: Launch, is_idle: Callable[[], bool], notify: Callab
     for module in PRELOADED:
         await asyncio.to_thread(import_locked, partial(import_module, module))
     await asyncio.sleep(FIRST_UPKEEP_S)
-    if report_of_clean_up := await asyncio.to_thread(clean_up_now, launch.store, launch.loaded):
+    if report_of_clean_up := await asyncio.to_thread(clean_up_now, launch.store, launch.loaded, launch.paths):
         notify(report_of_clean_up)
     while True:
         if is_idle():

@@ -84,6 +84,8 @@ class Modes:
             trouble = str(unavailable)
         if trouble:
             self._chat.feed.note(trouble, "error")
+        if session.restore_note:
+            self._chat.feed.note(session.restore_note)
         if session.resumed_from.allowed:
             await self._say_still_allowed(session)
         self.show()

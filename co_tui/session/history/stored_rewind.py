@@ -1,0 +1,95 @@
+"""Rewind a session that is not open, without a model: its conversation, its files, or both."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from co_tui.events import Event, Rewind
+from co_tui.paths import Paths
+from co_tui.session.compaction.compaction_files import CompactionFiles
+from co_tui.session.recorder import Recorder
+from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored
+from co_tui.session.snapshots.session_files import SessionFiles
+from co_tui.session.snapshots.storage import cut_off_restores
+from co_tui.session.state.derive import replay
+from co_tui.session.state.history_edits import beginning_of
+from co_tui.session.state.session_state import SessionState
+from co_tui.store.notes.checkpoints import Checkpoints
+from co_tui.store.port import Store
+from co_tui.store.store_errors import StoreError
+
+
+class StoredRewind(NamedTuple):
+    """What was logged, what was restored, and what became of a restore that was cut off before."""
+
+    events: Sequence[Event]
+    restored: Restored | None
+    note: str
+
+
+async def rewind_stored(
+    store: Store,
+    paths: Paths,
+    environ: Mapping[str, str],
+    session_id: str,
+    turn: int,
+    *,
+    conversation: bool,
+    files: bool,
+) -> StoredRewind:
+    """Go back to before a turn. Raises `NothingToUndo`, `RestoreRefused` and `StoreError` before anything changes."""
+    with store.claim(session_id):
+        writing = store.writing()
+        await asyncio.wrap_future(writing.recover(session_id))
+        state = await asyncio.to_thread(_stored_state, store, session_id)
+        first = beginning_of(state, turn)
+        recorder = Recorder(session_id, writing, state)
+        restores = FileRestores(SessionFiles(recorder, paths, Path(state.cwd), environ))
+        note = await restores.recover()
+        seq, restored = recorder.state.seq, None
+        facts: tuple[Rewind, ...] = ()
+        if conversation:
+            then = await asyncio.to_thread(_stored_state, store, session_id, first.seq - 1)
+            facts = (Rewind(to_seq=first.seq - 1, history=tuple(entry.ref for entry in then.history)),)
+        plan = await restores.plan_rewind(turn) if files else None
+        if plan is not None:
+            restored = await restores.restore(plan, Consent(), *facts)
+        else:
+            await recorder.record(*facts)
+        if conversation:
+            await CompactionFiles(recorder, Checkpoints(paths.session(session_id)), None).align()
+        events = await asyncio.to_thread(_events_after, store, session_id, seq)
+        return StoredRewind(events, restored or (Restored(()) if files else None), note)
+
+
+async def complete_restores(store: Store, paths: Paths, environ: Mapping[str, str], folder: Path) -> str:
+    """Complete what killed sessions were restoring in this folder; returns what became of it, or an empty text."""
+    return " ".join(
+        [
+            await _completed(store, paths, environ, folder, session_id)
+            for session_id in await asyncio.to_thread(cut_off_restores, paths, folder)
+        ]
+    )
+
+
+async def _completed(store: Store, paths: Paths, environ: Mapping[str, str], folder: Path, session_id: str) -> str:
+    try:
+        with store.claim(session_id):
+            state = await asyncio.to_thread(_stored_state, store, session_id)
+            if not state.started:
+                return ""
+            recorder = Recorder(session_id, store.writing(), state)
+            return await FileRestores(SessionFiles(recorder, paths, folder, environ)).recover()
+    except StoreError:  # it is open elsewhere, or deleted
+        return ""
+
+
+def _stored_state(store: Store, session_id: str, upto: int | None = None) -> SessionState:
+    with store.reading() as reading:
+        return replay(reading.events(session_id, upto=upto))
+
+
+def _events_after(store: Store, session_id: str, seq: int) -> list[Event]:
+    with store.reading() as reading:
+        return list(reading.events(session_id, after=seq))

@@ -1,0 +1,1 @@
+"""The files that a session changed: what changed, and bringing them back."""

@@ -1,0 +1,99 @@
+"""`co-tui rewind` and `co-tui diff`: the conversation, its files, or both, without a model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.here import Here
+from tests.support.provider import Provider, Reply
+
+
+def call(tool: str, **arguments: Any) -> Reply:
+    return Reply(text="", tool=(tool, json.dumps(arguments)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "shop"
+    place.mkdir()
+    (place / "login.py").write_text("word = 'helo'\n")
+    return place
+
+
+@pytest.fixture
+def here(home: Path, folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Here:
+    """Two turns, each of which changed a file; then the provider is gone."""
+    monkeypatch.chdir(folder)
+    provider.window = 60_000
+    command = Here(home, folder)
+    monkeypatch.setenv("CO_TUI_HOME", str(home))
+    with monkeypatch.context() as at_work:
+        at_work.setenv("CO_TUI_MODEL", "openai-chat:scripted")
+        at_work.setenv("OPENAI_BASE_URL", provider.url)
+        at_work.setenv("OPENAI_API_KEY", "sk-test")
+        provider.script = [
+            call("edit_file", path="login.py", old_text="helo", new_text="hello"),
+            Reply("done"),
+            call("run_command", command="printf 2 > login.py; printf n > new.py"),
+        ]
+        assert command("run", "-p", "mend it", "--yes").code == 0
+        assert command("run", "--continue", "-p", "more", "--yes").code == 0
+    return command
+
+
+def _id(here: Here) -> str:
+    return str(here("sessions", "--json").objects[0]["id"])
+
+
+def test_both_go_back_and_the_events_are_printed_as_logged(here: Here, folder: Path) -> None:
+    done = here("rewind", _id(here), "2", "--files", "--json")
+    assert done.code == 0 and "Rewound to before turn 2. 2 files restored." in done.err
+    rewind, restored = done.objects
+    assert rewind["type"] == "session.rewind" and restored["type"] == "files.restored"
+    assert restored["payload"].keys() == {"turn", "paths", "snapshot"}
+    assert restored["payload"]["turn"] == 2 and restored["payload"]["paths"] == ["login.py", "new.py"]
+    assert (folder / "login.py").read_text() == "word = 'hello'\n" and not (folder / "new.py").exists()
+    shown = here("show", _id(here), "--history", "--json").objects
+    assert {each["turn"] for each in shown} == {1}
+
+
+def test_files_only_and_the_conversation_only(here: Here, folder: Path) -> None:
+    done = here("rewind", _id(here), "1", "--files-only")
+    assert done.code == 0 and "2 files restored." in done.err and "Rewound" not in done.err and done.out == ""
+    assert (folder / "login.py").read_text() == "word = 'helo'\n"
+    assert {each["turn"] for each in here("show", _id(here), "--history", "--json").objects} == {1, 2}
+    done = here("rewind", _id(here), "2")
+    assert done.code == 0 and "Rewound to before turn 2." in done.err
+    assert (folder / "login.py").read_text() == "word = 'helo'\n"
+
+
+def test_what_was_changed_by_hand_is_named_and_nothing_is_done(here: Here, folder: Path) -> None:
+    (folder / "login.py").write_text("mine")
+    done = here("rewind", _id(here), "2", "--files", "--json")
+    assert done.code == 1 and done.out == ""
+    assert "Changed by others since then: login.py. Nothing was restored." in done.err
+    assert "use /rewind to decide about them" in done.err
+    assert (folder / "login.py").read_text() == "mine"
+    assert {each["turn"] for each in here("show", _id(here), "--history", "--json").objects} == {1, 2}
+
+
+def test_a_turn_that_is_not_there_is_named(here: Here) -> None:
+    done = here("rewind", _id(here), "9", "--files")
+    assert done.code == 1 and "No turn 9. This session has 2." in done.err
+    assert here("rewind", _id(here), "0").code == 2
+
+
+def test_diff_prints_each_file(here: Here, folder: Path) -> None:
+    done = here("diff", _id(here))
+    assert done.code == 0 and "-word = 'helo'" in done.out and "+++ new.py" in done.out
+    assert "2 files changed, +2 −1." in done.err
+    one, two = here("diff", _id(here), "--json").objects
+    assert (one["path"], one["change"], one["added"], one["removed"]) == ("login.py", "changed", 1, 1)
+    assert (two["path"], two["change"]) == ("new.py", "new") and two["diff"].startswith("--- new file")
+
+
+def test_doctor_reports_the_size(here: Here) -> None:
+    seen = here("doctor").out
+    assert "snapshots" in seen and "1 session, at most 5 GB" in seen

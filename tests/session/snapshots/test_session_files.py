@@ -1,0 +1,199 @@
+"""Files come back in a session: with the conversation or without it, after undo, and in a fork."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_tui.agent.permissions.verdict import RUN, Verdict
+from co_tui.events import CompactionUndone, FilesChanged, FilesRestored, Rewind
+from co_tui.session.approvals.questions import Unattended
+from co_tui.session.session import Session
+from co_tui.session.snapshots import file_restores
+from co_tui.session.snapshots.file_restores import NOT_KEPT, Consent, RestoreRefused
+from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash
+from tests.support.approving import log_of
+from tests.support.environments import facts
+from tests.support.kept_folders import content_of
+from tests.support.working import Working, repository, working_in
+
+FIX = ("edit_file", {"path": "login.py", "old_text": "helo", "new_text": "hello"})
+LOOK = ("run_command", {"command": "git status --short"})
+MAKE = ("run_command", {"command": "mkdir -p out && printf x > out/made && rm check.py"})
+NEW = ("write_file", {"path": "new.py", "content": "a = 1\n"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return repository(tmp_path / "shop")
+
+
+async def started(folder: Path, home: Path, *steps: Any, **changes: Any) -> Session:
+    made = working_in(folder, home, Working(*steps), Unattended(yes=True))
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return await Session.start(made, "scripted")
+
+
+async def test_a_rewind_with_files_goes_back_in_both_and_undo_returns(folder: Path, home: Path) -> None:
+    session = await started(folder, home, FIX, LOOK)
+    repository_before = content_of(folder / ".git")
+    await session.submit("mend it")
+    first, said = content_of(folder), list(session.state.history)
+    more: Any = session._runtime.model_handle
+    more.steps[:] = [MAKE, NEW]
+    await session.submit("make it")
+    second, both = content_of(folder), list(session.state.history)
+
+    rewound = await session.edits.rewind_files(2, Consent(), conversation=True)
+
+    assert rewound.prompt == "make it" and "3 files restored." in rewound.restored.sentence()
+    assert content_of(folder) == first and list(session.state.history) == said
+    assert content_of(folder / ".git") == repository_before
+
+    restore = session.edits.undoable_restore()
+    assert restore is not None
+    await session.edits.undo_restore(restore, Consent())
+    assert content_of(folder) == second and list(session.state.history) == both
+
+    log = log_of(session._environment, session)
+    changed = facts(log, FilesChanged)
+    assert [(fact.turn, fact.paths) for fact in changed] == [
+        (1, ("login.py",)),
+        (2, ("check.py", "out/made")),
+        (2, ("new.py",)),
+    ]
+    back, again = facts(log, FilesRestored)
+    assert back.paths == ("check.py", "new.py", "out/made") and back.snapshot == changed[1].snapshot
+    assert again.snapshot != back.snapshot
+    assert len(facts(log, Rewind)) == len(facts(log, CompactionUndone)) == 1
+    await session.close()
+
+
+async def test_files_alone_leave_the_conversation_and_a_resumed_session_knows_the_way(folder: Path, home: Path) -> None:
+    before = content_of(folder)
+    session = await started(folder, home, FIX, MAKE)
+    await session.submit("mend it")
+    said = len(session.state.history)
+    await session.close()
+    again = await Session.resume(session._environment, session.id)
+    await again.edits.rewind_files(1, Consent(), conversation=False)
+    assert content_of(folder) == before and len(again.state.history) == said
+    changes = await again.edits.restores.changes()
+    assert changes.files == []
+    await again.close()
+
+
+async def test_diff_shows_what_the_session_changed_and_nothing_else(folder: Path, home: Path) -> None:
+    session = await started(folder, home, FIX, MAKE, NEW)
+    (folder / "mine").write_text("by hand\n")
+    await session.submit("mend it")
+    (folder / "new.py").write_text("a = 1\nb = 2\n")
+    found = (await session.edits.restores.changes()).files
+    assert [(each.path, each.what, each.added, each.removed) for each in found] == [
+        ("check.py", "deleted", 0, 3),
+        ("login.py", "changed", 1, 1),
+        ("new.py", "new", 2, 0),
+        ("out/made", "new", 1, 0),
+    ]
+    assert "-    return 'helo'\n+    return 'hello'" in found[1].text
+    await session.close()
+
+
+async def test_the_users_own_command_is_covered_and_its_changes_come_back(folder: Path, home: Path) -> None:
+    session = await started(folder, home)
+    await session.submit("hello")
+    before = content_of(folder)
+    await session.run_command("rm login.py")
+    assert [fact.paths for fact in facts(log_of(session._environment, session), FilesChanged)] == [("login.py",)]
+    await session.edits.rewind_files(1, Consent(), conversation=False)
+    assert content_of(folder) == before
+    await session.close()
+
+
+async def test_a_fork_has_the_snapshots_of_its_source(folder: Path, home: Path) -> None:
+    before = content_of(folder)
+    session = await started(folder, home, FIX)
+    await session.submit("mend it")
+    copy = await session.fork()
+    await session.close()
+    fork = await Session.resume(session._environment, copy)
+    await fork.edits.rewind_files(1, Consent(), conversation=True)
+    assert content_of(folder) == before
+    await fork.close()
+
+
+@pytest.mark.parametrize("without", [{"private": True}, {"read_only": True}])
+async def test_where_nothing_is_kept_nothing_is_written(folder: Path, home: Path, without: dict[str, bool]) -> None:
+    session = await started(folder, home, LOOK, **without)
+    await session.submit("look")
+    with pytest.raises(RestoreRefused, match=NOT_KEPT):
+        await session.edits.rewind_files(1, Consent(), conversation=True)
+    assert not session._environment.paths.all_snapshots.exists()
+    await session.close()
+
+
+async def test_a_command_that_only_reads_takes_no_snapshot(folder: Path, home: Path) -> None:
+    session = await started(folder, home, LOOK, ("read_file", {"path": "login.py"}))
+    await session.submit("look")
+    assert not session._environment.paths.all_snapshots.exists()
+    await session.close()
+
+
+@pytest.mark.parametrize(
+    ("tool", "verdict", "may"),
+    [
+        ("write_file", RUN, True),
+        ("run_command", RUN, True),
+        ("start_command", RUN, True),
+        ("mcp__docs__search", RUN, True),
+        ("unknown", RUN, True),
+        ("run_command", Verdict("run", only_reads=True), False),
+        ("read_file", RUN, False),
+        ("delegate_task", RUN, False),
+        ("recall", RUN, False),
+    ],
+)
+async def test_whatever_is_not_known_to_be_harmless_may_change_files(
+    folder: Path, home: Path, tool: str, verdict: Verdict, may: bool
+) -> None:
+    session = await started(folder, home)
+    assert session._factory.tools.files.may_change(tool, verdict) is may
+    await session.close()
+
+
+async def test_a_new_session_in_the_folder_completes_what_another_was_restoring(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content_of(folder)
+    session = await started(folder, home, FIX, MAKE)
+    await session.submit("mend it")
+
+    def killed(*_: Any) -> None:
+        raise RuntimeError("as good as a kill")
+
+    with monkeypatch.context() as at_once:
+        at_once.setattr(file_restores, "carry_out", killed)
+        with pytest.raises(RuntimeError):
+            await session.edits.rewind_files(1, Consent(), conversation=False)
+    assert content_of(folder) != before
+    await session.close()
+    other = await Session.start(session._environment, "scripted")
+    assert other.restore_note == "Restoring files was cut off. It is complete now."
+    assert content_of(folder) == before
+    await other.close()
+
+
+async def test_a_deleted_session_leaves_no_snapshot_behind(folder: Path, home: Path) -> None:
+    session = await started(folder, home, FIX)
+    await session.submit("mend it")
+    await session.close()
+    made = session._environment
+    kept = made.paths.snapshots(session.id)
+    assert kept.exists()
+    move_to_trash(made.store, session.id)
+    with made.store.reading() as reading:
+        row = reading.session(session.id)
+    await asyncio.to_thread(clean_up, made.store, CleanUp(deleted=(row,)))
+    assert not kept.exists()

@@ -1,0 +1,103 @@
+"""`/rewind`, `/undo` and `/diff` on the screen: what is offered, what is asked, and what the chat says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from co_tui.ui.app import CoTui
+from co_tui.ui.files.changes_screen import ChangesScreen
+from co_tui.ui.files.choice_screen import ChoiceScreen
+from tests.support.provider import Provider, Reply
+from tests.support.screen import launch_for, running, screen_text, transcript_text, until
+
+
+def call(tool: str, **arguments: Any) -> Reply:
+    return Reply(text="", tool=(tool, json.dumps(arguments)))
+
+
+@pytest.fixture
+def folder(home: Path, provider: Provider) -> Path:
+    """The folder the app is started in."""
+    provider.window = 60_000
+    place = home.parent
+    (place / "login.py").write_text("def greeting():\n    return 'helo'\n")
+    return place
+
+
+async def worked(app: CoTui, pilot: Pilot[Any], provider: Provider) -> None:
+    """A turn that changed two files."""
+    provider.script = [
+        call("edit_file", path="login.py", old_text="helo", new_text="hello"),
+        call("write_file", path="new.py", content="a = 1\n"),
+    ]
+    app.run_command("mode", "edits")
+    await until(pilot, lambda: "edits" in screen_text(app))
+    app.send("mend it")
+    await until(pilot, lambda: app.controller.idle and app.controller.state.turn == 1)
+
+
+async def question(app: CoTui, pilot: Pilot[Any]) -> str:
+    await until(pilot, lambda: isinstance(app.screen, ChoiceScreen))
+    await pilot.pause()
+    return screen_text(app)
+
+
+async def test_rewind_offers_conversation_files_or_both_and_asks_about_others_changes(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await worked(app, pilot, provider)
+        (folder / "new.py").write_text("mine\n")
+        app.run_command("rewind", "1")
+        seen = await question(app, pilot)
+        assert "Rewind to before turn 1" in seen and "2 files changed since then:" in seen
+        assert "❯ b  Conversation and files" in seen and "c  Conversation only" in seen and "f  Files only" in seen
+        await pilot.press("enter")
+        await until(pilot, lambda: "Overwrite these files?" in screen_text(app))
+        seen = screen_text(app)
+        assert "1 file changed by you or others since then:" in seen and "new.py" in seen
+        assert "❯ k  Keep these, restore the rest" in seen and "o  Overwrite these, too" in seen
+        assert "hello" in (folder / "login.py").read_text()
+        await pilot.press("k")
+        await until(
+            pilot, lambda: "Rewound to before turn 1. 1 file restored. /undo goes back." in transcript_text(app)
+        )
+        assert "helo" in (folder / "login.py").read_text() and (folder / "new.py").read_text() == "mine\n"
+        assert app.chat.prompt.text == "mend it" and not app.controller.state.history
+
+        app.run_command("undo", "")
+        await until(pilot, lambda: "Undone: rewind. 1 file restored." in transcript_text(app))
+        assert "hello" in (folder / "login.py").read_text() and app.controller.state.history
+
+
+async def test_diff_lists_the_files_and_shows_the_chosen_one(home: Path, provider: Provider, folder: Path) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.run_command("diff", "")
+        await until(pilot, lambda: "No session yet." in transcript_text(app))
+        await worked(app, pilot, provider)
+        app.run_command("diff", "")
+        await until(pilot, lambda: isinstance(app.screen, ChangesScreen) and "return 'hello'" in screen_text(app))
+        seen = screen_text(app)
+        assert "Changes in this session" in seen and "2 files · +2 −1" in seen and "~ login.py  +1 −1" in seen
+        await pilot.press("down")
+        await until(pilot, lambda: "+a = 1" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ChangesScreen))
+
+
+async def test_esc_restores_nothing(home: Path, provider: Provider, folder: Path) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await worked(app, pilot, provider)
+        app.run_command("rewind", "1")
+        await question(app, pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ChoiceScreen))
+        (folder / "login.py").write_text("mine\n")
+        app.run_command("rewind", "1 files")
+        assert "Overwrite these files?" in await question(app, pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Nothing was restored." in transcript_text(app))
+        assert (folder / "login.py").read_text() == "mine\n" and app.controller.state.history
