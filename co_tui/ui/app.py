@@ -99,6 +99,7 @@ class CoTui(AppInternals, CommandMenus):
         if typed_ahead:
             self._parse_typed_ahead(typed_ahead)
         self.last_typed_at = 0.0
+        self._started_at = time.monotonic()
         self.failures: list[str] = []
         """Background failures so far, as sentences."""
         self._leaving = Leaving(self, self.chat, self.controller)
@@ -243,7 +244,8 @@ class CoTui(AppInternals, CommandMenus):
         self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
 
     def alert(self, text: str) -> None:
-        is_quiet = not self._reports_focus and time.monotonic() - self.last_typed_at >= LONG_TURN_S
+        latest_sign = max(self.last_typed_at, self._started_at)
+        is_quiet = not self._reports_focus and time.monotonic() - latest_sign >= LONG_TURN_S
         if (is_quiet or not self.app_focus) and (driver := driver_of(self)) is not None:
             title = self.controller.state.title
             driver.write(alert_sequence(text, self.launch.environ, self.launch.settings.notifications, title))

@@ -67,6 +67,7 @@ def test_hostile_names_and_words_reach_the_terminal_as_signs_only(
     (served.cwd / ".co-tui.toml").write_text('model = "openai-chat:sly\\u001b[6n\\u202e"\n')
     provider.script = [Reply(text=f"# {HOSTILE}\n\n```{HOSTILE}\n{HOSTILE}\n```\nThe end.")]
     provider.model_id = HOSTILE
+    served.environ["CO_TUI_NOTIFICATIONS"] = "off"  # no bell, however slowly it starts
     terminal = PseudoTerminal(served)
     try:
         terminal.read_until("has its own settings")  # of the folder, by its name

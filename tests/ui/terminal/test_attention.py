@@ -88,3 +88,18 @@ async def test_only_a_long_turn_calls_and_only_who_looks_elsewhere(
         app.post_message(AppFocus())
         await say(3)
         assert len(written) == 1
+
+
+async def test_a_question_right_after_the_start_makes_no_sound(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(launch_for(home, provider)) as (app, _):
+        written: list[str] = []
+        assert app._driver is not None and app.last_typed_at == 0.0
+        monkeypatch.setattr(app._driver, "write", written.append)
+        started = app._started_at
+        for seconds, sounds in ((LONG_TURN_S - 1, 0), (LONG_TURN_S + 1, 1)):
+            with monkeypatch.context() as later:
+                later.setattr("co_tui.ui.app.time.monotonic", lambda at=started + seconds: at)
+                app.alert("a question is pending")
+            assert len(written) == sounds
