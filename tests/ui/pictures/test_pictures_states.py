@@ -100,7 +100,7 @@ async def open_elsewhere(app: Any) -> None:
 
 
 async def another_model(app: Any) -> None:
-    why = "There is no key for anthropic: set ANTHROPIC_API_KEY and start co-tui again."
+    why = "anthropic:claude-sonnet-5 needs a key. Run `co-tui login anthropic`."
     await resuming(app).another_model("anthropic:claude-sonnet-5", why, EMBEDDED)
 
 
@@ -285,6 +285,7 @@ async def test_what_went_wrong(pictures: Pictures, home: Path, provider: Provide
         await until(pilot, lambda: pilot.app.chat.query_one(Timeline).has_focus)
 
     async def filtered(pilot: Pilot[None]) -> None:
+        await timeline(pilot)  # another size may have hidden it
         await pilot.press("f", "f")
 
     await pictures.of_each(
