@@ -5,13 +5,14 @@ distribution from the registry.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from co_tui.events import BackgroundNews, CompactionComplete, DelegationEnd, FilesRestored, HookRun
+from co_tui.events import BackgroundNews, CompactionComplete, DelegationEnd, FilesRestored, HookRun, Message
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.snapshots.file_restores import Consent
@@ -181,9 +182,13 @@ async def test_a_job_in_a_real_package_and_back_to_where_it_was(job: Job, site: 
 
 
 def check_log(job: Job) -> None:
+    """Every call did what it says, but the one that was refused; no request has a call without its result."""
     asked = [*job.provider.requests, *job.provider.summary_requests]
     assert [broken for each in asked for broken in job.wire.broken_pairs(each)] == []
     log = stored_events(job.home, job.session.id)
+    parts = [part for message in facts(log, Message) for part in message.message["parts"]]
+    returned = Counter(part["outcome"] for part in parts if part["part_kind"] == "tool-return")
+    assert returned == {"success": job.script.calls - 1, "denied": 1}
     assert [run.outcome for run in facts(log, HookRun) if run.decision == "block"] == [f"Refused: {PUSHING}"]
     assert len(facts(log, DelegationEnd)) == 2 and len(facts(log, FilesRestored)) == 3
     assert [done.success for done in facts(log, CompactionComplete)] == [True]

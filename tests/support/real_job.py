@@ -162,7 +162,9 @@ class Edits:
 
     def command(self) -> Call:
         n = next(self._numbers)
-        lines = f"mkdir -p data built; printf '\\000\\377{n}' > data/{n}.bin; chmod 755 data/{n}.bin; echo {n} > built/{n}"
+        lines = (
+            f"mkdir -p data built; printf '\\000\\377{n}' > data/{n}.bin; chmod 755 data/{n}.bin; echo {n} > built/{n}"
+        )
         return "run_command", {"command": lines}
 
     def steps(self, number: int) -> Iterator[list[Call]]:
