@@ -219,3 +219,23 @@ async def test_what_the_model_saw_in_rewound_turns_counts_as_never_seen(folder: 
     await session.submit("once more")
     assert "login.py changed since you last saw it" in model.returned[-1], "with the turn, what it saw is back"
     await session.close()
+
+
+async def test_the_plan_goes_back_with_the_conversation_and_returns_with_undo(folder: Path, home: Path) -> None:
+    def plan(text: str) -> Any:
+        return "write_plan", {"items": [{"content": text, "status": "pending"}]}
+
+    session = await started(folder, home, plan("first"))
+    model: Any = session._runtime.model_handle
+    await session.submit("plan it")
+    before = session.state.plan
+    model.steps[:] = [plan("second")]
+    await session.submit("plan again")
+    after = session.state.plan
+    await session.edits.rewind(2)
+    assert [step["text"] for step in (*before, *after)] == ["first", "second"] and session.state.plan == before
+    await session.edits.undo()
+    assert session.state.plan == after
+    await session.edits.rewind(1)
+    assert session.state.plan == ()
+    await session.close()
