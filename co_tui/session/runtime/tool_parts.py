@@ -68,7 +68,7 @@ class ToolParts:
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         self._check_outputs: Outputs = {}
         own_folder = environment.paths.session(recorder.session_id)
-        self._seen = SeenFiles()
+        self._seen = SeenFiles(lambda: recorder.state)
         self._pages = PageCache(None if environment.private else own_folder)
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)

@@ -47,6 +47,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.events.stored_messages import prompt_of, title_of
+from co_tui.session.state.history_edits import is_rewound
 from co_tui.session.state.released import released
 from co_tui.session.state.session_state import (
     NOTHING_HELD_OUT,
@@ -96,12 +97,12 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
         case Clear():
             return _happened(_rewritten(state, event, _left_by_clearing(state, event, fact)), event)
         case Rewind():
-            return _happened(_rewritten(state, event, _resolved(state, fact.history)), event)
+            return _replanned(_happened(_rewritten(state, event, _resolved(state, fact.history)), event))
         case CompactionUndone():
             left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
             history, pace = _resolved(state, fact.history), state.pace.rewritten()
             undone = state.but(history=history, rewrites=left, pace=pace, **NOT_REWRITTEN)
-            return _happened(_unmeasured(undone), event)
+            return _replanned(_happened(_unmeasured(undone), event))
         case Pin():
             return _happened(_pinned(state, fact), event)
         case ModelChange():
@@ -154,6 +155,13 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
 
 def _happened(state: SessionState, event: Event) -> SessionState:
     return state.but(seq=seq_of(event), timeline=state.timeline.append(event))
+
+
+def _replanned(state: SessionState) -> SessionState:
+    """With the latest plan that was not rewound."""
+    plans = (event for event in reversed(state.timeline) if isinstance(event.fact, PlanChanged))
+    latest = next((event.fact for event in plans if not is_rewound(state, seq_of(event))), None)
+    return state.but(plan=latest.steps if isinstance(latest, PlanChanged) else ())
 
 
 def _placed(state: SessionState, place: SessionOrigin) -> SessionState:

@@ -24,6 +24,13 @@ def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
     return last
 
 
+def is_rewound(state: SessionState, seq: int) -> bool:
+    """Whether the conversation was rewound to before `seq`: the model no longer knows what happened there."""
+    return any(
+        isinstance(rewind := each.event.fact, Rewind) and rewind.to_seq < seq < each.seq for each in state.rewrites
+    )
+
+
 def undone(state: SessionState, rewrite: Rewritten) -> CompactionUndone:
     history = tuple(entry.ref for entry in state.without(rewrite))
     return CompactionUndone(compaction_seq=rewrite.seq, history=history, what=rewrite_name(rewrite.event))

@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,8 @@ from pydantic_ai.workspaces import Workspace, WorkspaceError, WorkspaceTimeoutEr
 from co_tui.events.file_diff import CHECKED
 from co_tui.events.storable import storable_text
 from co_tui.inert import inert, one_line
+from co_tui.session.state.history_edits import is_rewound
+from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.folder.globs import globs
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL
 from co_tui.settings.after_edit import check_words
@@ -47,18 +49,21 @@ def note_written(path: str) -> None:
         written.append(path)
 
 
-Outputs: TypeAlias = dict[tuple[str, str], str]
-"""The latest output of each command for each file."""
+Outputs: TypeAlias = dict[tuple[str, str], tuple[str, int]]
+"""The latest output of each command for each file, and the seq at which the model saw it."""
 
 
 class AfterEdit(AbstractCapability[Any]):
     """Runs after every call that wrote files, whichever tool it was."""
 
-    def __init__(self, folder: Path, checks: Mapping[str, Sequence[str]], outputs: Outputs) -> None:
-        """`outputs` is kept for the session."""
+    def __init__(
+        self, folder: Path, checks: Mapping[str, Sequence[str]], outputs: Outputs, state: Callable[[], SessionState]
+    ) -> None:
+        """`outputs` is kept for the session; `state` returns the session's."""
         self._folder = folder.resolve()
         self._checks = [(globs(pattern), command) for pattern, several in checks.items() for command in several]
         self._outputs = outputs
+        self._state = state
 
     async def wrap_tool_execute(
         self,
@@ -90,14 +95,19 @@ class AfterEdit(AbstractCapability[Any]):
                     found.append("(The other checks were not run: no time left.)")
                     break
                 output = await _output(workspace, check_words(command, name), min(left_s, LONGEST_S))
-                before = self._outputs.get((command, name), "")
-                self._outputs[command, name] = output
+                before = self._known(command, name)
+                self._outputs[command, name] = output, self._state().seq
                 if new := new_lines(before, output):
                     shown = one_line(command.replace("{file}", name), 200)
                     found.append(f"{shown}{', new' if before else ''}:\n{new}")
         finally:
             ENDS_WITH_CALL.reset(token)
         return _cut("\n".join(found))
+
+    def _known(self, command: str, name: str) -> str:
+        """The output that the model knows."""
+        output, seq = self._outputs.get((command, name), ("", 0))
+        return "" if is_rewound(self._state(), seq) else output
 
     def _due(self, written: Sequence[str]) -> Iterator[tuple[str, str]]:
         paths = [Path(self._folder, path).resolve() for path in written]

@@ -170,8 +170,11 @@ class WorkingTools:
 
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
         checks = self._settings.after_edit
-        checking = [AfterEdit(self._folder, checks, self._check_outputs)] if checks else []
+        checking = [self._after_edit(checks)] if checks else []
         return [*checking, self._files]
+
+    def _after_edit(self, checks: Mapping[str, Sequence[str]]) -> AfterEdit:
+        return AfterEdit(self._folder, checks, self._check_outputs, lambda: self._permissions.state)
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
         return [LimitedShell(self._settings.command_timeout_s, self._commands, self._permissions)]

@@ -197,3 +197,45 @@ async def test_a_deleted_session_leaves_no_snapshot_behind(folder: Path, home: P
         row = reading.session(session.id)
     await asyncio.to_thread(clean_up, made.store, CleanUp(deleted=(row,)))
     assert not kept.exists()
+
+
+async def test_what_the_model_saw_in_rewound_turns_counts_as_never_seen(folder: Path, home: Path) -> None:
+    more = ("write_file", {"path": "login.py", "content": "# TODO\n"})
+    session = await started(folder, home, FIX)
+    await session.switcher.apply_settings(session.settings.but(after_edit={"*.py": ("grep TODO {file}",)}))
+    model: Any = session._runtime.model_handle
+    await session.submit("mend it")
+    for _ in range(2):
+        model.steps[:] = [more]
+        await session.submit("note it")
+        assert "changed since" not in model.returned[-1] and "\n# TODO" in model.returned[-1], "told as new"
+        assert (folder / "login.py").read_text() == "# TODO\n"
+        await session.edits.rewind_files(session.state.turn, Consent(), conversation=True)
+    restore = session.edits.undoable_restore()
+    assert restore is not None
+    await session.edits.undo_restore(restore, Consent())
+    (folder / "login.py").write_text("by hand\n")
+    model.steps[:] = [more]
+    await session.submit("once more")
+    assert "login.py changed since you last saw it" in model.returned[-1], "with the turn, what it saw is back"
+    await session.close()
+
+
+async def test_the_plan_goes_back_with_the_conversation_and_returns_with_undo(folder: Path, home: Path) -> None:
+    def plan(text: str) -> Any:
+        return "write_plan", {"items": [{"content": text, "status": "pending"}]}
+
+    session = await started(folder, home, plan("first"))
+    model: Any = session._runtime.model_handle
+    await session.submit("plan it")
+    before = session.state.plan
+    model.steps[:] = [plan("second")]
+    await session.submit("plan again")
+    after = session.state.plan
+    await session.edits.rewind(2)
+    assert [step["text"] for step in (*before, *after)] == ["first", "second"] and session.state.plan == before
+    await session.edits.undo()
+    assert session.state.plan == after
+    await session.edits.rewind(1)
+    assert session.state.plan == ()
+    await session.close()

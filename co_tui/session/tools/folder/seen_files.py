@@ -2,10 +2,13 @@
 
 import hashlib
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from pydantic_ai.exceptions import ModelRetry
 
+from co_tui.session.state.history_edits import is_rewound
+from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.folder.diff_text import diff_text
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 
@@ -15,29 +18,36 @@ MOST_BYTES: Final = 200_000
 MOST_DIFF_CHARS: Final = 4_000
 
 
-class SeenFiles:
-    """One for a session. Each agent has seen its own files."""
+class _Seen(NamedTuple):
+    content: bytes
+    seq: int
+    """When it was seen."""
 
-    def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+
+class SeenFiles:
+    """One for a session. Each agent has seen its own files; what was rewound, none has."""
+
+    def __init__(self, state: Callable[[], SessionState] = SessionState) -> None:
+        self._state = state
+        self._seen: OrderedDict[tuple[str, str], _Seen] = OrderedDict()
 
     def note(self, real: str, content: bytes | None) -> None:
         """The model has seen this content; None if there is no such file, or it cannot be read."""
         key = (CURRENT_AGENT.get(), real)
         self._seen.pop(key, None)
         if content is not None:
-            self._seen[key] = _kept(content)
+            self._seen[key] = _Seen(_kept(content), self._state().seq)
         while len(self._seen) > MOST_FILES:
             self._seen.popitem(last=False)
 
     def check(self, real: str, path: str, content: bytes | None) -> None:
         """Raise `ModelRetry` that shows what changed, once, if the model has seen another content."""
         seen = self._seen.get((CURRENT_AGENT.get(), real))
-        if seen is None or content is None or seen == _kept(content):
+        if seen is None or content is None or seen.content == _kept(content) or is_rewound(self._state(), seen.seq):
             return
         self.note(real, content)
         raise ModelRetry(
-            f"{path} changed since you last saw it. No changes were written. {_changes(seen, content, path)}"
+            f"{path} changed since you last saw it. No changes were written. {_changes(seen.content, content, path)}"
         )
 
 
