@@ -10,7 +10,7 @@ from typing import Final
 
 from co_tui.agent.web.download import Downloaded, Downloader, MayGoTo, PageUnavailable
 from co_tui.agent.web.page_address import AddressRefused, PageAddress
-from co_tui.agent.web.page_process import decoded, plain_text
+from co_tui.agent.web.page_process import decoded, is_charset, plain_text
 from co_tui.events.storable import storable_text
 from co_tui.record import Record
 
@@ -77,7 +77,7 @@ async def _page(found: Downloaded, convert_s: float) -> Page:
 
 def _decoded(found: Downloaded) -> str:
     try:
-        return found.content.decode(found.charset or "utf-8", errors="replace")
+        return found.content.decode(found.charset if is_charset(found.charset) else "utf-8", errors="replace")
     except (LookupError, ValueError):  # no charset, or one that is not for text
         return found.content.decode(errors="replace")
 
