@@ -116,6 +116,7 @@ class ToolParts:
             seen=self._seen,
             permissions=permissions,
             check_outputs=self._check_outputs,
+            around_checks=self.files.around,
             read_only=environment.read_only,
         )
 

@@ -3,7 +3,8 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -49,16 +50,20 @@ def note_written(path: str) -> None:
 
 Outputs: TypeAlias = dict[tuple[str, str], str]
 """The latest output of each command for each file."""
+AroundChecks: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
 
 
 class AfterEdit(AbstractCapability[Any]):
     """Runs after every call that wrote files, whichever tool it was."""
 
-    def __init__(self, folder: Path, checks: Mapping[str, Sequence[str]], outputs: Outputs) -> None:
-        """`outputs` is kept for the session."""
+    def __init__(
+        self, folder: Path, checks: Mapping[str, Sequence[str]], outputs: Outputs, around: AroundChecks = nullcontext
+    ) -> None:
+        """`outputs` is kept for the session; `around` is entered around checks, which may change files."""
         self._folder = folder.resolve()
         self._checks = [(globs(pattern), command) for pattern, several in checks.items() for command in several]
         self._outputs = outputs
+        self._around = around
 
     async def wrap_tool_execute(
         self,
@@ -75,17 +80,19 @@ class AfterEdit(AbstractCapability[Any]):
             result = await handler(args)
         finally:
             CHANGED.reset(token)
-        if not written:
+        due = list(self._due(written))
+        if not due:
             return result
-        return _with_text(result, await self._report(ctx.workspace, written))
+        async with self._around():
+            return _with_text(result, await self._report(ctx.workspace, due))
 
-    async def _report(self, workspace: Workspace, written: Sequence[str]) -> str:
-        """What is new in the output of all checks of these files."""
+    async def _report(self, workspace: Workspace, due: Sequence[tuple[str, str]]) -> str:
+        """What is new in the output of these checks."""
         found = []
         token = ENDS_WITH_CALL.set(True)
         until = time.monotonic() + LONGEST_TOGETHER_S
         try:
-            for name, command in self._due(written):
+            for name, command in due:
                 if (left_s := until - time.monotonic()) <= 0:
                     found.append("(The other checks were not run: no time left.)")
                     break
