@@ -98,8 +98,6 @@ async def _markdown(found: Downloaded) -> dict[str, str]:
         "-P",  # do not import modules from the current folder, which is untrusted
         "-m",
         "co_tui.agent.web.page_process",
-        found.address.url,
-        found.charset,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -107,7 +105,9 @@ async def _markdown(found: Downloaded) -> dict[str, str]:
         start_new_session=True,
     )
     try:
-        written, _ = await process.communicate(found.content)
+        # Not as arguments, which every user of the machine can read: an address may hold a key.
+        about = json.dumps([found.address.url, found.charset]).encode()
+        written, _ = await process.communicate(about + b"\n" + found.content)
         read = json.loads(written)
         return {name: str(read[name]) for name in ("title", "date", "text")}
     finally:

@@ -1,6 +1,7 @@
 """The child process that turns a page into Markdown. A hostile page can take its time and memory, not the app's.
 
-Reads the page from standard input, and prints one JSON object: title, date and text.
+Reads from standard input a line with address and charset as a JSON list, then the page; prints one JSON object: title,
+date and text.
 """
 
 import json
@@ -25,7 +26,7 @@ _CHARSET: Final = re.compile(
 
 def main() -> None:
     limit_process()
-    url, charset = sys.argv[1:3]
+    url, charset = json.loads(sys.stdin.buffer.readline())
     html = decoded(sys.stdin.buffer.read(), charset)
     sys.stdout.write(json.dumps(converted(html, url)))
 
