@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
 from pydantic_ai.messages import ToolCallPart, ToolReturn
@@ -48,22 +48,22 @@ def note_written(path: str) -> None:
         written.append(path)
 
 
-Outputs: TypeAlias = dict[tuple[str, str], str]
-"""The latest output of each command for each file."""
-AroundChecks: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
+class Checking(NamedTuple):
+    """What the checks of a session share."""
+
+    outputs: dict[tuple[str, str], str]
+    """The latest output of each command for each file."""
+    around: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Entered around checks, which may change files."""
 
 
 class AfterEdit(AbstractCapability[Any]):
     """Runs after every call that wrote files, whichever tool it was."""
 
-    def __init__(
-        self, folder: Path, checks: Mapping[str, Sequence[str]], outputs: Outputs, around: AroundChecks = nullcontext
-    ) -> None:
-        """`outputs` is kept for the session; `around` is entered around checks, which may change files."""
+    def __init__(self, folder: Path, checks: Mapping[str, Sequence[str]], checking: Checking) -> None:
         self._folder = folder.resolve()
         self._checks = [(globs(pattern), command) for pattern, several in checks.items() for command in several]
-        self._outputs = outputs
-        self._around = around
+        self._outputs, self._around = checking
 
     async def wrap_tool_execute(
         self,
