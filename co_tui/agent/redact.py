@@ -1,8 +1,8 @@
 """Keep keys and tokens out of everything that is shown or stored."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 from co_tui.agent.models.catalogue import PROVIDERS
 
@@ -56,6 +56,19 @@ def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
     harmless = without_secrets(environ)
     keys = {value for name, value in environ.items() if name not in harmless and len(value) >= SHORTEST_KEY_CHARS}
     return tuple(sorted(keys | _remembered, key=len, reverse=True))
+
+
+def redact_values(value: Any, secrets: Collection[str] = ()) -> Any:
+    """JSON-ready data with secrets in its texts and names hidden."""
+    match value:
+        case str():
+            return redact(value, secrets)
+        case Mapping():
+            return {redact(str(key), secrets): redact_values(item, secrets) for key, item in value.items()}
+        case list() | tuple():
+            return [redact_values(item, secrets) for item in value]
+        case _:
+            return value
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:

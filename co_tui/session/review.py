@@ -17,6 +17,9 @@ from co_tui.settings.permission_rules import READ, covers_path
 
 MOST_DIFF_BYTES: Final = 1_000_000
 """Read from git; what is sent is limited by the model's window."""
+MOST_NAMES_BYTES: Final = 10_000_000
+MOST_HIDDEN: Final = 500
+"""Files left out because of rules; each is an argument for git."""
 MOST_NAMED: Final = 50
 DEFAULT_BRANCHES: Final = ("origin/HEAD", "main", "master")
 _DIFF: Final = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
@@ -27,6 +30,10 @@ REVIEW: Final = (
 )
 NOTHING: Final = "Nothing to review: no edits in this session, and no changes on this branch."
 NO_REPOSITORY: Final = "Nothing to review: no edits in this session, and this folder is not in a git repository."
+TOO_MANY: Final = (
+    "Not reviewed: too many files changed to leave out those that your rules hide. "
+    "Ask the model to review some of them."
+)
 UNSAFE: Final = (
     "This repository's git configuration could run programs, so co-tui does not read its changes. "
     "Ask the model to run `git diff`; you can then approve it."
@@ -80,11 +87,13 @@ def branch_review(folder: Path, environ: Mapping[str, str], settings: Settings, 
     root = git.output("rev-parse", "--show-toplevel")
     if root is None:
         raise ReviewRefused(NO_REPOSITORY)
-    top = Path(root.rstrip("\n"))
+    top, folder = Path(root.rstrip("\n")), folder.resolve()
     base, since = _base(git)
     hides = [each.rule for each in settings.permissions if each.effect != "allow" and each.rule.tool == READ]
-    changed = _names(git, *_DIFF, "--name-only", "-z", base) if hides else []
+    changed = _changed_names(git, base) if hides else []
     hidden = [name for name in changed if any(covers_path(rule, top / name, folder, Path.home()) for rule in hides)]
+    if len(hidden) > MOST_HIDDEN:
+        raise ReviewRefused(TOO_MANY)
     excluded = [f":(exclude,top,literal){name}" for name in hidden]
     diff = git.output(*_DIFF, base, "--", ":/", *excluded, most_bytes=MOST_DIFF_BYTES) or ""
     new = _names(git, "ls-files", "--others", "--exclude-standard", "--full-name", "-z", ":/")
@@ -104,6 +113,14 @@ def _base(git: GitReader) -> tuple[str, str]:
     if git.output("rev-parse", "--verify", "-q", "HEAD") is None:
         raise ReviewRefused("Nothing to review: this repository has no commit yet.")
     return "HEAD", "the last commit"
+
+
+def _changed_names(git: GitReader, base: str) -> list[str]:
+    """All names that a diff has; an old name of a renamed file too. Raises `ReviewRefused` rather than miss one."""
+    names = git.output(*_DIFF, "--name-only", "--no-renames", "-z", base, most_bytes=MOST_NAMES_BYTES)
+    if names is None or not (names.endswith("\0") or not names) or len(names.encode()) >= MOST_NAMES_BYTES:
+        raise ReviewRefused(TOO_MANY)
+    return [name for name in names.split("\0") if name]
 
 
 def _names(git: GitReader, *arguments: str) -> list[str]:

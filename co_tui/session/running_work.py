@@ -107,6 +107,7 @@ class RunningWork:
             tools=tools.working(runtime.settings, window, runtime.permissions),
             hooks=tools.call_hooks,
             servers=environment.mcp_servers,
+            around=tools.files.around_prepared,
         )
         return await self.answer(slash.write)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.session import review
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.review import REVIEW, ReviewRefused, branch_review
 from co_tui.session.session import Session
@@ -66,6 +67,29 @@ def test_a_file_that_may_not_be_read_is_not_in_the_review(branch: Path) -> None:
     hidden = Settings().but(permissions=check("permissions", {"deny": ["Read(.env)"]}))
     assert b"secret" in (branch_review(branch, ENVIRON, Settings())[1].data or b"")
     assert b"secret" not in (branch_review(branch, ENVIRON, hidden)[1].data or b"")
+
+
+def test_a_file_that_may_not_be_read_is_not_in_the_review_under_a_new_name_or_through_a_link(
+    branch: Path, tmp_path: Path
+) -> None:
+    (branch / ".env").write_text("".join(f"KEY{number}=secret\n" for number in range(20)))
+    git(branch, "commit", "-qam", "third")
+    git(branch, "branch", "-f", "main", "HEAD")
+    git(branch, "mv", ".env", "other")
+    (branch / "other").write_text((branch / "other").read_text() + "x\n")
+    linked = tmp_path / "linked"
+    linked.symlink_to(branch)
+    hidden = Settings().but(permissions=check("permissions", {"deny": ["Read(/.env)"]}))
+    for folder in (branch, linked):
+        text = (branch_review(folder, ENVIRON, hidden)[1].data or b"").decode()
+        assert "a/.env" not in text and "-KEY" not in text
+
+
+def test_too_many_hidden_files_are_not_guessed(branch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = Settings().but(permissions=check("permissions", {"deny": ["Read(.env)"]}))
+    monkeypatch.setattr(review, "MOST_NAMES_BYTES", 4)
+    with pytest.raises(ReviewRefused, match="too many files"):
+        branch_review(branch, ENVIRON, hidden)
 
 
 def test_a_repository_that_names_programs_is_not_read(branch: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.paths import Paths
-from co_tui.settings import CommandFiles, commands_in_force, load, project_trust_request
+from co_tui.settings import CommandFiles, command_files, commands_in_force, load, project_trust_request
 from co_tui.settings.command_files import MOST_FILES, read_commands, read_project_commands
 from co_tui.settings.command_text import TextPiece, filled, pieces_of, shell_lines
 from co_tui.trust import Trust
@@ -114,6 +114,15 @@ def test_many_files_are_bounded(tmp_path: Path) -> None:
         (tmp_path / f"c{number}.md").write_text("x")
     found = read_commands(tmp_path)
     assert len(found.commands) == MOST_FILES and "the rest are not read" in found.problems[-1]
+
+
+def test_a_tree_of_empty_folders_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_files, "MOST_ENTRIES", 5)
+    for number in range(6):
+        (tmp_path / f"d{number}").mkdir()
+    (tmp_path / "d5" / "go.md").write_text("x")
+    found = read_commands(tmp_path)
+    assert not found.commands and "has too many files; the rest are not read" in found.problems[-1]
 
 
 def test_a_project_s_commands_count_once_it_is_trusted_and_ask_again_when_they_want_more(

@@ -17,6 +17,8 @@ TITLE_CHARS: Final = 100
 DESCRIPTION_CHARS: Final = 300
 MOST_QUESTIONS: Final = 5
 """In one call: a server that asks more often is declined."""
+LARGEST_LIMIT: Final = 10**15
+UNREADABLE: Final = "sent a form that cannot be read"
 LONGEST_ANSWER_S: Final = 3_600.0
 """How long the user may take; a call's own time limit waits meanwhile."""
 _SECRET: Final = re.compile(
@@ -127,6 +129,8 @@ async def decline(_: Form) -> Answers | None:
 def read_form(server: str, message: str, schema: Mapping[str, Any]) -> Form:
     """The form a server sent. Raises `FormRefused` for secrets, and for fields that MCP does not allow."""
     properties, required = schema.get("properties") or {}, schema.get("required") or ()
+    if not isinstance(required, list | tuple):
+        raise FormRefused(UNREADABLE)
     if not isinstance(properties, Mapping) or len(properties) > MOST_FIELDS:
         raise FormRefused(f"asked for more than {MOST_FIELDS} answers at once")
     fields = tuple(_field(str(name), each, name in required) for name, each in properties.items())
@@ -140,7 +144,7 @@ def read_form(server: str, message: str, schema: Mapping[str, Any]) -> Form:
 
 def _field(name: str, schema: Any, required: bool) -> Field:
     if not isinstance(schema, Mapping):
-        raise FormRefused("sent a form that cannot be read")
+        raise FormRefused(UNREADABLE)
     kind, options = _kind(schema)
     is_text = kind == "text"
     return Field(
@@ -169,7 +173,7 @@ def _kind(schema: Mapping[str, Any]) -> tuple[FieldKind, tuple[tuple[str, str], 
         case "string":
             return ("choice", options) if (options := _options(schema)) else ("text", ())
         case _:
-            raise FormRefused("sent a form that cannot be read")
+            raise FormRefused(UNREADABLE)
 
 
 def _options(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -180,12 +184,18 @@ def _options(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     else:
         names = schema.get("enumNames") or ()
         values = schema.get("enum") or ()
+        if not isinstance(names, list | tuple) or not isinstance(values, list | tuple):
+            raise FormRefused(UNREADABLE)
         pairs = [(str(value), names[n] if n < len(names) else value) for n, value in enumerate(values)]
     return tuple((value, _plain(str(label or value), TITLE_CHARS)) for value, label in pairs[:MOST_OPTIONS])
 
 
 def _limit(value: Any) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    if abs(value) > LARGEST_LIMIT:
+        raise FormRefused(UNREADABLE)
+    return value if math.isfinite(value) else None
 
 
 def _yes_or_no(answer: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 from co_tui.agent.web.download import Downloaded, Downloader, MayGoTo, PageUnavailable
 from co_tui.agent.web.page_address import AddressRefused, PageAddress
-from co_tui.agent.web.page_process import decoded, plain_text
+from co_tui.agent.web.page_process import decoded, is_charset, plain_text
 from co_tui.events.storable import storable_text
 from co_tui.record import Record
 
@@ -77,7 +77,7 @@ async def _page(found: Downloaded, convert_s: float) -> Page:
 
 def _decoded(found: Downloaded) -> str:
     try:
-        return found.content.decode(found.charset or "utf-8", errors="replace")
+        return found.content.decode(found.charset if is_charset(found.charset) else "utf-8", errors="replace")
     except (LookupError, ValueError):  # no charset, or one that is not for text
         return found.content.decode(errors="replace")
 
@@ -98,8 +98,6 @@ async def _markdown(found: Downloaded) -> dict[str, str]:
         "-P",  # do not import modules from the current folder, which is untrusted
         "-m",
         "co_tui.agent.web.page_process",
-        found.address.url,
-        found.charset,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -107,7 +105,9 @@ async def _markdown(found: Downloaded) -> dict[str, str]:
         start_new_session=True,
     )
     try:
-        written, _ = await process.communicate(found.content)
+        # Not as arguments, which every user of the machine can read: an address may hold a key.
+        about = json.dumps([found.address.url, found.charset]).encode()
+        written, _ = await process.communicate(about + b"\n" + found.content)
         read = json.loads(written)
         return {name: str(read[name]) for name in ("title", "date", "text")}
     finally:

@@ -1,6 +1,7 @@
 """The child process that turns a page into Markdown. A hostile page can take its time and memory, not the app's.
 
-Reads the page from standard input, and prints one JSON object: title, date and text.
+Reads from standard input a line with address and charset as a JSON list, then the page; prints one JSON object: title,
+date and text.
 """
 
 import json
@@ -17,11 +18,15 @@ SHORT_CHARS: Final = 300
 TITLE_CHARS: Final = 300
 _NOT_SHOWN: Final = re.compile(r"<(script|style|template|noscript|svg)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG: Final = re.compile(r"<[^<>]*>")
+_CHARSET: Final = re.compile(
+    r"(?:utf|us_ascii|ascii|latin|iso|windows|cp|koi8|gb|big5|euc|shift|sjis|ms|mac|tis|hz|ks|x_)[a-z0-9_]{0,30}"
+)
+"""Of pages. Python has others that are not for texts, and take hours for a large one."""
 
 
 def main() -> None:
     limit_process()
-    url, charset = sys.argv[1:3]
+    url, charset = json.loads(sys.stdin.buffer.readline())
     html = decoded(sys.stdin.buffer.read(), charset)
     sys.stdout.write(json.dumps(converted(html, url)))
 
@@ -37,8 +42,13 @@ def limit_process() -> None:
 def decoded(page: bytes, charset: str) -> str | bytes:
     """The text in the charset that the server names; else the bytes, whose own hints are read later."""
     with suppress(LookupError, UnicodeError):
-        return page.decode(charset) if charset else page
+        return page.decode(charset) if is_charset(charset) else page
     return page
+
+
+def is_charset(name: str) -> bool:
+    """Whether a server's name for a charset is one that pages have."""
+    return _CHARSET.fullmatch(re.sub(r"[-. ]", "_", name.lower())) is not None
 
 
 def converted(html: str | bytes, url: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic_ai.tools import ToolDefinition
 
 from co_tui.agent.toolkit import HookedCall
-from co_tui.events.storable import dump, storable, storable_text
+from co_tui.events.storable import dump, storable_text
 from co_tui.events.tool_calls import call_line, gist_of_call
 from co_tui.inert import one_line
 from co_tui.session.hooks.hook_answers import HookAnswer
@@ -41,7 +41,7 @@ class SessionCallHooks:
             changed = None
         if changed is not None:  # the conversation has the model's own input
             source = f"a {PRE_TOOL_USE} hook{_about(tool.name, arguments)}"
-            text = one_line(dump(storable(changed)), INPUT_CHARS)
+            text = one_line(dump(self._hooks.without_secrets(changed)), INPUT_CHARS)
             self._hooks.notes.add(source, f"The input was changed to {text}", CURRENT_AGENT.get())
         decision = answer.decision if answer.decision in ("allow", "ask") else ""
         return HookedCall(decision, answer.reason, changed)

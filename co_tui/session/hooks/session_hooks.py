@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.agent.redact import keys_in
+from co_tui.agent.redact import keys_in, redact_values
 from co_tui.events import HookRun
 from co_tui.events.facts.base import NOTHING
 from co_tui.events.storable import storable
@@ -116,11 +116,15 @@ class SessionHooks:
             failed=answer.failed,
             reason=answer.reason,
             context=answer.context,
-            input=storable(answer.updated_input) if answer.updated_input is not None else NOTHING,
+            input=self.without_secrets(answer.updated_input) if answer.updated_input is not None else NOTHING,
             call_id=event.call_id,
             agent=event.agent,
         )
         await self._recorder.record(run)
+
+    def without_secrets(self, given: Mapping[str, object]) -> Any:
+        """An input as it is logged and told: a hook may put a key into it."""
+        return redact_values(storable(given), self._secrets)
 
     def add_context(self, answer: HookAnswer, event: str, agent: str = "", about: str = "") -> None:
         """Pass on what hooks added, with the agent's next request."""

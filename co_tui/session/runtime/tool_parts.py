@@ -30,7 +30,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.surroundings import surroundings_text
 from co_tui.session.snapshots.session_files import SessionFiles
-from co_tui.session.tools.after_edit import Outputs
+from co_tui.session.tools.after_edit import Checking
 from co_tui.session.tools.command_watch import COMMAND_CHARS, CommandNews
 from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.folder.seen_files import SeenFiles
@@ -66,7 +66,6 @@ class ToolParts:
         self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
-        self._check_outputs: Outputs = {}
         own_folder = environment.paths.session(recorder.session_id)
         self._seen = SeenFiles(lambda: recorder.state)
         self._pages = PageCache(None if environment.private else own_folder)
@@ -76,6 +75,7 @@ class ToolParts:
         keeps = environment.works_in_folder and not (environment.private or environment.read_only)
         self.files = SessionFiles(recorder, environment.paths, environment.cwd, environment.environ, keeps=keeps)
         """The session's changes to files, and how to bring files back."""
+        self._checking = Checking({}, self.files.around)
         self.commands.report = self._report_set_aside
         self.commands.tell = self._tell_news
         self.commands.may_keep = CreatedFiles(environment.questions).ask
@@ -115,7 +115,7 @@ class ToolParts:
             pages=self._pages,
             seen=self._seen,
             permissions=permissions,
-            check_outputs=self._check_outputs,
+            checking=self._checking,
             read_only=environment.read_only,
         )
 

@@ -30,7 +30,7 @@ class FoundCommand(NamedTuple):
 async def find_command(prompt: str, environment: Environment, settings: Settings) -> FoundCommand | None:
     """The command of a prompt such as `/review src`; None for an ordinary prompt.
 
-    Raises `PromptRefused` for a prompt that a configured server does not offer.
+    Raises `PromptRefused` for a prompt that a configured server does not offer, and for all of them in a read-only run.
     """
     typed = prompt.strip()
     called = _TYPED.fullmatch(typed)
@@ -48,6 +48,8 @@ async def find_command(prompt: str, environment: Environment, settings: Settings
 
 async def _server_prompt(name: str, environment: Environment, settings: Settings) -> ServerPrompt | None:
     servers = environment.mcp_servers
+    if environment.read_only:
+        raise PromptRefused("Not sent: MCP servers are off in this run, and so are their prompts.")
     if "mcp" in settings.tools and settings.mcp_servers:
         await servers.ready(settings.mcp_servers, environment.cwd, environment.environ)
     found = next((each for each in servers.prompts if each.name == name), None)

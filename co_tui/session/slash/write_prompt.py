@@ -14,7 +14,7 @@ from pydantic_ai.workspaces import WorkspaceError
 from co_tui.agent.mcp.server_prompts import PromptRefusedByServer, ServerPrompt
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.permissions.verdict import VERDICT
-from co_tui.agent.toolkit import HOOKED, WHAT, CallHooks, needs_approval
+from co_tui.agent.toolkit import HOOKED, WHAT, Around, CallHooks, needs_approval
 from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import SLASH
 from co_tui.inert import one_line
@@ -47,6 +47,7 @@ class SlashPrompt:
         tools: WorkingTools | None,
         hooks: CallHooks,
         servers: McpServers,
+        around: Around,
     ) -> None:
         """`tools` runs commands as the model's are run; None if this session has none."""
         self._found = found
@@ -55,6 +56,7 @@ class SlashPrompt:
         self._tools = tools
         self._hooks = hooks
         self._servers = servers
+        self._around = around
 
     async def write(self, approvals: Approvals) -> ModelRequest:
         """The prompt. Raises `PromptRefused`."""
@@ -106,9 +108,11 @@ class SlashPrompt:
         if self._tools is None or "commands" not in self._runtime.settings.tools:
             raise PromptRefused(f"Not sent: `{shown}` cannot run, since commands are off here.")
         allowed = await self._allowed(RUN, {"command": piece.text}, f"slash-{number}", approvals)
-        token = VERDICT.set(await self._runtime.permissions.verdict(RUN, allowed))
+        verdict = await self._runtime.permissions.verdict(RUN, allowed)
+        token = VERDICT.set(verdict)
         try:
-            return await self._tools.run_line(str(allowed["command"]))
+            async with self._around(RUN, verdict):
+                return await self._tools.run_line(str(allowed["command"]))
         except (WorkspaceError, OSError) as error:
             raise PromptRefused(
                 f"Not sent: `{shown}` failed: {one_line(str(error).rstrip('.'), LINE_CHARS)}."

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
-from co_tui.events import Event, Fact, FilesRestored
+from co_tui.events import Event, Fact, FilesRestored, Message, Rewind
 from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.session.run_to_completion import run_to_completion
@@ -89,8 +89,11 @@ class FileRestores:
 
         Raises `NothingToUndo` and `RestoreRefused`.
         """
-        first = beginning_of(self._files.recorder.state, turn).seq
-        return await self._plan(lambda: self._files.journal.since(first), turn)
+        state = self._files.recorder.state
+        first = beginning_of(state, turn).seq
+        earlier = (_seq(event) for event in reversed(state.timeline) if isinstance(event.fact, Message | Rewind))
+        prepared_since = next((seq for seq in earlier if seq < first), 0)
+        return await self._plan(lambda: self._files.journal.since(first, prepared_since), turn)
 
     async def plan_undo(self, restore: Line) -> RestorePlan:
         """What undoing a restore would do; what anyone changed since then counts as changed by others."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.git_guard import finds_git
 from co_tui.paths import ensure_dir
-from co_tui.session.snapshots.covered_file import TooLarge, entry_of, read_covered
+from co_tui.session.snapshots.covered_file import TooLarge, entry_of
 from co_tui.session.snapshots.entries import (
     FOLDER,
     FileEntry,
@@ -39,6 +39,7 @@ from co_tui.session.snapshots.known_files import (
     signature,
 )
 from co_tui.session.snapshots.objects import ChangedFile, Objects, PlainObjects, SnapshotsUnusable, oid_of
+from co_tui.session.snapshots.open_folder import OpenFolder
 from co_tui.session.snapshots.storage import size_of
 
 SETTLED_NS: Final = 2_000_000_000
@@ -86,20 +87,25 @@ class FolderSnapshots:
         before = self.last or (self.read(base) if base else NOTHING)
         if self._known is None:
             self._known = read_known(self._kept_in, before.entries)
-        scan = scan_folder(self._folder, self._own)
-        reading = _Reading(self._folder, scan, before, self._known)
-        changed = reading.changed_files()
-        first = next(changed, None)
-        snapshot = reading.snapshot(before.id)
-        if first is not None or not before.id or self._differs(before, snapshot):
-            details: Callable[[], bytes] = lambda: details_text(reading.entries, scan.uncovered)  # noqa: E731
-            every = chain([first], changed) if first is not None else ()
-            snapshot = reading.snapshot(self._store().write(before.id, self._counted(every), details))
+        with OpenFolder(self._folder, "") as opened:
+            reading = _Reading(opened, scan_folder(self._folder, self._own), before, self._known)
+            snapshot = self._written(reading, before)
         self.last, self._known, self._seen = snapshot, reading.known, reading.seen
         if reading.read >= WORTH_KEEPING:
             with suppress(OSError):  # then the next process reads them again
                 keep_known(self._kept_in, reading.known)
         return Taken(snapshot, before, changed_paths(before, snapshot) if before.id else ())
+
+    def _written(self, reading: "_Reading", before: Snapshot) -> Snapshot:
+        """The snapshot, saved unless it is the one before."""
+        changed = reading.changed_files()
+        first = next(changed, None)
+        snapshot = reading.snapshot(before.id)
+        if first is None and before.id and not self._differs(before, snapshot):
+            return snapshot
+        details: Callable[[], bytes] = lambda: details_text(reading.entries, snapshot.uncovered)  # noqa: E731
+        every = chain([first], changed) if first is not None else ()
+        return reading.snapshot(self._store().write(before.id, self._counted(every), details))
 
     def _counted(self, changed: Iterable[ChangedFile]) -> Iterator[ChangedFile]:
         """The same files, as long as there is room. Raises `NotCovered`."""
@@ -147,8 +153,8 @@ class FolderSnapshots:
 class _Reading:
     """Reads what may have changed since a snapshot, file by file."""
 
-    def __init__(self, folder: Path, scan: Scan, before: Snapshot, known: KnownFiles) -> None:
-        self._folder = folder
+    def __init__(self, opened: OpenFolder, scan: Scan, before: Snapshot, known: KnownFiles) -> None:
+        self._opened = opened
         self._scan = scan
         self._before = before
         self._known_before = known
@@ -191,7 +197,7 @@ class _Reading:
         now_ns = time.time_ns()
         self.read += 1
         try:
-            content, status = read_covered(f"{self._folder}/{path}", status)
+            content, status = self._opened.content(path, status)
         except TooLarge as late:
             self._scan.uncovered[path] = Uncovered(TOO_LARGE, mark_of(late.status))
             return None

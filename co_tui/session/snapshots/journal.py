@@ -41,6 +41,8 @@ class Line(NamedTuple):
     """For a restore that undoes another: the event of that one."""
     rewind: int = 0
     """For a restore together with the conversation: the event of the rewind."""
+    prepares: bool = False
+    """Whether it belongs to the turn that comes next: a slash command runs commands before its prompt is logged."""
 
     @property
     def latest(self) -> str:
@@ -83,12 +85,15 @@ class Journal:
                 return line if line.kind == "begin" else None
         return None
 
-    def since(self, seq: int) -> Sequence[Line]:
-        """The lines from the first that begins at this event or later, other than what was found."""
-        for n, line in enumerate(self.lines):
-            if line.seq >= seq and line.kind != "found":
-                return self.lines[n:]
-        return ()
+    def since(self, seq: int, prepared_since: int) -> Sequence[Line]:
+        """The lines from the first that begins at this event or later, other than what was found; with those right
+        before that prepare it, since another event."""
+        lines = self.lines
+        first = next((n for n, line in enumerate(lines) if line.seq >= seq and line.kind != "found"), len(lines))
+        at = first
+        while at and lines[at - 1].seq >= prepared_since and (lines[at - 1].prepares or lines[at - 1].kind == "found"):
+            at -= 1
+        return lines[next((n for n in range(at, first) if lines[n].prepares), first) :]
 
     @property
     def undoable(self) -> Line | None:

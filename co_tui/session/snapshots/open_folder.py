@@ -25,6 +25,8 @@ class OpenFolder:
     def __init__(self, folder: Path, part_name: str) -> None:
         self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         self._part_name = part_name
+        self._latest: tuple[str, int] | None = None
+        """The folder of the file that was read last, opened."""
 
     def __enter__(self) -> "OpenFolder":
         return self
@@ -32,6 +34,7 @@ class OpenFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._forget_latest()
         os.close(self._root)
 
     def status(self, path: str) -> os.stat_result | None:
@@ -54,6 +57,20 @@ class OpenFolder:
         except (OSError, TooLarge):
             return None
         return entry_of(status, oid_of(content)), content
+
+    def content(self, path: str, status: os.stat_result) -> tuple[bytes, os.stat_result]:
+        """As `read_covered`, for many files one after the other. Raises OSError and `TooLarge`."""
+        above, _, name = path.rpartition("/")
+        if self._latest is None or self._latest[0] != above:
+            self._forget_latest()
+            with self._above(path) as (folder, _):
+                self._latest = above, os.dup(folder)
+        return read_covered(name, status, dir_fd=self._latest[1])
+
+    def _forget_latest(self) -> None:
+        if self._latest is not None:
+            os.close(self._latest[1])
+        self._latest = None
 
     def remove(self, path: str) -> None:
         """Remove a file or a link."""

@@ -47,6 +47,8 @@ class SessionFiles:
         """Held while snapshots are taken or brought back."""
         self._changing = 0
         """How many calls that may change files are running."""
+        self._prepares = False
+        """Whether they are of a slash command, for the prompt of the next turn."""
         self._is_covered = False
         """Whether there is a snapshot from before these calls."""
         self._retry_at = 0.0
@@ -64,6 +66,16 @@ class SessionFiles:
             return
         async with self.around():
             yield
+
+    @asynccontextmanager
+    async def around_prepared(self, tool: str, verdict: Verdict) -> AsyncIterator[None]:
+        """As `around_call`, for a call that the prompt of the next turn needs: its changes belong to that turn."""
+        self._prepares = True
+        try:
+            async with self.around_call(tool, verdict):
+                yield
+        finally:
+            self._prepares = False
 
     @asynccontextmanager
     async def around(self) -> AsyncIterator[None]:
@@ -126,7 +138,8 @@ class SessionFiles:
 
     def line(self, kind: Kind, snapshot: str, paths: Sequence[str] = (), before: str = "") -> Line:
         state = self.recorder.state
-        return Line(kind, state.seq, state.turn, snapshot, tuple(paths), before)
+        prepares = self._prepares and kind != "found"
+        return Line(kind, state.seq, state.turn, snapshot, tuple(paths), before, prepares=prepares)
 
     async def _report(self, error: Exception) -> None:
         """Say once in a session that files are not covered."""

@@ -4,10 +4,11 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
 from pydantic_ai.messages import ToolCallPart, ToolReturn
@@ -49,20 +50,25 @@ def note_written(path: str) -> None:
         written.append(path)
 
 
-Outputs: TypeAlias = dict[tuple[str, str], tuple[str, int]]
-"""The latest output of each command for each file, and the seq at which the model saw it."""
+class Checking(NamedTuple):
+    """What the checks of a session share."""
+
+    outputs: dict[tuple[str, str], tuple[str, int]]
+    """The latest output of each command for each file, and the seq at which the model saw it."""
+    around: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Entered around checks, which may change files."""
 
 
 class AfterEdit(AbstractCapability[Any]):
     """Runs after every call that wrote files, whichever tool it was."""
 
     def __init__(
-        self, folder: Path, checks: Mapping[str, Sequence[str]], outputs: Outputs, state: Callable[[], SessionState]
+        self, folder: Path, checks: Mapping[str, Sequence[str]], checking: Checking, state: Callable[[], SessionState]
     ) -> None:
-        """`outputs` is kept for the session; `state` returns the session's."""
+        """`state` returns the session's."""
         self._folder = folder.resolve()
         self._checks = [(globs(pattern), command) for pattern, several in checks.items() for command in several]
-        self._outputs = outputs
+        self._outputs, self._around = checking
         self._state = state
 
     async def wrap_tool_execute(
@@ -80,17 +86,19 @@ class AfterEdit(AbstractCapability[Any]):
             result = await handler(args)
         finally:
             CHANGED.reset(token)
-        if not written:
+        due = list(self._due(written))
+        if not due:
             return result
-        return _with_text(result, await self._report(ctx.workspace, written))
+        async with self._around():
+            return _with_text(result, await self._report(ctx.workspace, due))
 
-    async def _report(self, workspace: Workspace, written: Sequence[str]) -> str:
-        """What is new in the output of all checks of these files."""
+    async def _report(self, workspace: Workspace, due: Sequence[tuple[str, str]]) -> str:
+        """What is new in the output of these checks."""
         found = []
         token = ENDS_WITH_CALL.set(True)
         until = time.monotonic() + LONGEST_TOGETHER_S
         try:
-            for name, command in self._due(written):
+            for name, command in due:
                 if (left_s := until - time.monotonic()) <= 0:
                     found.append("(The other checks were not run: no time left.)")
                     break

@@ -21,7 +21,7 @@ from co_tui.inert import inert
 from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
-from co_tui.session.tools.after_edit import AfterEdit, Outputs
+from co_tui.session.tools.after_edit import AfterEdit, Checking
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.tools.folder.project_instructions import NestedInstructions, ProjectInstructions
@@ -69,7 +69,7 @@ class WorkingTools:
         pages: PageCache,
         seen: SeenFiles,
         permissions: Permissions,
-        check_outputs: Outputs,
+        checking: Checking,
         read_only: bool = False,
     ) -> None:
         self._folder = folder
@@ -82,7 +82,7 @@ class WorkingTools:
         self._sandbox = sandbox
         self._user_skills = user_skills
         self._mcp = mcp
-        self._check_outputs = check_outputs
+        self._checking = checking
         self._web = WebTools(settings, permissions, pages)
         self._read_only = read_only
         self._has = tools_for_window(window_tokens, settings.tools)
@@ -174,7 +174,7 @@ class WorkingTools:
         return [*checking, self._files]
 
     def _after_edit(self, checks: Mapping[str, Sequence[str]]) -> AfterEdit:
-        return AfterEdit(self._folder, checks, self._check_outputs, lambda: self._permissions.state)
+        return AfterEdit(self._folder, checks, self._checking, lambda: self._permissions.state)
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
         return [LimitedShell(self._settings.command_timeout_s, self._commands, self._permissions)]

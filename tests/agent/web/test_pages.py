@@ -43,6 +43,14 @@ async def test_other_text_is_read_as_it_is() -> None:
     assert (await fetched(page("plain words", ""))).text == "plain words"
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape"])
+async def test_a_charset_that_no_page_has_is_not_used(kind: str, charset: str) -> None:
+    """Python's decoders for host names take hours for a large page."""
+    found = await fetched(page(r"bcher-kva xn--bcher-kva \x41", f"{kind}; charset={charset}"))
+    assert found.text == r"bcher-kva xn--bcher-kva \x41"
+
+
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [

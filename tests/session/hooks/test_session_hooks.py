@@ -114,6 +114,19 @@ async def test_a_hook_may_demand_a_question_and_change_what_is_asked_about(folde
     assert 'The input was changed to {"path":"c","content":"ours"}' in user_texts(model)[-1]
 
 
+async def test_a_key_that_a_hook_puts_into_the_input_is_used_and_not_told_or_logged_by_the_hook(
+    folder: Path, home: Path
+) -> None:
+    key = "sk-hook-1234567890"
+    model = Working(("run_command", {"command": "true"}))
+    command = f"printf %s {key} > made"
+    changes = hook(folder, specific(permissionDecision="allow", updatedInput={"command": command, "x": [{key: key}]}))
+    log, _ = await worked(folder, home, model, Unattended(yes=True), hooks={"preToolUse": changes})
+    assert (folder / "made").read_text() == key
+    assert key not in str(facts(log, HookRun)) and key not in str(user_texts(model))
+    assert "printf %s [hidden] > made" in str(facts(log, HookRun)) and "[hidden]" in user_texts(model)[-1]
+
+
 async def test_a_changed_input_that_the_tool_does_not_take_is_refused(folder: Path, home: Path) -> None:
     model = Working(("run_command", {"command": "touch made"}))
     hooks = {"preToolUse": hook(folder, specific(permissionDecision="allow", updatedInput={"command": 7}))}

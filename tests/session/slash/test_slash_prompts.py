@@ -183,6 +183,26 @@ async def test_a_server_s_prompt_is_a_command_with_its_arguments(folder: Path, h
     await left(environment, session)
 
 
+async def test_a_read_only_run_starts_no_server_for_a_prompt_and_runs_no_command(folder: Path, home: Path) -> None:
+    touch = McpServer(command="touch", args=(str(folder / "made"),))
+    allowed = (RuleInForce("allow", parse_rule("Bash(touch:*)")),)
+    (folder / ".claude/commands/go.md").write_text("!touch made")
+    environment = working_in(folder, home, Working(), Unattended(), mcp_servers={"odd": touch}, permissions=allowed)
+    environment.read_only = True
+    wish = project_trust_request(folder)
+    assert wish is not None
+    Trust(environment.paths.trust_file).remember(wish, trusted=True)
+    environment.mcp_servers = McpServers(waits_for_start=True)
+    session = await Session.start(environment, "scripted")
+    with pytest.raises(PromptRefused, match="MCP servers are off in this run"):
+        await session.submit("/mcp__odd__greet")
+    with pytest.raises(PromptRefused, match="Not sent: `touch made`"):
+        await session.submit("/go")
+    assert not (folder / "made").exists()
+    await environment.mcp_servers.close()
+    await left(environment, session)
+
+
 def test_commands_of_files_and_servers_are_listed_with_where_they_come_from() -> None:
     file = CommandFile(file=Path("/x/go.md"), name="go", body="Go.", description="Go on", is_project=True)
     prompt = ServerPrompt("odd", "greet all", "Say it", ("word", "tone"), frozenset({"word"}))

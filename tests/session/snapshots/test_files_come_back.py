@@ -5,12 +5,14 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from co_tui.paths import locate
 from co_tui.session.snapshots import folder_scan, folder_snapshots, storage
 from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
+from co_tui.session.snapshots.open_folder import OpenFolder
 from tests.support.kept_folders import PATH, KeptFolder, content_of, git, remove, write
 
 
@@ -321,6 +323,23 @@ async def test_a_link_put_where_a_folder_was_is_never_followed(kept: KeptFolder,
     assert kept.content["d/inner"][2] == b"1" and (outside / "inner").read_bytes() == b"theirs"
 
 
+def test_a_link_put_where_a_folder_was_while_a_snapshot_is_taken_is_not_read(
+    kept: KeptFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("d/e/inner", "ours")(kept.folder)
+    write("outside/e/inner", "theirs")(tmp_path)
+
+    def scan_then_swap(*given: Any) -> folder_scan.Scan:
+        found = folder_scan.scan_folder(*given)
+        shutil.rmtree(kept.folder / "d")
+        (kept.folder / "d").symlink_to(tmp_path / "outside")
+        return found
+
+    monkeypatch.setattr(folder_snapshots, "scan_folder", scan_then_swap)
+    taken = kept.files.snapshots.take()
+    assert "d/e/inner" not in taken.snapshot.entries
+
+
 async def test_everything_kept_is_for_its_owner_only(kept: KeptFolder) -> None:
     await kept.turn(write("a"))
     assert [str(each) for each in kept.home.rglob("*") if each.lstat().st_mode & 0o077] == []
@@ -364,9 +383,9 @@ async def test_a_new_process_reads_only_what_changed(kept: KeptFolder, monkeypat
     turn = await kept.turn(write("f0", "2"))
     kept.open()
     read = []
-    original = folder_snapshots.read_covered
+    original = OpenFolder.content
     monkeypatch.setattr(
-        folder_snapshots, "read_covered", lambda file, status: [read.append(file), original(file, status)][1]
+        OpenFolder, "content", lambda opened, path, status: [read.append(path), original(opened, path, status)][1]
     )
     write("f1", "by hand")(kept.folder)
     await kept.rewind(turn, Consent(overwrite=["f1"]))

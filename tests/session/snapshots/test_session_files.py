@@ -239,3 +239,34 @@ async def test_the_plan_goes_back_with_the_conversation_and_returns_with_undo(fo
     await session.edits.rewind(1)
     assert session.state.plan == ()
     await session.close()
+
+
+async def test_what_a_slash_command_changes_before_its_prompt_comes_back_with_its_turn(
+    folder: Path, home: Path
+) -> None:
+    session = await started(folder, home, NEW)
+    commands = session._environment.paths.slash_commands
+    commands.mkdir(parents=True)
+    (commands / "make.md").write_text("Made: !`printf x > made` and !`printf y > made`")
+    await session.submit("first")
+    first = content_of(folder)
+    await session.submit("/make")
+    second = content_of(folder)
+    await session.submit("nothing")
+
+    assert (await session.edits.rewind_files(3, Consent(), conversation=True)).restored.paths == ()
+    assert content_of(folder) == second, "the turn before it keeps its files"
+    await session.edits.rewind_files(2, Consent(), conversation=True)
+    assert content_of(folder) == first
+    await session.close()
+
+
+async def test_what_a_check_after_an_edit_changes_is_the_session_s_own_change(folder: Path, home: Path) -> None:
+    before = content_of(folder)
+    made = working_in(folder, home, Working(FIX), Unattended(yes=True), after_edit={"*.py": ("cp {file} copy",)})
+    session = await Session.start(made, "scripted")
+    await session.submit("mend it")
+    assert (folder / "copy").exists()
+    await session.edits.rewind_files(1, Consent(), conversation=True)
+    assert content_of(folder) == before
+    await session.close()

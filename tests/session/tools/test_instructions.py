@@ -49,6 +49,12 @@ def test_an_import_is_a_name_after_an_at_sign_outside_of_code() -> None:
     assert list(imports_in(text)) == ["a.md", "b/c.md", "d.md", "with blank.md", "@x"]
 
 
+def test_a_line_of_backticks_does_not_hold_the_app_up() -> None:
+    hostile = "`a" + "``" * 30_000
+    assert list(imports_in(f"{hostile}\n@after.md")) == ["after.md"]
+    assert list(imports_in("``@a.md ` @b.md`` @c.md")) == ["c.md"]
+
+
 def test_imports_are_read_once_each_even_in_a_circle(folder: Path) -> None:
     found = added(folder, "@docs/style.md @docs/style.md @docs/./style.md")
     assert list(found) == ["AGENTS.md", "docs/style.md", "docs/deep/more.md"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from co_tui.agent.mcp import servers
-from co_tui.agent.mcp.elicitation import Elicitations, Form, FormRefused, WrongAnswer, read_form
+from co_tui.agent.mcp.elicitation import Elicitations, Form, FormRefused, WrongAnswer, decline, read_form
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Unattended
 from co_tui.session.approvals.server_forms import fill_in
 from co_tui.session.attachments import AttachmentRefused
@@ -133,6 +133,22 @@ def test_a_form_takes_only_what_mcp_allows() -> None:
         with pytest.raises(WrongAnswer):
             number.value(wrong)
     assert number.value("0.5") == 0.5
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"type": "string", "enum": 5}}},
+        {"properties": {"a": {"type": "string", "enum": ["x"], "enumNames": {"x": 1}}}},
+        {"properties": {"a": {"type": "array", "items": {"enum": 3}}}},
+        {"properties": {"a": {"type": "integer", "minimum": 10**400}}},
+        {"properties": {"a": {"type": "string"}}, "required": 1},
+    ],
+)
+async def test_a_form_that_cannot_be_read_is_declined_and_said(schema: dict[str, Any]) -> None:
+    asked = Elicitations("odd", decline)
+    assert await asked.answers("?", schema) is None
+    assert asked.notices == ["MCP server odd sent a form that cannot be read."]
 
 
 async def test_its_instructions_are_marked_bounded_and_stay_the_same(folder: Path, home: Path) -> None:
