@@ -161,7 +161,7 @@ class BackgroundNews(Occurrence):
 
     def sentence(self) -> str:
         """What the chat says about it."""
-        return f"In the background, {one_line(self.where, 160)} {self.outcome}."
+        return f"Background command {self.outcome}: {one_line(self.where, 160)}"
 
 
 class HookRun(Occurrence):

@@ -18,7 +18,7 @@ INDENT = " " * 4
 
 
 def hook_lines(launch: Launch, state: SessionState) -> Iterator[str]:
-    """Two lines for each hook: event and command; then its last outcome and its file."""
+    """Up to three lines for each hook: event and command; its last outcome; its file."""
     hooks = launch.settings.hooks
     last = {_key(event.fact): event for event in state.timeline if isinstance(event.fact, HookRun)}
     for name in HOOKS:
@@ -41,4 +41,6 @@ def _lines(name: str, entry: HookEntry, last: Event | None) -> Iterator[str]:
         outcome = "not run yet"
     else:
         outcome = f"{clock(last.timestamp)} {one_line(last.fact.outcome, 300)}"
-    yield inert(f"{INDENT}{outcome} · {entry.source}" if entry.source else f"{INDENT}{outcome}")
+    yield inert(f"{INDENT}{outcome}")
+    if entry.source:
+        yield inert(f"{INDENT}set in {entry.source}")

@@ -80,7 +80,7 @@ async def test_a_page_of_this_machine_is_asked_about_with_a_warning(tmp_path: Pa
 
 async def test_approving_everything_does_not_include_this_machine(tmp_path: Path, site: WebPages) -> None:
     (got,) = await results(tmp_path, Unattended(yes=True), {"url": site.url("/a")})
-    assert "private network, which --yes does not allow. To allow it for longer, add the rule " + HERE in got
+    assert "private network, which --yes does not allow. To always allow it, add " + HERE in got
     assert site.asked == []
 
 
