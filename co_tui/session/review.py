@@ -27,10 +27,7 @@ REVIEW: Final = (
 )
 NOTHING: Final = "Nothing to review: no edits in this session, and no changes on this branch."
 NO_REPOSITORY: Final = "Nothing to review: no edits in this session, and this folder is not in a git repository."
-UNSAFE: Final = (
-    "This repository's git configuration could run programs, so co-tui does not read its changes. "
-    "Ask the model to run `git diff`; you can then approve it."
-)
+UNSAFE: Final = "This repository's git settings could run programs. Ask the model to run `git diff` instead."
 
 
 class ReviewRefused(Exception):

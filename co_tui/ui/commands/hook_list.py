@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from co_tui.agent.redact import redact
 from co_tui.events import Event, HookRun
 from co_tui.inert import inert, one_line
+from co_tui.paths import home_text, path_text
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.hook_entries import HOOKS, HookEntry
 from co_tui.ui.launch import Launch
@@ -12,7 +13,7 @@ from co_tui.ui.transcript.block import clock
 
 COMMAND_CHARS = 200
 """As in the log."""
-NONE = "No hooks. Add `[hooks]` with an event and a command to config.toml; events: {}."
+NONE = "No hooks. Add `[hooks]` with an event and a command to {}. Events: {}."
 WAITING = "! The hooks of {} are ignored until you run `co-tui trust`."
 INDENT = " " * 4
 
@@ -25,7 +26,7 @@ def hook_lines(launch: Launch, state: SessionState) -> Iterator[str]:
         for entry in hooks.get(name, ()):
             yield from _lines(name, entry, last.get((f"{name} hook", one_line(redact(entry.command), COMMAND_CHARS))))
     if not hooks:
-        yield NONE.format(", ".join(HOOKS))
+        yield inert(NONE.format(home_text(path_text(launch.paths.config_file)), ", ".join(HOOKS)))
     if launch.loaded.withheld is not None and "hooks" in launch.loaded.withheld.requested:
         yield inert(WAITING.format(launch.loaded.withheld.file))
 

@@ -109,7 +109,7 @@ async def login(host: CommandHost, provider: str) -> None:
             return
         provider, remove = answer
     if " " in provider:
-        host.fail("/login takes a provider only. The key is asked for, and never typed here.")
+        host.fail("/login takes a provider only. It then asks for the key.")
         return
     owner = key_owner(provider, launch.environ, launch.settings.base_url)
     if owner is None:

@@ -69,14 +69,15 @@ class PaletteScreen(ChoosingDialog[str]):
         before, found = options.highlighted or 0, found_commands(typed, self._own())
         self._choices = [command.name for command in found]
         room = max(30, options.scrollable_content_region.width)
-        longest = max((Content(inert(command.slash)).cell_length for command in found), default=0)
-        columns = max(NAME_COLUMNS, min(longest + 2, room // 2))
-        rows = [Option(self._line(command, columns, room)) for command in found]
+        rows = [Option(self._line(command, room)) for command in found]
         show_rows(options, rows, NO_MATCH, 0 if typed else before)
 
-    def _line(self, command: SlashCommand, columns: int, room: int) -> Content:
+    def _line(self, command: SlashCommand, room: int) -> Content:
+        """A long name takes room from its own description only."""
         key = inert(command.source) or key_name(self._chosen_keys.get(command.name, command.key))
-        name = Content(inert(command.slash)).truncate(columns - 1, ellipsis=True).pad_right(1)
+        name = Content(inert(command.slash))
+        columns = max(NAME_COLUMNS, min(name.cell_length + 2, room // 2))
+        name = name.truncate(columns - 1, ellipsis=True).pad_right(1)
         name = name.pad_right(columns - name.cell_length)
         left = max(0, room - columns - len(key) - 3)
         help_text = Content(inert(command.help)).truncate(left, ellipsis=True, pad=True)
