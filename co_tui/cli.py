@@ -24,9 +24,10 @@ from co_tui.headless.output import (
 )
 from co_tui.inert import one_line
 from co_tui.paths import Paths, current_folder, locate
-from co_tui.settings import DEBUG_VARIABLE, load
+from co_tui.settings import DEBUG_VARIABLE, Loaded, load, withheld_warnings
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import StoreError
+from co_tui.trust import Trust
 
 if TYPE_CHECKING:
     from co_tui.commands import Options
@@ -98,7 +99,7 @@ def _run(arguments: Sequence[str]) -> int:
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
     if options.command not in ("doctor", "config", "trust"):
         # These three are how users find and fix a bad setting.
-        for warning in loaded.warnings:
+        for warning in warnings_before_start(loaded, paths, opens_app=options.command is None):
             say(warning)
         if loaded.problems:
             for problem in loaded.problems:
@@ -107,6 +108,15 @@ def _run(arguments: Sequence[str]) -> int:
     private = getattr(options, "private", False)
     with _store(paths, private=private) as store:
         return run_command(CommandCall(options, CommandContext(paths, loaded, store, private), environ, cwd))
+
+
+def warnings_before_start(loaded: Loaded, paths: Paths, *, opens_app: bool) -> list[str]:
+    """What to print before starting. What the app asks about itself is left out: the answer may make it untrue."""
+    request = loaded.withheld
+    if not opens_app or request is None or Trust(paths.trust_file).was_asked(request):
+        return list(loaded.warnings)
+    asked = withheld_warnings(request)
+    return [warning for warning in loaded.warnings if warning not in asked]
 
 
 def _store(paths: Paths, *, private: bool) -> "Store":

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.cli import warnings_before_start
 from co_tui.paths import PROJECT_FILE, Paths, locate
 from co_tui.settings import ContextSettings, Loaded, load
 from co_tui.trust import Trust
@@ -148,3 +149,12 @@ def test_a_trusted_project_lowers_limits_on_spending_and_never_raises_them(
     assert before.settings.max_daily_cost == own and before.withheld is not None
     Trust(paths.trust_file).remember(before.withheld, trusted=True)
     assert loaded(paths, project).settings.max_daily_cost == result
+
+
+def test_the_app_asks_about_a_folder_instead_of_printing_what_may_become_untrue(paths: Paths, project: Path) -> None:
+    found = loaded(paths, project, 'model = "openai:one"\n')
+    assert found.withheld is not None
+    assert warnings_before_start(found, paths, opens_app=False) == list(found.warnings) != []
+    assert warnings_before_start(found, paths, opens_app=True) == []
+    Trust(paths.trust_file).remember(found.withheld, trusted=False)
+    assert warnings_before_start(found, paths, opens_app=True) == list(found.warnings)

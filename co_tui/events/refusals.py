@@ -11,6 +11,7 @@ DENIED_IT: Final = "The user denied it"
 SENT_BACK: Final = "The user sent the plan back"
 PLAN_LEFT: Final = "The user did not accept the plan. Stop here and wait for their next message."
 NOT_ALLOWED: Final = "Not allowed"
+HOOK_REFUSED: Final = "A preToolUse hook refused this"
 
 
 class Refusal(NamedTuple):
@@ -33,6 +34,11 @@ def refused_otherwise(reason: str) -> str:
     if not reason:
         return f"{NOT_ALLOWED}."
     return f"{NOT_ALLOWED}: {reason}" if read_refusal(reason).by_user else reason
+
+
+def refused_by_hook(reason: str) -> str:
+    """The answer the model gets when a hook refused."""
+    return f"{HOOK_REFUSED}: {reason}"
 
 
 def read_refusal(text: str) -> Refusal:

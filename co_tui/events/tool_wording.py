@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events.facts.base import Json
 from co_tui.events.file_diff import read_diff
+from co_tui.events.refusals import HOOK_REFUSED
 from co_tui.events.tool_calls import GIST_CHARS, call_line, gist_of_call, objects_in, tool_label
 from co_tui.inert import inert, one_line
 
@@ -23,8 +24,11 @@ BETWEEN_STEPS: Final = " · "
 BETWEEN_FIGURES: Final = " · "
 FAILED: Final = "failed"
 DENIED: Final = "denied"
+REFUSED_BY_HOOK: Final = "refused by a hook"
 INTERRUPTED: Final = "interrupted"
 """How a call without a known result ended: it was stopped, or its process ended."""
+_ALWAYS: Final = {"start_command": "in the background", "write_plan": "", "present_plan": "accepted"}
+"""How calls that ran ended, whatever their result; a plan is presented only once it is accepted."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
 _STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
 
@@ -97,15 +101,13 @@ def _in_a_line(value: object) -> str:
 def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finished", diff: str = "") -> str:
     """How a call ended, in a few words; `diff` is the change it made."""
     if stage != "finished":
-        return {"stopped": INTERRUPTED, "refused": DENIED}.get(stage, stage)
+        return _unfinished(result, stage)
     if diff:
         return change_summary(diff)
     if tool == "run_command":
         return _command_result(result)
-    if tool == "write_plan":
-        return ""
-    if tool == "present_plan":
-        return "accepted"  # it runs only then
+    if tool in _ALWAYS:
+        return _ALWAYS[tool]
     if tool == "ask_user_question" and (answers := arguments_of(result)):
         given = [each for value in answers.values() for each in (value if isinstance(value, list) else [value])]
         return one_line(", ".join(map(str, given)), STATUS_CHARS)
@@ -116,6 +118,12 @@ def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finis
         return f"+{added:,} −{taken:,}" if taken or tool == "edit_file" else f"+{added:,}"
     lines = result.count("\n") + 1
     return f"{lines:,} lines" if lines > 1 else one_line(result, STATUS_CHARS)
+
+
+def _unfinished(result: str, stage: Stage) -> str:
+    if stage == "refused":
+        return REFUSED_BY_HOOK if result.startswith(HOOK_REFUSED) else DENIED
+    return INTERRUPTED if stage == "stopped" else stage
 
 
 def change_summary(diff: str) -> str:

@@ -47,6 +47,8 @@ TROUBLES: Final = {
     "unusable": "model not usable",
 }
 """What went wrong, by the kind a failure has in the log."""
+WARNINGS: Final = frozenset(("mcp_missing", "spending_close", "unpriced"))
+"""The kinds after which the turn continues as asked."""
 
 
 class ExportEntry(NamedTuple):

@@ -30,14 +30,8 @@ REVIEW: Final = (
 )
 NOTHING: Final = "Nothing to review: no edits in this session, and no changes on this branch."
 NO_REPOSITORY: Final = "Nothing to review: no edits in this session, and this folder is not in a git repository."
-TOO_MANY: Final = (
-    "Not reviewed: too many files changed to leave out those that your rules hide. "
-    "Ask the model to review some of them."
-)
-UNSAFE: Final = (
-    "This repository's git configuration could run programs, so co-tui does not read its changes. "
-    "Ask the model to run `git diff`; you can then approve it."
-)
+TOO_MANY: Final = "Too many files changed to leave out those your rules hide. Ask the model to review some of them."
+UNSAFE: Final = "This repository's git settings could run programs. Ask the model to run `git diff` instead."
 
 
 class ReviewRefused(Exception):

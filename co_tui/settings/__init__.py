@@ -21,6 +21,7 @@ from co_tui.settings.trust_requests import (
     requested_value_text,
     waiting_agents_text,
     waiting_commands_text,
+    withheld_warnings,
 )
 from co_tui.settings.writing import caveat, remove, setting_of, write
 
@@ -65,5 +66,6 @@ __all__ = [
     "value_text",
     "waiting_agents_text",
     "waiting_commands_text",
+    "withheld_warnings",
     "write",
 ]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from co_tui.events.refusals import refused_by_hook
 from co_tui.events.stored_messages import pieces
 from co_tui.events.tool_wording import (
     argument_lines,
@@ -71,8 +72,15 @@ def test_a_call_opened_is_reported_in_lines() -> None:
     assert argument_lines('{"command": "ma') == '{"command": "ma' and argument_lines("{}") == ""
 
 
-def test_a_denied_call_reads_denied() -> None:
+def test_a_denied_call_reads_denied_and_one_a_hook_refused_says_so() -> None:
     assert result_summary("run_command", "{}", "The user denied it.", stage_of("denied")) == "denied"
+    refused = refused_by_hook("use trash")
+    assert result_summary("run_command", "{}", refused, stage_of("denied")) == "refused by a hook"
+    assert result_summary("run_command", "{}", refused, "finished") != "refused by a hook"
+
+
+def test_a_started_command_reads_in_the_background() -> None:
+    assert result_summary("start_command", "{}", "Started\nID: 1") == "in the background"
 
 
 def test_a_message_is_listed_and_opened_with_the_names_people_have_for_tools() -> None:

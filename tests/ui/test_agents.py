@@ -12,9 +12,7 @@ from co_tui.ui.settings.trust_screen import FileScreen
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
 
-REVIEWER = (
-    "---\nname: reviewer\ndescription: Reads code.\nmodel: openai:other\ntools: Read, NotebookEdit\n---\nYou review.\n"
-)
+REVIEWER = "---\nname: reviewer\ndescription: Reads code.\nmodel: openai:other\ntools: Read, Browse\n---\nYou review.\n"
 
 
 async def test_a_folder_with_agents_asks_once_and_lists_them(home: Path) -> None:
@@ -46,8 +44,8 @@ async def test_a_folder_with_agents_asks_once_and_lists_them(home: Path) -> None
         await type_text(pilot, "/agents \n")
         await until(pilot, lambda: "reviewer  Reads code." in transcript_text(app))
         shown = transcript_text(app)
-        assert "tools Read, Grep, NotebookEdit · on openai:other · .claude/agents/reviewer.md" in shown
-        assert "Unknown tool NotebookEdit" in shown and "Skipped agent" in shown
+        assert "tools Read, Grep, Browse · on openai:other · .claude/agents/reviewer.md" in shown
+        assert "Unknown tool Browse" in shown and "Skipped agent" in shown
 
 
 async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, provider: Provider) -> None:

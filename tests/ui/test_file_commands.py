@@ -47,6 +47,19 @@ async def test_a_file_s_command_is_completed_listed_and_sent(home: Path, provide
         assert "\x1b" not in screen_text(app)
 
 
+async def test_a_file_added_later_is_offered_even_if_its_name_arrives_at_once(home: Path, provider: Provider) -> None:
+    name = "a-rather-long-name-for-a-command"
+    async with running(launch_for(home, provider)) as (app, pilot):
+        own_command(home, name, "Do it.")
+        app.chat.prompt.text = "/a-rather"
+        await until(pilot, lambda: f"/{name}" in screen_text(app))
+        app.chat.prompt.text = ""
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, PaletteScreen))
+        await type_text(pilot, "rather")
+        await until(pilot, lambda: f"/{name}" in screen_text(app))
+
+
 async def test_hooks_lists_each_with_its_last_outcome_and_a_refused_prompt_comes_back(
     home: Path, provider: Provider
 ) -> None:
@@ -63,6 +76,7 @@ async def test_hooks_lists_each_with_its_last_outcome_and_a_refused_prompt_comes
         await type_text(pilot, "/hooks\n")
         await until(pilot, lambda: "Refused: not that" in transcript_text(app))
         assert "stop  true" in transcript_text(app) and "not run yet" in transcript_text(app)
+        assert "set in" in transcript_text(app)
 
 
 def test_a_note_for_the_model_and_news_of_a_command_have_their_own_lines() -> None:
@@ -73,7 +87,7 @@ def test_a_note_for_the_model_and_news_of_a_command_have_their_own_lines() -> No
     shown, news = builder.blocks
     assert (shown.tool_name, shown.text, shown.folded) == ("note", "a stop hook", True)
     assert shown.status == "You are not done: run ␛[2Jthe tests." and shown.result.endswith("All of them.")
-    assert news.text == "In the background, make ended with exit code 2."
+    assert news.text == "Background command ended with exit code 2: make"
 
 
 def event(fact: Fact) -> Event:

@@ -61,9 +61,9 @@ class Field(NamedTuple):
     def hint(self) -> str:
         """What an answer must be, as a sentence; empty if any text or one of the options is right."""
         if self.kind in ("number", "integer"):
-            return f"Give a {'whole ' if self.kind == 'integer' else ''}number{self._limits('')}."
+            return f"Enter a {'whole ' if self.kind == 'integer' else ''}number{self._limits('')}."
         limits = self._limits(" characters") if self.kind == "text" else ""
-        return f"Give a text{limits}." if limits else ""
+        return f"Enter a text{limits}." if limits else ""
 
     def value(self, answer: str) -> Any:
         """The value that an answer means. Raises `WrongAnswer`."""
@@ -247,7 +247,7 @@ class Elicitations:
                 raise FormRefused("asked to open an address")
             form = read_form(self._server, message, schema)
             if not self._calls:
-                raise FormRefused("asked something while none of its tools ran")
+                raise FormRefused("asked a question while none of its tools was running")
             self._asked += 1
             if self._asked > MOST_QUESTIONS:
                 raise FormRefused(f"asked more than {MOST_QUESTIONS} questions in one call")

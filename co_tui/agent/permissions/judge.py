@@ -141,7 +141,7 @@ def _fetch_private(address: PageAddress, rules: Rules) -> Verdict:
     if any(each.effect == "allow" and names_host(each.rule, address.host) for each in rules.written):
         return RUN
     # Rules cannot express an IPv6 address.
-    reason = "" if ":" in address.host else f"To allow it for longer, add the rule {host_rule(address.host)}."
+    reason = "" if ":" in address.host else f"To always allow it, add {host_rule(address.host)} with /approvals."
     return Verdict("ask", reason, new=(address.host,), danger=PRIVATE_ADDRESS)
 
 

@@ -91,7 +91,7 @@ class Downloader:
             except (ValueError, OSError):
                 raise PageUnavailable(f"There is no host {address.host}.") from None
         if any(map(is_metadata, ips)):
-            raise PageUnavailable(f"{address.host} leads to a cloud's service for keys, which is never fetched.")
+            raise PageUnavailable(f"{address.host} leads to a cloud metadata service, which is never fetched.")
         if not all(map(is_public, ips)) and not (address.is_private or address.host in self._private_hosts):
             raise PageUnavailable(
                 f"{address.host} leads to a private address, which is not fetched. "
@@ -141,14 +141,14 @@ def _unpacker(coding: str) -> Callable[[bytes, int], bytes]:
     if coding in ("", "identity"):
         return lambda piece, most: piece[:most]
     if coding not in ("gzip", "x-gzip"):
-        raise PageUnavailable(f"It is packed as {_shown(coding)}, which cannot be read here.")
+        raise PageUnavailable(f"Its encoding, {_shown(coding)}, is not supported.")
     packed = zlib.decompressobj(zlib.MAX_WBITS | 16)
 
     def unpack(piece: bytes, most: int) -> bytes:
         try:
             return packed.decompress(piece, most)
         except zlib.error:
-            raise PageUnavailable("It is damaged: it cannot be unpacked.") from None
+            raise PageUnavailable("It cannot be decompressed.") from None
 
     return unpack
 

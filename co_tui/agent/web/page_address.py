@@ -65,7 +65,9 @@ def read_address(text: str) -> PageAddress:
     """Read an http(s) address. Raises `AddressRefused` for what programs read in different ways, too."""
     text = text.strip()
     if not text or len(text) > MOST_CHARS or not text.isprintable() or re.search(r"[\s\\]", text):
-        raise AddressRefused(f"Not a web address: it must have 1 to {MOST_CHARS:,} characters, without blanks or \\.")
+        raise AddressRefused(
+            f"Not a web address: it must have 1 to {MOST_CHARS:,} characters, without spaces or backslashes."
+        )
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -84,7 +86,7 @@ def _address(parts: SplitResult, host: str, port: int) -> PageAddress:
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     found = PageAddress("", parts.scheme, host, port, target)
     if found.ip and is_metadata(found.ip):
-        raise AddressRefused("This address gives out keys of cloud machines and is never fetched.")
+        raise AddressRefused("This is a cloud metadata service, which is never fetched.")
     return found._replace(url=f"{parts.scheme}://{found.netloc}{target}")
 
 

@@ -139,7 +139,12 @@ async def ask(
     except ValueError:  # including invalid UTF-8
         raise NoAnswer("its reply is not JSON") from None
     except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise NoAnswer(str(error) or type(error).__name__) from None
+        raise NoAnswer(_plainly(error)) from None
+
+
+def _plainly(error: Exception) -> str:
+    """What went wrong, without the system's number for it."""
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
 
 
 def _asking(url: str, timeout_s: float, headers: Mapping[str, str]) -> httpx2.AsyncClient:

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
-from co_tui.events.wording import TROUBLES, ExportEntry, long, sentence, short
+from co_tui.events.wording import TROUBLES, WARNINGS, ExportEntry, long, sentence, short
 from co_tui.inert import one_line
 
 
@@ -102,7 +102,14 @@ class SessionError(Occurrence):
     def entry(self) -> EntryStyle:
         if self.retry_in_s is not None:
             return EntryStyle("↻", EntryKind.TROUBLE)
+        if self.is_warning:
+            return EntryStyle("!", EntryKind.TROUBLE, EntryWeight.NOTABLE)
         return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.BAD)
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether nothing failed: the turn continues."""
+        return self.kind in WARNINGS
 
     @property
     def trouble(self) -> str:
@@ -161,7 +168,7 @@ class BackgroundNews(Occurrence):
 
     def sentence(self) -> str:
         """What the chat says about it."""
-        return f"In the background, {one_line(self.where, 160)} {self.outcome}."
+        return f"Background command {self.outcome}: {one_line(self.where, 160)}"
 
 
 class HookRun(Occurrence):

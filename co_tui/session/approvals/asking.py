@@ -15,7 +15,7 @@ from co_tui.agent.toolkit import HOOKED, WHAT, DescribeCall, HookedCall, no_desc
 from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
 from co_tui.events.facts.agents import UNATTENDED
-from co_tui.events.refusals import DENIED, denied_by_user, refused_otherwise
+from co_tui.events.refusals import DENIED, denied_by_user, refused_by_hook, refused_otherwise
 from co_tui.events.storable import storable, storable_text
 from co_tui.events.stored_messages import text_of
 from co_tui.session.approvals.permissions import Permissions
@@ -94,9 +94,7 @@ class Approvals:
             if verdict.action == "refuse":
                 answer = Approval(approved=False, by=verdict.by, reason=verdict.reason)
             elif each.hook == "deny":
-                answer = Approval(
-                    approved=False, by=HOOK, reason=f"A {PRE_TOOL_USE} hook refused this: {each.hook_reason}"
-                )
+                answer = Approval(approved=False, by=HOOK, reason=refused_by_hook(each.hook_reason))
             elif verdict.action == "run" and not each.hook:
                 answer = Approval(approved=True, by="an earlier answer")
             else:

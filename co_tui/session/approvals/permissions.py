@@ -66,8 +66,7 @@ class Permissions:
         if tool not in COMMAND_TOOLS:
             return ""
         kind = SANDBOX_OFF if verdict.outside_sandbox else self.sandbox
-        background = " · in the background" if tool == "start_command" else ""
-        return f"{home_text(path_text(self._judge.folder))} · {sandbox_label(kind)}{background}"
+        return f"{home_text(path_text(self._judge.folder))} · {sandbox_label(kind)}"
 
     async def verdict(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
         """`answered` are rules from answers that are not logged yet."""

@@ -199,14 +199,14 @@ class FileRestores:
         logged = next((event for event in reversed(files.recorder.state.timeline) if _is_of(event, intent)), None)
         if logged is None:
             drop_intent(files.kept_in)
-            return "Restoring files was cut off before it began. The files are as they were."
+            return "A restore was interrupted before it began. No file was changed."
         async with files.order:
             try:
                 failed = await run_to_completion(self._complete(intent, _seq(logged)))
             except (NotCovered, SnapshotsUnusable, OSError) as error:
-                return f"Restoring files was cut off and cannot be completed: {_why(error)}."
+                return f"A restore was interrupted and cannot be completed: {_why(error)}."
         left = f" Changed meanwhile and left as they are: {names(failed)}." if failed else ""
-        return f"Restoring files was cut off. It is complete now.{left}"
+        return f"An interrupted restore is now complete.{left}"
 
     async def _complete(self, intent: Intent, seq: int) -> list[str]:
         """Restore what is still as it was before, and leave what changed since the kill."""

@@ -133,7 +133,7 @@ async def _output(workspace: Workspace, words: Sequence[str], longest_s: float) 
     except (WorkspaceError, OSError) as error:
         return f"(could not run: {one_line(str(error), 200)})"
     if done.exit_code == NOT_FOUND:
-        return f"({one_line(words[0], 80)} was not found, or something that it runs)"
+        return f"({one_line(words[0], 80)}, or a program it runs, was not found)"
     ended = f"(exit code {done.exit_code})" if done.exit_code else ""
     return "\n".join(filter(None, (_plain(done.stdout), ended)))
 

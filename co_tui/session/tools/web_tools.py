@@ -99,7 +99,7 @@ def page_text(page: Page, offset: int = 0) -> str:
     text = page.text[offset : offset + MOST_CHARS]
     notes, end = [], offset + len(text)
     if end < len(page.text):
-        notes.append(f"[Characters {offset:,} to {end:,} of {len(page.text):,}. Go on with offset={end}.]")
+        notes.append(f"[Characters {offset:,} to {end:,} of {len(page.text):,}. Continue with offset={end}.]")
     elif offset and not text:
         notes.append(f"[The page has only {len(page.text):,} characters.]")
     if page.was_cut and end >= len(page.text):

@@ -12,7 +12,9 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.models.catalogue import runs_locally
 from co_tui.events import SessionError, SpentToday
+from co_tui.events.model_names import short_name
 from co_tui.events.wording import money
+from co_tui.inert import one_line
 from co_tui.session.recorder import Recorder
 from co_tui.settings import Settings
 from co_tui.store.port import Store
@@ -105,7 +107,8 @@ class Spending:
         usage = self._recorder.state.usage
         if usage is None or usage.input_tokens is None or usage.cost is not None or runs_locally(usage.model):
             return
-        await self._warn("unpriced", f"No price is known for {usage.model}: {setting} does not count it.", 0.0)
+        what = f"{setting} does not count {one_line(short_name(usage.model), 60)}: its price is unknown."
+        await self._warn("unpriced", what, 0.0)
 
     async def _warn(self, kind: str, what: str, most: float) -> None:
         if (kind, most) not in self._warned:

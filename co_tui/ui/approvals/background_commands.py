@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LINE_CHARS = 200
 REFRESH_S = 0.5
-KEYS = (("up down", "choose"), ("x", "end it"), ("escape", "back"))
+KEYS = (("up down", "choose"), ("x", "stop it"), ("escape", "back"))
 NOTHING = "No background commands. The model starts one when it does not need to wait."
 MOST_LISTED = 6
 """Rows of the list; the output gets the rest."""

@@ -45,6 +45,8 @@ class ChatRequests(SteadyScreen, Screen[None]):
         super().__init__()
         self._host = host
         self._late: LateWidgets | None = None
+        self._has_slash = False
+        """Whether the prompt began as a command does; keys that come fast arrive as one edit."""
         self._finding: ChatSearch | None = None
         self._messages = MessageActions(self, host)
         self._state = SessionState()
@@ -140,7 +142,8 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @on(Prompt.Edited)
     def _edited(self) -> None:
-        if self.prompt.text == "/":
+        has_slash, self._has_slash = self._has_slash, self.prompt.text.startswith("/")
+        if self._has_slash and not has_slash:
             self._host.refresh_commands()
         if self._late is not None:
             self._late.follow(self.prompt)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from co_tui.agent.redact import redact
 from co_tui.events import Event, HookRun
 from co_tui.inert import inert, one_line
+from co_tui.paths import home_text, path_text
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.hook_entries import HOOKS, HookEntry
 from co_tui.ui.launch import Launch
@@ -12,20 +13,20 @@ from co_tui.ui.transcript.block import clock
 
 COMMAND_CHARS = 200
 """As in the log."""
-NONE = "No hooks. Add `[hooks]` with an event and a command to config.toml; events: {}."
+NONE = "No hooks. Add `[hooks]` with an event and a command to {}. Events: {}."
 WAITING = "! The hooks of {} are ignored until you run `co-tui trust`."
 INDENT = " " * 4
 
 
 def hook_lines(launch: Launch, state: SessionState) -> Iterator[str]:
-    """Two lines for each hook: event and command; then its last outcome and its file."""
+    """Up to three lines for each hook: event and command; its last outcome; its file."""
     hooks = launch.settings.hooks
     last = {_key(event.fact): event for event in state.timeline if isinstance(event.fact, HookRun)}
     for name in HOOKS:
         for entry in hooks.get(name, ()):
             yield from _lines(name, entry, last.get((f"{name} hook", one_line(redact(entry.command), COMMAND_CHARS))))
     if not hooks:
-        yield NONE.format(", ".join(HOOKS))
+        yield inert(NONE.format(home_text(path_text(launch.paths.config_file)), ", ".join(HOOKS)))
     if launch.loaded.withheld is not None and "hooks" in launch.loaded.withheld.requested:
         yield inert(WAITING.format(launch.loaded.withheld.file))
 
@@ -41,4 +42,6 @@ def _lines(name: str, entry: HookEntry, last: Event | None) -> Iterator[str]:
         outcome = "not run yet"
     else:
         outcome = f"{clock(last.timestamp)} {one_line(last.fact.outcome, 300)}"
-    yield inert(f"{INDENT}{outcome} · {entry.source}" if entry.source else f"{INDENT}{outcome}")
+    yield inert(f"{INDENT}{outcome}")
+    if entry.source:
+        yield inert(f"{INDENT}set in {entry.source}")

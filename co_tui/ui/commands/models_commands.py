@@ -82,12 +82,15 @@ async def _enter_key_for(host: CommandHost, model: str, why: str) -> None:
     owner = key_owner(model.partition(":")[0], launch.environ)
     # Importing a provider takes seconds; meanwhile the user enters the key.
     importing = start_awaited(asyncio.to_thread(import_locked, partial(_import_provider, model)))
-    if owner is not None and await _enter_key(host, owner):
+    if owner is None:
+        host.fail(why)
+    elif await _enter_key(host, owner):
         await importing
         await _switch(host, model)
+        return
     else:
-        host.fail(why)
-        host.show_busy()
+        host.say(f"{one_line(model, 60)} needs a key. The model is unchanged.")
+    host.show_busy()
 
 
 def _import_provider(model: str) -> None:
@@ -106,15 +109,15 @@ async def login(host: CommandHost, provider: str) -> None:
             return
         provider, remove = answer
     if " " in provider:
-        host.fail("/login takes a provider only. The key is asked for, and never typed here.")
+        host.fail("/login takes a provider only. It then asks for the key.")
         return
     owner = key_owner(provider, launch.environ, launch.settings.base_url)
     if owner is None:
         host.fail(unknown_provider(one_line(provider, 40)))
     elif remove:
         await _remove_key(host, owner)
-    else:
-        await _enter_key(host, owner)
+    elif await _enter_key(host, owner) and not (host.state.model or launch.choice.model).startswith(owner.provider):
+        host.say("/model chooses one of its models.")
 
 
 async def _chosen_login(host: CommandHost) -> "LoginAnswer | None":

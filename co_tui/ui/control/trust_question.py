@@ -61,4 +61,11 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Tr
     await controller.settings.renew(loaded)
     for problem in (*loaded.problems, *loaded.folder_problems):
         chat.feed.note(problem, "error")
-    chat.feed.note("Trusted. Applies to new sessions; theme and telemetry after a restart.")
+    chat.feed.note(_trusted_text(wish))
+
+
+def _trusted_text(wish: TrustRequest) -> str:
+    """When what was trusted takes effect: slash commands at once, the rest in new sessions."""
+    if wish.settings or wish.agents:
+        return "Trusted. Applies to new sessions; theme and telemetry after a restart."
+    return "Trusted. Its slash commands can be used now."

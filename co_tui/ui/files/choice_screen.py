@@ -78,8 +78,9 @@ def overwrite_question(by_others: Sequence[str], *, undoes: bool = False) -> Cho
     """What to do with files that others changed since."""
     since = "since the restore" if undoes else "by you or others since then"
     lines = [Content(f"{counted(len(by_others), 'file')} changed {since}:"), *_listed(by_others)]
-    choices = (Choice(KEEP, "Keep these, restore the rest"), Choice(OVERWRITE, "Overwrite these, too"))
-    return ChoiceScreen("Overwrite these files?", Content("\n").join(lines), choices)
+    them, title = ("it", "Overwrite this file?") if len(by_others) == 1 else ("these", "Overwrite these files?")
+    choices = (Choice(KEEP, f"Keep {them}, restore the rest"), Choice(OVERWRITE, f"Overwrite {them}, too"))
+    return ChoiceScreen(title, Content("\n").join(lines), choices)
 
 
 def _listed(paths: Sequence[str]) -> list[Content]:

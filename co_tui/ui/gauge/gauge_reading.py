@@ -159,8 +159,9 @@ class GaugeReading(NamedTuple):
         plain = {FREE: "local, free"}.get(total, total if self.cost else f"cost {total}")
         if not self.most_cost and not self.most_day_cost:
             return plain
-        spent = money(self.cost or 0.0)
-        session = f"{spent} of {money(self.most_cost)}" if self.most_cost else spent
+        spent = plain if self.cost is None else money(self.cost)
+        of = ", limit" if self.cost is None else " of"
+        session = f"{spent}{of} {money(self.most_cost)}" if self.most_cost else spent
         day = f"today {money(self.day_cost)}" if self.day_cost is not None else ""
         today = f"{day} of {money(self.most_day_cost)}" if self.most_day_cost and day else day
         forms = (" · ".join(filter(None, parts)) for parts in ((session, today), (spent, today), (spent, day)))

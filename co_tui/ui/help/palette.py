@@ -68,13 +68,17 @@ class PaletteScreen(ChoosingDialog[str]):
         typed, options = self.query_one(Input).value, self.query_one(OptionList)
         before, found = options.highlighted or 0, found_commands(typed, self._own())
         self._choices = [command.name for command in found]
-        show_rows(options, [Option(self._line(command)) for command in found], NO_MATCH, 0 if typed else before)
+        room = max(30, options.scrollable_content_region.width)
+        rows = [Option(self._line(command, room)) for command in found]
+        show_rows(options, rows, NO_MATCH, 0 if typed else before)
 
-    def _line(self, command: SlashCommand) -> Content:
-        room = max(30, self.query_one(OptionList).scrollable_content_region.width)
+    def _line(self, command: SlashCommand, room: int) -> Content:
+        """A long name takes room from its own description only."""
         key = inert(command.source) or key_name(self._chosen_keys.get(command.name, command.key))
-        name = Content(inert(command.slash)).truncate(NAME_COLUMNS - 1, ellipsis=True).pad_right(1)
-        name = name.pad_right(NAME_COLUMNS - name.cell_length)
-        left = max(0, room - NAME_COLUMNS - len(key) - 3)
+        name = Content(inert(command.slash))
+        columns = max(NAME_COLUMNS, min(name.cell_length + 2, room // 2))
+        name = name.truncate(columns - 1, ellipsis=True).pad_right(1)
+        name = name.pad_right(columns - name.cell_length)
+        left = max(0, room - columns - len(key) - 3)
         help_text = Content(inert(command.help)).truncate(left, ellipsis=True, pad=True)
         return Content.assemble(name.stylize("bold"), help_text.stylize("$muted"), "  ", (key, KEY_STYLE))

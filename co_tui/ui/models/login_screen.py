@@ -49,7 +49,7 @@ class LoginScreen(Dialog[LoginAnswer]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = "Keys"
+            box.border_title = "Provider keys"
             yield SteadyList(*map(_row, self._providers.values()), classes="-filling")
             yield KeyHints(("enter", "set a key"), ("ctrl+d", "remove a kept key"), ("escape", "back"))
 

@@ -10,7 +10,7 @@ LONG_TURN_S: Final = 20.0
 LIMIT_ALERTS: Final = {
     "steps": "stopped at the step limit",
     "spending": "stopped at the spending limit",
-    "repeated_call": "stopped: the same call again and again",
+    "repeated_call": "stopped: it repeated the same call",
 }
 """By the kind of error that ends a turn."""
 BELL: Final = "\a"

@@ -102,7 +102,7 @@ class BlockBuilder:
                 for block in self.blocks[before:]:
                     block.turn = fact.turn
             case SessionError() if fact.retry_in_s is None:
-                self.note(self._error_text(fact), "error", event.seq or 0)
+                self.note(self._error_text(fact), "note" if fact.is_warning else "error", event.seq or 0)
             case SessionInterrupted():
                 self.note(self._interruption(fact), "note", event.seq or 0)
             case BackgroundNews():

@@ -144,8 +144,8 @@ async def test_a_packed_page_is_unpacked() -> None:
     [
         (page("%PDF", "application/pdf"), "It is application/pdf, not text."),
         (page("x", "image/png"), "It is image/png, not text."),
-        (page("x", "text/html", "Content-Encoding: br"), "It is packed as br"),
-        (page("not packed", "text/html", "Content-Encoding: gzip"), "It is damaged"),
+        (page("x", "text/html", "Content-Encoding: br"), "Its encoding, br, is not supported."),
+        (page("not packed", "text/html", "Content-Encoding: gzip"), "It cannot be decompressed."),
         (page("x", "text/html", status="503 Busy"), "answered with HTTP 503"),
         (b"\x00\xff not HTTP at all\r\n\r\n", "It cannot be loaded"),
         (b"", "It cannot be loaded"),

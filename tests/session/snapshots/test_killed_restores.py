@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.killed_restores import BEFORE, STEPS
 
 CHANGED = {"a": "2", "b": "2", "new/n": "2", "d/x": "2", "swap/inner": "2"}
-COMPLETE = "Restoring files was cut off. It is complete now."
+COMPLETE = "An interrupted restore is now complete."
 
 
 def test_a_killed_restore_is_complete_at_the_next_start_or_never_began(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_a_killed_restore_is_complete_at_the_next_start_or_never_began(tmp_path:
     found = json.loads(done.stdout)
     assert found.keys() == STEPS.keys()
     never = found.pop("planned")
-    assert never["said"] == "Restoring files was cut off before it began. The files are as they were."
+    assert never["said"] == "A restore was interrupted before it began. No file was changed."
     assert never["found"] == CHANGED and not never["undoable"]
     for step, seen in found.items():
         assert (seen["said"], seen["found"], seen["again"]) == (COMPLETE, BEFORE, ""), step

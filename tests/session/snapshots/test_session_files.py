@@ -180,7 +180,7 @@ async def test_a_new_session_in_the_folder_completes_what_another_was_restoring(
     assert content_of(folder) != before
     await session.close()
     other = await Session.start(session._environment, "scripted")
-    assert other.restore_note == "Restoring files was cut off. It is complete now."
+    assert other.restore_note == "An interrupted restore is now complete."
     assert content_of(folder) == before
     await other.close()
 

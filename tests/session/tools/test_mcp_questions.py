@@ -98,7 +98,7 @@ async def test_a_question_is_withdrawn_with_its_call_and_stops_the_clock() -> No
 
     elicitations = Elicitations("odd", ask)
     assert await elicitations.answers("outside of a call", {"properties": {}}) is None
-    assert elicitations.notices == ["MCP server odd asked something while none of its tools ran."]
+    assert elicitations.notices == ["MCP server odd asked a question while none of its tools was running."]
 
     async def call() -> None:
         async with elicitations.during_call(PATIENCE_S):
@@ -119,7 +119,7 @@ async def test_every_field_of_a_form_is_asked_checked_and_shown_before_it_is_sen
     answers = await fill_in(read_form("odd", "Order", MANY), person)
     assert answers == {"colour": "r", "count": 3, "sure": True, "sizes": ["s", "l"]}
     again, last = person.questions[2], person.questions[-1]
-    assert "“seven”: Give a whole number of at least 1 and at most 5." in again.question
+    assert "“seven”: Enter a whole number of at least 1 and at most 5." in again.question
     assert "Colour: r\ncount: 3\nsure: yes" in last.question
     assert await fill_in(read_form("odd", "Order", MANY), Answering(("Red",), None)) is None
 

@@ -80,7 +80,7 @@ async def test_a_page_of_this_machine_is_asked_about_with_a_warning(tmp_path: Pa
 
 async def test_approving_everything_does_not_include_this_machine(tmp_path: Path, site: WebPages) -> None:
     (got,) = await results(tmp_path, Unattended(yes=True), {"url": site.url("/a")})
-    assert "private network, which --yes does not allow. To allow it for longer, add the rule " + HERE in got
+    assert "private network, which --yes does not allow. To always allow it, add " + HERE in got
     assert site.asked == []
 
 
@@ -98,7 +98,7 @@ async def test_a_long_page_is_read_in_parts(tmp_path: Path, site: WebPages) -> N
     url = site.url("/long")
     calls = {"url": url}, {"url": url, "offset": MOST_CHARS}
     first, rest = await results(tmp_path, Person(), *calls, permissions=rules(HERE), tool_output_trim_chars=0)
-    assert first.endswith("[Characters 0 to 50,000 of 90,000. Go on with offset=50000.]")
+    assert first.endswith("[Characters 0 to 50,000 of 90,000. Continue with offset=50000.]")
     assert rest.endswith("6789") and len(rest) < len(first)
     assert site.asked == ["/long"]
 

@@ -66,7 +66,7 @@ async def test_a_model_without_a_price_is_said_once(home: Path, monkeypatch: pyt
     session = await Session.start(environment_for(home, ScriptedModel(says("ok")), max_session_cost=1.0), "scripted")
     for _ in range(3):
         assert await session.submit("go on") is Outcome.DONE
-    assert troubles(session) == [("unpriced", "No price is known for scripted: max_session_cost does not count it.")]
+    assert troubles(session) == [("unpriced", "max_session_cost does not count scripted: its price is unknown.")]
     await session.close()
 
 

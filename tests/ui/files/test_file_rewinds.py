@@ -56,10 +56,10 @@ async def test_rewind_offers_conversation_files_or_both_and_asks_about_others_ch
         assert "Rewind to before turn 1" in seen and "2 files changed since then:" in seen
         assert "❯ b  Conversation and files" in seen and "c  Conversation only" in seen and "f  Files only" in seen
         await pilot.press("enter")
-        await until(pilot, lambda: "Overwrite these files?" in screen_text(app))
+        await until(pilot, lambda: "Overwrite this file?" in screen_text(app))
         seen = screen_text(app)
         assert "1 file changed by you or others since then:" in seen and "new.py" in seen
-        assert "❯ k  Keep these, restore the rest" in seen and "o  Overwrite these, too" in seen
+        assert "❯ k  Keep it, restore the rest" in seen and "o  Overwrite it, too" in seen
         assert "hello" in (folder / "login.py").read_text()
         await pilot.press("k")
         await until(
@@ -97,7 +97,7 @@ async def test_esc_restores_nothing(home: Path, provider: Provider, folder: Path
         await until(pilot, lambda: not isinstance(app.screen, ChoiceScreen))
         (folder / "login.py").write_text("mine\n")
         app.run_command("rewind", "1 files")
-        assert "Overwrite these files?" in await question(app, pilot)
+        assert "Overwrite this file?" in await question(app, pilot)
         await pilot.press("escape")
         await until(pilot, lambda: "Nothing was restored." in transcript_text(app))
         assert (folder / "login.py").read_text() == "mine\n" and app.controller.state.history

@@ -294,3 +294,8 @@ def test_limits_on_spending_are_shown_as_far_as_there_is_room(
     reading = GaugeReading(cost=0.42, summary_cost=0.03, model="openai:gpt-6-sol")
     limited = reading._replace(most_cost=session, most_day_cost=day, day_cost=3.1 if day else None)
     assert limited.cost_in(width) == shown
+
+
+def test_a_limit_on_spending_does_not_turn_an_unknown_cost_into_none() -> None:
+    reading = GaugeReading(cost=None, model="openai-chat:own", most_cost=1.0)
+    assert reading.cost_in(30) == "cost unknown, limit $1.00"
