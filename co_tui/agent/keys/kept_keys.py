@@ -111,7 +111,7 @@ class KeptKeys:
             return False
 
     def _from_keyring(self, owner: KeyOwner) -> str:
-        login = f"run `co-tui login {owner.provider}`, or set {owner.variables[0]}"
+        login = f"run `co-tui login {owner.provider}`, or set {next(iter(owner.variables), 'its variable')}"
         try:
             keyring = system_keyring.find_keyring()
             key = keyring.read(_account(owner)) if keyring is not None else ""

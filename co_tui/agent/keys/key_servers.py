@@ -54,8 +54,8 @@ class KeyOwner(NamedTuple):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The environment variables that hold its key."""
-        return next(each.key_variables for each in PROVIDERS if each.prefix == self.provider)
+        """The environment variables that hold its key; none for a provider that only a newer version knows."""
+        return next((each.key_variables for each in PROVIDERS if each.prefix == self.provider), ())
 
     def key_in(self, environ: Mapping[str, str]) -> str:
         return next((value for name in self.variables if (value := environ.get(name))), "")

@@ -128,6 +128,15 @@ def test_a_damaged_file_counts_as_empty(kept: KeptKeys, content: str) -> None:
     assert kept.providers({}) == frozenset() and kept.read(owner_of("openai")) == ""
 
 
+def test_a_key_of_a_provider_that_a_newer_version_knows_is_hidden_too(kept: KeptKeys, keyring: InMemoryKeyring) -> None:
+    kept.keep(KeyOwner("newer", "https://api.example.com"), KEY)
+    kept.keep(KeyOwner("lost", "https://api.example.com"), KEY)
+    keyring.delete_password("co-tui", "lost@api.example.com")
+    redact._remembered.clear()
+    kept.hide_all()
+    assert redact.redact(KEY) == redact.HIDDEN
+
+
 def test_a_key_is_only_for_the_host_it_was_entered_for(kept: KeptKeys) -> None:
     elsewhere = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     kept.keep(owner_of("openai", elsewhere), KEY)
