@@ -61,7 +61,7 @@ class Job:
 
     def __init__(self, home: Path, folder: Path, wire: Wire, provider: Provider, co_tui: CliCommand) -> None:
         self.home, self.folder, self.wire, self.provider, self.co_tui = home, folder, wire, provider, co_tui
-        self.script, self.edits = Script(wire, provider), Edits(folder)
+        self.script, self.edits = Script(wire, provider), Edits(folder, spared=UTIL)
         self.session: Session
         self.environment: Environment
 

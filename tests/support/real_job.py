@@ -142,9 +142,11 @@ class Script:
 class Edits:
     """Changes of the package's files, each of another one, in the ways a model has."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, spared: str) -> None:
+        """`spared` is changed only when it is named."""
         self._folder = folder
-        self._files = [file for file in sorted((folder / PACKAGE).rglob("*.py")) if _line_in(file.read_text())]
+        files = [file for file in sorted((folder / PACKAGE).rglob("*.py")) if file != folder / spared]
+        self._files = [file for file in files if _line_in(file.read_text())]
         self._numbers = count(1)
 
     def edit(self, file: str = "") -> Call:
