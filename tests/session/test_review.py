@@ -88,7 +88,7 @@ def test_a_file_that_may_not_be_read_is_not_in_the_review_under_a_new_name_or_th
 def test_too_many_hidden_files_are_not_guessed(branch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = Settings().but(permissions=check("permissions", {"deny": ["Read(.env)"]}))
     monkeypatch.setattr(review, "MOST_NAMES_BYTES", 4)
-    with pytest.raises(ReviewRefused, match="too many files"):
+    with pytest.raises(ReviewRefused, match="Too many files"):
         branch_review(branch, ENVIRON, hidden)
 
 

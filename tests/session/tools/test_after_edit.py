@@ -113,7 +113,7 @@ async def test_all_checks_of_a_call_share_a_time_limit(
 async def test_a_missing_program_is_reported_once(folder: Path, home: Path) -> None:
     table = {"*.py": "no-such-program {file}"}
     result, again = await said(folder, home, write("a.py", "x"), write("a.py", "y"), table=table)
-    assert "(no-such-program was not found" in result and "not found" not in again
+    assert "(no-such-program, or a program it runs, was not found" in result and "not found" not in again
 
 
 @given(st.lists(st.sampled_from(["a:1: x", "a:2: x", "b:3: y", "z"])), st.lists(st.sampled_from(["a:7: x", "q"])))
