@@ -116,5 +116,5 @@ async def test_login_names_what_is_wrong_and_never_repeats_a_key(home: Path, pro
         app.run_command("login", "antropic")
         await until(pilot, lambda: "Unknown provider 'antropic'. Did you mean anthropic?" in transcript_text(app))
         app.run_command("login", f"anthropic {KEY}")
-        await until(pilot, lambda: "The key is asked for" in transcript_text(app))
+        await until(pilot, lambda: "It then asks for the key" in transcript_text(app))
         assert KEY not in transcript_text(app)
