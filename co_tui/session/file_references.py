@@ -29,7 +29,7 @@ class NamedFile(NamedTuple):
     data: bytes | None = None
     """Its content, if that is not on disk."""
     kind: str = "file"
-    """What the model is told that it is."""
+    """What the request calls it."""
     server: str = ""
     """The MCP server whose resource it is, until that is read."""
 

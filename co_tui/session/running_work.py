@@ -146,7 +146,7 @@ class RunningWork:
         return outcome
 
     async def _with_changes(self, prompt: ModelRequest, runtime: Runtime) -> ModelRequest:
-        """The prompt, with a note if date, branch or folder changed since the model was told."""
+        """The prompt, with a note if date, branch or folder changed since the latest note."""
         if not runtime.works:
             return prompt
         now = await asyncio.to_thread(surroundings_now, self._environment.cwd, self._environment.environ)

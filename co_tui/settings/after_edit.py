@@ -8,7 +8,7 @@ from co_tui.inert import one_line
 from co_tui.settings.rules import PartRefused, Rule, quoted, table_in
 
 FILE: Final = "{file}"
-"""Stands for the changed file in a command, as one argument or a part of one."""
+"""The changed file's place in a command, as one argument or a part of one."""
 MOST_CHECKS: Final = 20
 _COMMAND: Final = 'a command such as "ruff check {file}", or a list of them'
 

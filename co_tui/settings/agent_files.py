@@ -9,7 +9,7 @@ from typing import Any, Final
 from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.all_settings import SettingsError
-from co_tui.settings.files import parsed, read_text
+from co_tui.settings.files import definition_folders, link_out_problem, parsed, read_text
 from co_tui.settings.front_matter import read_front_matter
 from co_tui.settings.rules import EMBEDDED
 
@@ -79,19 +79,10 @@ def project_folder(cwd: Path) -> Path:
 
 def read_project_agents(folder: Path) -> AgentFiles:
     """The agents of a project. Links that lead out of it are not followed, since their content would be sent."""
-    found, seen = AgentFiles(), set[Path]()
-    project = Path(os.path.realpath(folder))
-    for each in PROJECT_FOLDERS:
-        path = folder / each
-        real = Path(os.path.realpath(path))
-        if real in seen or not path.is_dir():
-            continue
-        seen.add(real)
-        if is_inside(path, project):
-            found = found.before(read_agents(path, inside=project))
-        else:
-            problem = f"Skipped {path_text(path)}: it is a link out of the project."
-            found = found.but(problems=(*found.problems, problem))
+    inside, outside = definition_folders(folder, PROJECT_FOLDERS)
+    found = AgentFiles(problems=tuple(map(link_out_problem, outside)))
+    for path in inside:
+        found = found.before(read_agents(path, inside=Path(os.path.realpath(folder))))
     return found
 
 

@@ -15,7 +15,7 @@ from co_tui.record import Record
 from co_tui.settings.agent_files import INHERITED
 from co_tui.settings.all_settings import SettingsError
 from co_tui.settings.command_text import shell_lines
-from co_tui.settings.files import read_text
+from co_tui.settings.files import definition_folders, link_out_problem, read_text
 from co_tui.settings.front_matter import FENCE, read_front_matter
 from co_tui.settings.rules import EMBEDDED
 
@@ -98,18 +98,10 @@ class CommandFiles(Record):
 
 def read_project_commands(folder: Path) -> CommandFiles:
     """The commands of a project. Links that lead out of it are not followed, since their content would be sent."""
-    found, seen = CommandFiles(), set[Path]()
-    project = Path(os.path.realpath(folder))
-    for each in PROJECT_FOLDERS:
-        path = folder / each
-        real = Path(os.path.realpath(path))
-        if real in seen or not path.is_dir():
-            continue
-        seen.add(real)
-        if is_inside(path, project):
-            found = found.before(read_commands(path, inside=project))
-        else:
-            found = found.with_problem(f"Skipped {path_text(path)}: it is a link out of the project.")
+    inside, outside = definition_folders(folder, PROJECT_FOLDERS)
+    found = CommandFiles(problems=tuple(map(link_out_problem, outside)))
+    for path in inside:
+        found = found.before(read_commands(path, inside=Path(os.path.realpath(folder))))
     return found
 
 

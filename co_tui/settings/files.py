@@ -1,12 +1,14 @@
 """Read settings files. They may have come with a clone, so size, nesting and parsing time are bounded."""
 
+import os
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from co_tui.inert import one_line
-from co_tui.paths import Paths, read_small_text
+from co_tui.paths import Paths, is_inside, path_text, read_small_text
 from co_tui.settings.all_settings import SettingsError
 
 LIMIT_BYTES: Final = 64_000
@@ -75,3 +77,20 @@ def policy_file(name: str, paths: Paths) -> Path | None:
 
 def _policy_files(name: str, paths: Paths) -> tuple[Path, ...]:
     return tuple(folder / f"{name}.toml" for folder in (paths.policies, BUILT_IN_POLICIES))
+
+
+def definition_folders(project: Path, names: Iterable[str]) -> tuple[list[Path], list[Path]]:
+    """A project's folders of agents or commands, each once: those inside of it, and those behind a link out of it."""
+    root, seen = Path(os.path.realpath(project)), set[str]()
+    inside: list[Path] = []
+    outside: list[Path] = []
+    for folder in (project / name for name in names):
+        real = os.path.realpath(folder)
+        if real not in seen and folder.is_dir():
+            seen.add(real)
+            (inside if is_inside(folder, root) else outside).append(folder)
+    return inside, outside
+
+
+def link_out_problem(folder: Path) -> str:
+    return f"Skipped {path_text(folder)}: it is a link out of the project."

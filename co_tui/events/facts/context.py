@@ -211,7 +211,7 @@ class CompactionComplete(Logged):
     replaced: tuple[Ref, ...] = ()
     replacement: tuple[Json, ...] = ()
     originals: int = 0
-    """How many messages of the conversation it stands for, including those of summaries it replaces; 0 if unknown."""
+    """How many messages of the conversation it replaces, those of earlier summaries included; 0 if unknown."""
     summary: str = ""
     summarised_by: str = ""
     checkpoint_number: int | None = None
@@ -239,7 +239,7 @@ class CompactionComplete(Logged):
 
     @property
     def messages(self) -> int:
-        """How many messages are summarised, as people are told."""
+        """The number of summarised messages that people see."""
         return self.originals or len(self.replaced)
 
     def entry(self) -> EntryStyle:

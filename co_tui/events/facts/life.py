@@ -31,7 +31,7 @@ class SessionStart(SessionOrigin):
 
 
 class Surroundings(Logged):
-    """Machine and folder changed since the session began, and the model is told with a prompt."""
+    """Machine and folder changed since the session began, which a note in a prompt says."""
 
     TYPE = "session.surroundings"
     ENTRY = EntryStyle("○", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)

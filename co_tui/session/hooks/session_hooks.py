@@ -123,7 +123,7 @@ class SessionHooks:
         await self._recorder.record(run)
 
     def without_secrets(self, given: Mapping[str, object]) -> Any:
-        """An input as it is logged and told: a hook may put a key into it."""
+        """An input for the log and the note: a hook may put a key into it."""
         return redact_values(storable(given), self._secrets)
 
     def add_context(self, answer: HookAnswer, event: str, agent: str = "", about: str = "") -> None:

@@ -1,7 +1,7 @@
 """What the model knows about where it works: date, platform, shell, folder, branch and state of the repository.
 
 The system prompt has what was true when the session began, so that it stays the same and providers can cache it. What
-changed since is told in a short note with the next prompt.
+changed since comes as a short note with the next prompt.
 """
 
 import asyncio
@@ -72,17 +72,17 @@ def surroundings_text(began: Surroundings | None) -> str:
     )
 
 
-def change_note(told: Surroundings | None, now: Surroundings) -> str:
-    """What changed since it was told; empty for nothing. An older session was told nothing yet."""
-    if told is None:
+def change_note(known: Surroundings | None, now: Surroundings) -> str:
+    """What changed since `known`; empty for nothing. An older session knows nothing yet."""
+    if known is None:
         return f"[Now: {now.date}; {now.platform}.{f' Git branch {now.branch}.' if now.branch else ''}]"
     changes = [
         f"{name} {after or 'none'}{f' (was {one_line(before, NAME_CHARS)})' if before and name != 'date' else ''}"
         for name, before, after in (
-            ("date", told.date, now.date),
-            ("platform", told.platform, now.platform),
-            ("folder", told.folder, now.folder),
-            ("git branch", told.branch, now.branch),
+            ("date", known.date, now.date),
+            ("platform", known.platform, now.platform),
+            ("folder", known.folder, now.folder),
+            ("git branch", known.branch, now.branch),
         )
         if before != after
     ]

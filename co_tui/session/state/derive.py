@@ -250,7 +250,7 @@ def _rewritten(state: SessionState, event: Event, history: AppendOnly[Entry]) ->
     removed = [entry for entry in state.history if entry.ref not in standing]
     refs = tuple(entry.ref for entry in removed)
     kept = Rewritten(event, state.history, history, removed_chars=characters_in(removed), removed=refs)
-    # A prompt with a note may have left the history, so what changed is told again.
+    # A prompt with a note may have left the history, so the change is noted again.
     state = _unmeasured(state).but(surroundings=state.began_in)
     return state.but(history=history, rewrites=(*state.rewrites, kept), pace=state.pace.rewritten(), **NOT_REWRITTEN)
 

@@ -129,7 +129,7 @@ class SessionState(Record):
     began_in: Surroundings | None = None
     """Date, platform and so on in the system prompt."""
     surroundings: Surroundings | None = None
-    """The latest that the model was told."""
+    """The latest that the model knows."""
     plan: tuple[Json, ...] = ()
     """The steps of the plan, each with its `text` and its `state`."""
     delegations: Mapping[str, Delegation] = MappingProxyType({})

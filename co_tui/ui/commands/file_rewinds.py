@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from co_tui.session.snapshots.journal import Line
 
 WHATS = {"both": "b", "conversation": "c", "files": "f"}
-"""What `/rewind` may be told to bring back, and the key of that choice."""
+"""What `/rewind` can bring back, and the key of that choice."""
 
 
 async def rewind_to(host: CommandHost, session: "Session", turn: int, what: str = "") -> None:
