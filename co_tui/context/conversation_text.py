@@ -37,13 +37,14 @@ def in_parts(messages: Sequence[ModelMessage], room_tokens: float) -> list[str]:
         texts = messages_as_text(messages, result_chars=result_chars, text_chars=text_chars)
         if sum(map(estimate_text, texts)) <= room:
             return ["\n\n".join(texts)] if texts else []
-    parts = _packed(texts, room)
+    parts = packed(texts, room)
     if len(parts) > MOST_PARTS:
         parts = [*parts[: MOST_PARTS // 2], *parts[-(MOST_PARTS // 2) :]]
     return parts
 
 
-def _packed(texts: Sequence[str], room: float) -> list[str]:
+def packed(texts: Sequence[str], room: float) -> list[str]:
+    """The texts in as few parts as fit the room; a text that is too long is cut."""
     parts: list[list[str]] = [[]]
     used = 0.0
     for text in texts:

@@ -12,7 +12,7 @@ from co_tui.context.compact.replacement import difference
 from co_tui.context.compact.thresholds import Thresholds, run_threshold, thresholds_of
 from co_tui.context.measure.count import Reading
 from co_tui.context.policy import CompactionRule, Policy, SummaryFallback
-from co_tui.context.turns import holds_summary, is_replacement, turn_starts
+from co_tui.context.turns import is_replacement, turn_starts
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import in_window
 
@@ -196,22 +196,7 @@ def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
     if trigger is Trigger.BLOCKING:  # in the background the model sees everything before it is removed
         start = min(start, cuts.unseen_start(situation.history))
 
-    def cut_keeping(kept: Sequence[int]) -> Cut | None:
-        return cuts.share_cut(situation.history, trigger, keep_from=start, pinned=(*situation.pinned, *kept))
-
-    summaries = _kept_summaries(situation)
-    cut = cut_keeping(summaries)
-    if summaries and (cut is None or not is_enough(room_for(situation, cut), situation.ratio, situation.window_tokens)):
-        return cut_keeping(()) or cut  # merge the summaries if they leave too little room for another
-    return cut
-
-
-def _kept_summaries(situation: Situation) -> Sequence[int]:
-    """Summaries that stay unchanged, so that the request keeps its cached prefix."""
-    found = [index for index, message in enumerate(situation.history) if holds_summary(message)]
-    held = sum(situation.tokens(situation.history[index]) for index in found)
-    most = in_window(situation.policy.merged_share, situation.window_tokens) * situation.left_tokens
-    return found if held < most else ()
+    return cuts.share_cut(situation.history, trigger, keep_from=start, pinned=situation.pinned)
 
 
 def _window(situation: Situation) -> Plan | None:

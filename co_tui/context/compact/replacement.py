@@ -9,10 +9,10 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.cuts import Cut
-from co_tui.context.memory.excerpts import NO_EXCERPTS, Excerpts
+from co_tui.context.journal.journal import Journal
 from co_tui.context.policy import SummaryForm
 from co_tui.context.turns import EARLIER, is_prompt
-from co_tui.events.stored_messages import EXCERPTS, REPLACES, SUMMARY
+from co_tui.events.stored_messages import JOURNAL, REPLACES, SUMMARY
 
 COMPACTED = "[Compacted conversation summary]"
 UNDER_WAY = "[What is under way]"
@@ -39,27 +39,17 @@ class Replacement(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """The content that replaces messages: a summary, and original lines in it or after it."""
+    """The content that replaces messages: a summary, and the journal it shows, if it shows one."""
 
     summary: str
-    excerpts: Excerpts = NO_EXCERPTS
+    journal: Journal | None = None
     words: user_messages.UserMessages | None = None
     """The user messages quoted in the summary, if the form has no section for them."""
 
-    @property
-    def text(self) -> str:
-        separate = self.excerpts.text if self.excerpts.text not in self.summary else ""
-        return "\n\n".join(filter(None, (self.summary, separate and f"## Word for word\n{separate}")))
-
-    @property
-    def has_separate_lines(self) -> bool:
-        """Whether there are original lines outside the summary."""
-        return self.text != self.summary
-
     def as_metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = self.words.as_metadata() if self.words else {}
-        if self.excerpts.lines:
-            metadata[EXCERPTS] = self.excerpts.as_json()
+        if self.journal is not None:
+            metadata[JOURNAL] = self.journal.as_json()
         return {SUMMARY: self.summary, **metadata}
 
 
@@ -80,23 +70,29 @@ def build(
         return _one(history, cut, _joined(window_marker(count, None), under_way))
     match form:
         case SummaryForm.MARKER:
-            return _one(history, cut, _joined(window_marker(count, digest.text), under_way), digest.as_metadata())
+            return _one(history, cut, _joined(window_marker(count, digest.summary), under_way), digest.as_metadata())
         case SummaryForm.PAIR:
-            said = _replacing(history, cut, _joined(f"{COMPACTED}\n{digest.text}", under_way), digest.as_metadata())
+            said = _replacing(history, cut, _joined(f"{COMPACTED}\n{digest.summary}", under_way), digest.as_metadata())
             reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut))
             return Replacement(cut.replaced, [said, reply])
         case SummaryForm.PROMPT:
             return _into_first_prompt(history, cut, digest, under_way, pinned)
         case SummaryForm.FULL:
-            words = words or user_messages.UserMessages()
-            text = _joined(f"{EARLIER}\n{digest.text}", user_messages.as_sections(words))
-            summary = _replacing(history, cut, text, digest._replace(words=words).as_metadata())
-            return Replacement(cut.replaced, [summary, *_under_way(history, cut, under_way)])
+            summary = _replacing(history, cut, f"{EARLIER}\n{digest.summary}", digest.as_metadata())
+            return Replacement(cut.replaced, [summary, *_under_way(history, cut, words, extras)])
 
 
-def _under_way(history: Sequence[ModelMessage], cut: Cut, text: str) -> list[ModelMessage]:
-    """A separate message, since the next compaction replaces it even if it keeps the summary."""
-    return [_replacing(history, cut, f"{UNDER_WAY}\n{text}", {REPLACES: 0})] if text else []
+def _under_way(
+    history: Sequence[ModelMessage],
+    cut: Cut,
+    words: user_messages.UserMessages | None,
+    extras: Mapping[str, str] | None,
+) -> list[ModelMessage]:
+    """Where the work stands: a message of its own, so that a journal that only grew keeps its cached prefix."""
+    words = words or user_messages.UserMessages()
+    text = user_messages.as_sections(words, extras)
+    metadata = {REPLACES: 0, **words.as_metadata()}
+    return [_replacing(history, cut, f"{UNDER_WAY}\n{text}", metadata)] if text else []
 
 
 def _joined(*texts: str) -> str:
@@ -132,7 +128,7 @@ def _into_first_prompt(
 ) -> Replacement:
     """Add the summary to the first prompt kept; a separate message if that is pinned or not adjacent."""
     after = cut.replaced[-1] + 1
-    text = _joined(f"{EARLIER}\n{digest.text}", under_way)
+    text = _joined(f"{EARLIER}\n{digest.summary}", under_way)
     contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
     if not contiguous or after in pinned or after >= len(history) or not is_prompt(history[after]):
         return _one(history, cut, text, digest.as_metadata())

@@ -153,6 +153,11 @@ class Ledger:
     def _order(self, name: str) -> int:
         return self.details[name].last
 
+    def heaviest(self, most: int) -> dict[str, float]:
+        """The most important names with their weights, heaviest first."""
+        weighed = ((detail.weight(self.tokens), name) for name, detail in self.details.items())
+        return {name: weight for weight, name in heapq.nlargest(most, weighed)}
+
     def weight(self, name: str) -> float:
         detail = self.details.get(name)
         return detail.weight(self.tokens) if detail is not None else 0.0

@@ -11,10 +11,10 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context.compact import cuts, replacement, user_messages
 from co_tui.context.compact.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut, is_stuck
 from co_tui.context.compact.replacement import Digest, Replacement
+from co_tui.context.journal.recollection import Recollected, recollect
+from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimated_window
 from co_tui.context.measure.meter import Meter
-from co_tui.context.memory.excerpts import Excerpts, Sources
-from co_tui.context.memory.recollection import recollect
 from co_tui.context.policy import Policy, SummaryForm
 from co_tui.context.request.stages import Keep, Note, Stages
 from co_tui.context.request.tool_outputs import Memo
@@ -23,6 +23,9 @@ from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import ByWindow, in_window
 
 LARGEST_SUMMARY_TOKENS = 20_000
+STATE_SHARE = 0.06
+"""Of the window: the most for where the work stands."""
+LARGEST_STATE_TOKENS = 2_000
 MOST_LEFT_SHARE = 0.5
 """Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
@@ -236,12 +239,12 @@ class Governor:
 
     # Recollection
 
-    def recollect(self, measured: Measured, reading: Reading, sources: Sources) -> Excerpts:
+    def recollect(self, measured: Measured, reading: Reading, sources: Sources) -> Recollected:
         """Lines that left the request and are relevant to its newest step, if there is room for any."""
         room = self.prompt_limit * (1 - self.policy.truncation_headroom) - reading.most_tokens
         budget = min(self._share(self.policy.recollection_share), room)
         if budget < LEAST_NOTE_TOKENS:
-            return Excerpts()
+            return Recollected()
         return recollect(sources, measured.live, budget / self.meter.ratio)
 
     # Replacements
@@ -250,6 +253,11 @@ class Governor:
     def summary_tokens(self) -> int:
         """The maximum size of what replaces a cut."""
         return int(min(self._share(self.policy.summary_share), LARGEST_SUMMARY_TOKENS))
+
+    @property
+    def state_tokens(self) -> float:
+        """The room for where the work stands, in estimated tokens."""
+        return min(STATE_SHARE * self._window.tokens, LARGEST_STATE_TOKENS) / self.meter.ratio
 
     def _share(self, share: float | ByWindow) -> float:
         """A share of the window in tokens."""

@@ -13,7 +13,6 @@ from co_tui.context.policy import CompactionRule, SummaryFallback
 from co_tui.context.request.pipeline import Governor, Measured, replaced_in_history
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Ref
-from co_tui.events.triggers import Trigger
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.cache_loss import cache_lost_tokens
 from co_tui.session.compaction.compaction_files import CompactionFiles
@@ -124,9 +123,9 @@ def _replacement(
         plan = _without_summary(plan, summary, governor, measured)
     digest = summary.digest if summary.text else None
     done = governor.replace(measured, plan, digest, extras=extras)
-    if digest is not None and digest.has_separate_lines and not _ends_well(job.trigger, governor, measured, done):
-        # Messages that arrived since took the room of the original lines.
-        done = governor.replace(measured, plan, Digest(digest.summary), extras=extras)
+    if digest is not None and digest.journal and digest.journal.story and not _ends_well(job, governor, measured, done):
+        # Messages that arrived since took the room of the journal.
+        done = governor.replace(measured, plan, Digest(digest.journal.story), extras=extras)
     if not done.replaced or governor.freed(measured, done) <= 0:
         raise _NotWorthIt(NOT_SMALLER)
     if job.trigger.must_free and not governor.frees_enough(measured, done):
@@ -145,9 +144,9 @@ def _without_summary(plan: Plan, summary: Summary, governor: Governor, measured:
     return short
 
 
-def _ends_well(trigger: Trigger, governor: Governor, measured: Measured, done: Replacement) -> bool:
+def _ends_well(job: Job, governor: Governor, measured: Measured, done: Replacement) -> bool:
     """Whether it frees enough, and ends well below the threshold that triggered it."""
-    if not trigger.must_free:
+    if not job.trigger.must_free:
         return True
     after = measured.reading.current_tokens - governor.freed(measured, done)
     is_below = after <= WELL_BELOW * governor.situation(measured).threshold_tokens

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from co_tui.agent.models.open_model import ModelHandle
@@ -10,12 +10,11 @@ from co_tui.agent.summariser import INSTRUCTIONS, SummaryTask, write_summary
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import RequestTarget
-from co_tui.context.compact import user_messages
 from co_tui.context.compact.summary_checks import objection
-from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts
+from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts, packed
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events.triggers import Trigger
-from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, original_lines
+from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, grown_journal, with_story
 from co_tui.session.history.learned_limits import Limits
 from co_tui.session.turns.classify_failure import classify
 
@@ -63,6 +62,8 @@ class ModelSummaries(NamedTuple):
     """What refusals revealed about the models' windows."""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
+        if (grown := await grown_journal(request)) is not None:
+            return grown
         if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_at_a_time:
             return await fallback_summary(request)  # it would take the model's only slot from the running turn
         try:
@@ -100,7 +101,7 @@ class _Attempts:
 
     def __post_init__(self) -> None:
         request = self.request
-        self.earlier = user_messages.earlier_summary(request.messages, user_words=request.user_words)
+        self.earlier = request.earlier
         self.budget = min(request.budget_tokens, int(self.window_tokens * LARGEST_SHARE))
         self.room = self._room()
 
@@ -114,7 +115,7 @@ class _Attempts:
         for attempt in range(ATTEMPTS):
             if self.room < LEAST_ROOM_TOKENS:
                 return await self._fall_back(f"the window of {self.model.name} is too small to summarise in")
-            parts = await asyncio.to_thread(in_parts, self.request.messages, self.room)
+            parts = await asyncio.to_thread(self._parts)
             if not parts:
                 break
             try:
@@ -138,6 +139,12 @@ class _Attempts:
             return await self._checked(written.text, written.title, parts)
         return await self._fall_back(note)
 
+    def _parts(self) -> list[str]:
+        """What to summarise, in parts that fit."""
+        if folding := self.request.folding:
+            return packed([folding], self.room)
+        return in_parts(self.request.messages, self.room)
+
     def _use_less(self, parts: list[str], refused: Overflow) -> None:
         """Make every part shorter than the refused one: unused room does not count."""
         if refused.limit_tokens and refused.limit_tokens < self.window_tokens:
@@ -153,8 +160,8 @@ class _Attempts:
         )
         if wrong:
             return await self._fall_back(f"the summary by {self.model.name} was rejected: {wrong}")
-        lines = await asyncio.to_thread(original_lines, request, text)
-        return Summary(text, self.model.name, title, excerpts=lines)
+        summary = await asyncio.to_thread(with_story, request, text)
+        return replace(summary, by=self.model.name, title=title)
 
     def _assignment(self, parts: list[str]) -> SummaryTask:
         request = self.request

@@ -1,13 +1,10 @@
 """Prepare a compaction before the history is rewritten: ask, log the start, run hooks, summarise, review."""
 
-from collections.abc import Mapping, Sequence
-
-from pydantic_ai.messages import ModelMessage
+from collections.abc import Mapping
 
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.decide import Plan, is_enough
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.memory.recollection import replacement_texts
 from co_tui.context.request.pipeline import Governor
 from co_tui.events import CompactionStart
 from co_tui.inert import one_line
@@ -37,8 +34,9 @@ class Declined(Stopped):
 async def prepare(compaction: Compaction, questions: Questions) -> None:
     """Put the summary into the job. The history is unchanged afterwards, also on failure."""
     job, (history, summaries, hooks, _) = compaction
+    carried = user_messages.as_sections(user_messages.UserMessages(), await work_in_progress(compaction))
     if job.trigger.must_free:
-        job.plan = _with_less_room(job.plan, await work_in_progress(compaction), history.governor)
+        job.plan = _with_less_room(job.plan, carried, history.governor)
     if not job.plan.texts_only and history.policy.asks_first:
         await _ask(job, questions)
     await _log_start(job, history)
@@ -47,26 +45,28 @@ async def prepare(compaction: Compaction, questions: Questions) -> None:
     if job.plan.texts_only:
         job.summary = Summary("", "")
         return
-    job.summary = await summaries.write(await _request(job, history), job.trigger)
+    job.summary = await summaries.write(await _request(job, history, carried), job.trigger)
     if history.policy.reviews_summaries and job.summary.text:
         await _review(job.summary, questions)
 
 
 async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
-    """The work in progress that the main agent must still know after the compaction."""
-    history = compaction.history
+    """Where the work stands, and what is in progress: the main agent must still know it after the compaction."""
+    history, refs = compaction.history, compaction.job.refs
+    sources = await history.sources_without(refs)
+    stands = {"Where the work stands": sources.work.stands(history.governor.state_tokens, sources.gone)}
     if history.agent:
-        return {}
+        return stands
     transcript = originals(history.state, history.entries)
     instructions = await compaction.on.read_skills()
-    return carried_on(history.state, transcript, compaction.job.refs, history.governor.window.tokens, instructions)
+    window_tokens = history.governor.window.tokens
+    return {**stands, **carried_on(history.state, transcript, refs, window_tokens, instructions)}
 
 
-def _with_less_room(plan: Plan, carried: Mapping[str, str], governor: Governor) -> Plan:
+def _with_less_room(plan: Plan, carried: str, governor: Governor) -> Plan:
     """Subtract the texts carried along from the summary's room. Raises `Stopped`, before anything is asked or logged,
     if too little is left: the summary would be paid for and not used."""
-    text = user_messages.as_sections(user_messages.UserMessages(), carried)
-    room = plan.room_tokens - governor.meter.ratio * estimate_text(text)
+    room = plan.room_tokens - governor.meter.ratio * estimate_text(carried)
     if not is_enough(room, governor.meter.ratio, governor.window.tokens):
         raise Stopped("it would free too little")
     return plan._replace(room_tokens=room)
@@ -107,25 +107,19 @@ async def _run_hooks(job: Job, hooks: Hooks, history: GovernedHistory) -> None:
     job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
 
 
-async def _request(job: Job, history: GovernedHistory) -> SummaryRequest:
+async def _request(job: Job, history: GovernedHistory, carried: str) -> SummaryRequest:
     request = request_for(
         history.governor,
         job.messages,
         job.trigger,
         await history.sources_without(job.refs),
         job.kept_tokens,
-        _other_summaries(job.messages, history.messages),
+        carried,
         job.plan.room_tokens,
     )
     request.background = one_line(history.scaffold.instructions, BACKGROUND_CHARS)
     request.focus, request.bill = job.focus, job.bill
     return request
-
-
-def _other_summaries(replaced: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -> str:
-    """The summaries in the history that stay."""
-    gone = {id(message) for message in replaced}
-    return "\n".join(replacement_texts([message for message in messages if id(message) not in gone]))
 
 
 async def _review(summary: Summary, questions: Questions) -> None:

@@ -9,23 +9,24 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact import user_messages
-from co_tui.context.compact.offline_summary import carried_in, summarise_offline
+from co_tui.context.compact.offline_summary import earlier_journal, fitting_story, summarise_offline
 from co_tui.context.compact.replacement import Digest
+from co_tui.context.journal.journal import STORY_SHARE, Journal, JournalTask, appended, rewritten
+from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import estimate_message, estimate_text
-from co_tui.context.memory.excerpts import NO_EXCERPTS, Excerpts, Sources, choose_excerpts
 from co_tui.context.policy import SummaryFallback
 from co_tui.context.request.pipeline import Governor
+from co_tui.context.turns import is_replacement
 from co_tui.events.triggers import Trigger
 
 OFFLINE = "offline"
 LEAST_BUDGET_TOKENS = 120
 MOST_OF_HELD = 0.66
 """Share of the summarised tokens that a compaction may leave."""
-LEAST_LINES_TOKENS = 60
-WRITTEN_SHARE = 0.6
-"""Share of a summary's room that the model may write; original lines fill the rest."""
-ADDED = 0.12
-"""Share of a summary's room for a further summary next to an earlier one."""
+RATION = 0.4
+"""Share of the tokens that leave: how much a journal may grow for them."""
+REWRITTEN = 0.87
+"""Share of its limit: how long a journal is when it is written anew, so that it can grow again."""
 
 
 @dataclass(slots=True)
@@ -38,13 +39,13 @@ class Summary:
     note: str = ""
     """Why the model's summary was not used."""
     edited: bool = False
-    excerpts: Excerpts = NO_EXCERPTS
+    journal: Journal | None = None
     words: user_messages.UserMessages | None = None
 
     @property
     def digest(self) -> Digest:
         """As put into the history. Lines that the user edited are no longer original."""
-        return Digest(self.text) if self.edited and self.by == OFFLINE else Digest(self.text, self.excerpts, self.words)
+        return Digest(self.text, None if self.edited else self.journal, self.words)
 
 
 @dataclass(slots=True)
@@ -65,17 +66,32 @@ class SummaryRequest:
     background: str = ""
     """The assistant's role, so that the summary keeps what matters for it."""
     sources: Sources | None = None
-    """What to take excerpts from; None for the messages alone."""
+    """The whole conversation; None for the messages alone."""
     standing: str = ""
-    """Earlier summaries that stay."""
-    room_tokens: int = 0
-    """Room for the model's text and original lines together; 0 for no original lines."""
+    """What is shown beside the summary."""
+    journal: JournalTask | None = None
+    """The journal to write; None if the policy has a plain summary."""
+    is_asked_for: bool = False
+    """Whether the user or the model asked for it: then a model writes the story even if the journal could grow."""
     most_tokens: float = math.inf
     """A longer summary would not be used."""
 
     @property
     def held_tokens(self) -> float:
         return self.ratio * sum(map(estimate_message, self.messages))
+
+    @property
+    def earlier(self) -> str:
+        """The summary for a model to bring up to date."""
+        if self.journal is not None and not self.is_asked_for:
+            return self.journal.earlier.story
+        return user_messages.earlier_summary(self.messages, user_words=self.user_words)
+
+    @property
+    def folding(self) -> str:
+        """What a model summarises instead of messages: the entries of a journal that has no more room."""
+        journal = self.journal
+        return "\n".join(journal.earlier.blocks) if journal is not None and not self.is_asked_for else ""
 
 
 def request_for(
@@ -84,54 +100,81 @@ def request_for(
     trigger: Trigger,
     sources: Sources | None = None,
     kept_tokens: float = 0.0,
-    standing: str = "",
+    beside: str = "",
     most_tokens: float = math.inf,
 ) -> SummaryRequest:
-    """The request for a summary of these messages, with the room the policy leaves next to the user's own messages;
-    `most_tokens` limits both."""
+    """The request for a summary of these messages, with the room the policy leaves next to the user's own messages and
+    what else is shown `beside` it; `most_tokens` limits it."""
     messages = messages[-governor.policy.considered_messages :]
     words = governor.user_messages_for(messages, governor.form_of(trigger), most_tokens)
-    taken = governor.meter.ratio * user_messages.quoted_tokens(words) if words else 0
-    least = governor.summary_tokens * (ADDED if standing else 1)
+    ratio = governor.meter.ratio
+    taken = ratio * user_messages.quoted_tokens(words) if words else 0
+    beside_tokens = ratio * estimate_text(beside)
     held = sum(map(governor.meter.tokens, messages))
-    room = max(least, governor.room_for_replacement(kept_tokens)) - taken
+    room = max(governor.summary_tokens, governor.room_for_replacement(kept_tokens) - beside_tokens) - taken
     room = max(0, int(min(room, MOST_OF_HELD * (held - taken), most_tokens - taken)))
-    has_lines = bool(governor.policy.compacted_share)
+    standing = "\n".join(filter(None, (user_messages.as_sections(words) if words else "", beside)))
+    task = None
+    if governor.policy.compacted_share and sources is not None:
+        new = [message for message in messages if not is_replacement(message)]
+        ration = RATION * sum(map(governor.meter.tokens, new))
+        task = JournalTask(sources, earlier_journal(messages), len(new), room / ratio, ration / ratio, standing)
     return SummaryRequest(
         messages,
-        max(LEAST_BUDGET_TOKENS, int(room * WRITTEN_SHARE) if has_lines else room),
+        max(LEAST_BUDGET_TOKENS, int(room * STORY_SHARE) if task else room),
         governor.window.tokens,
-        governor.meter.ratio,
+        ratio,
         user_words=words is None,
         fallback=governor.policy.fallback,
         sources=sources,
-        standing="\n".join(filter(None, (standing, user_messages.as_sections(words) if words else ""))),
-        room_tokens=room if has_lines else 0,
+        standing=standing,
+        journal=task,
+        is_asked_for=not trigger.is_automatic,
         most_tokens=most_tokens - taken,
     )
+
+
+async def grown_journal(request: SummaryRequest) -> Summary | None:
+    """The journal with more entries, if it has room for them and nobody asked for a summary."""
+    if request.journal is None or request.is_asked_for:
+        return None
+    # In a thread, since a long conversation takes a moment.
+    return await asyncio.to_thread(_grown, request.journal)
+
+
+def _grown(task: JournalTask) -> Summary | None:
+    journal = appended(task)
+    return Summary(journal.text, OFFLINE, journal=journal) if journal is not None and journal.text else None
 
 
 async def fallback_summary(request: SummaryRequest, *, note: str = "") -> Summary:
     """The policy's fallback if no model can summarise: an extractive summary, or none."""
     if request.fallback is not SummaryFallback.OFFLINE:
         return Summary("", "", note=note)
-    # In a thread, since a long conversation takes a moment.
     return replace(await asyncio.to_thread(offline, request), note=note)
 
 
-def original_lines(request: SummaryRequest, text: str) -> Excerpts:
-    """The most important original lines that a model's summary left out, in the remaining room."""
-    room = request.room_tokens / request.ratio - estimate_text(text)
-    if request.sources is None or room < LEAST_LINES_TOKENS:
-        return NO_EXCERPTS
-    carried, standing = carried_in(request.messages), "\n".join((text, request.standing))
-    return choose_excerpts(request.sources, room, carried=carried, standing=standing)
+def with_story(request: SummaryRequest, story: str) -> Summary:
+    """A model's summary, followed by the journal of what it need not tell."""
+    if request.journal is None:
+        return Summary(story, "")
+    journal = rewritten(request.journal, REWRITTEN * request.journal.limit_tokens, story)
+    return Summary(journal.text, "", journal=journal)
 
 
 def offline(request: SummaryRequest) -> Summary:
-    """The extractive summary."""
-    budget = int(max(request.room_tokens, request.budget_tokens) / request.ratio)
-    made = summarise_offline(
-        request.messages, budget, user_words=request.user_words, sources=request.sources, standing=request.standing
-    )
-    return Summary(made.text, OFFLINE, excerpts=made.excerpts, words=made.words)
+    """The journal, or an extractive summary in policies without one."""
+    task = request.journal
+    if task is None:
+        made = summarise_offline(
+            request.messages,
+            int(request.budget_tokens / request.ratio),
+            user_words=request.user_words,
+            sources=request.sources,
+            standing=request.standing,
+        )
+        return Summary(made.text, OFFLINE, words=made.words)
+    if not request.is_asked_for and (grown := _grown(task)) is not None:
+        return grown
+    story = fitting_story(task.earlier.story, task.limit_tokens)
+    return replace(with_story(request, story), by=OFFLINE)

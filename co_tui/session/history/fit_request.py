@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from pydantic_ai.messages import ModelResponse
 
+from co_tui.context.journal.recollection import RECOLLECTED_FROM_EARLIER
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER
 from co_tui.context.request.pipeline import Measured, Prepared
 from co_tui.context.request.truncate import Omitted
 from co_tui.events import Recollection, Ref, Truncation
@@ -42,15 +42,15 @@ async def _recollection(history: GovernedHistory, measured: Measured, prepared: 
     if origin is None or isinstance(measured.live[-1], ModelResponse) or entries[origin].ref in left_out:
         return nothing
     found = await history.recollect(measured, prepared.reading, left_out)
-    if not found.lines:
+    if not found.entries:
         return nothing
     note = f"{RECOLLECTED_FROM_EARLIER}\n{found.text}"
     return nothing.but(
         messages=(entries[origin].ref,),
         note=note,
-        lines=len(found.lines),
+        lines=found.lines,
         tokens=round(history.governor.meter.ratio * estimate_text(note)),
-        sources=history.whole_transcript.refs(line.position.message for line in found.lines),
+        sources=history.whole_transcript.refs(found.messages),
     )
 
 

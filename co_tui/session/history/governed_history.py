@@ -11,8 +11,9 @@ from co_tui.agent.model_messages import read_messages
 from co_tui.agent.models.prices import price_of, saved_by_cache
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.append_only import AppendOnly
+from co_tui.context.journal.recollection import Recollected
+from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold
-from co_tui.context.memory.excerpts import Excerpts, Sources
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
@@ -191,13 +192,13 @@ class GovernedHistory:
         """The session's state, or the delegation's."""
         return self.state if not self.agent else self.state.delegations.get(self.agent, Delegation())
 
-    async def recollect(self, measured: Measured, reading: Reading, left_out: Collection[Ref]) -> Excerpts:
+    async def recollect(self, measured: Measured, reading: Reading, left_out: Collection[Ref]) -> Recollected:
         """The lines relevant to the newest step of a request that goes without some messages."""
         sources = await self.sources_without(left_out)
         return await self._run_in_thread(self.governor.recollect, measured, reading, sources)
 
     async def sources_without(self, gone: Collection[Ref]) -> Sources:
-        """The sources for excerpts once these messages leave the history."""
+        """The sources of a journal once these messages leave the history."""
         return await self._run_in_thread(self.whole_transcript.sources, self.state, self.entries, gone, self.agent)
 
     async def measure_as(

@@ -10,6 +10,7 @@ from co_tui.events import Clear, Json
 from co_tui.events.stored_messages import (
     COMMAND,
     EXCERPTS,
+    JOURNAL,
     NOTE,
     QUOTES,
     REPLACES,
@@ -26,7 +27,7 @@ from co_tui.session.state.session_state import Entry, SessionState
 LEAST_RESTORED_TURNS: Final = 3
 RULES_ROOM_TOKENS: Final = 2_000
 """Standing rules get their usual share of this."""
-OF_A_SUMMARY: Final = (SUMMARY, EXCERPTS, RULES, QUOTES, UNQUOTED)
+OF_A_SUMMARY: Final = (SUMMARY, EXCERPTS, JOURNAL, RULES, QUOTES, UNQUOTED)
 
 
 def restoring(state: SessionState, policy: Policy) -> Clear | None:
@@ -143,7 +144,7 @@ def _stands_in(message: Json) -> bool:
 
 def _holds_only_rules(message: Json) -> bool:
     metadata = _metadata(message)
-    return REPLACES in metadata and RULES in metadata and SUMMARY not in metadata
+    return REPLACES in metadata and RULES in metadata and not {SUMMARY, QUOTES} & metadata.keys()
 
 
 def _metadata(message: Json) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""All original messages behind a history, including those no longer in it, and the ledger of their names."""
+"""All original messages behind a history, including those no longer in it: their names, and the steps in them."""
 
 from collections.abc import Collection, Iterable, Sequence
 from threading import Lock
 
 from co_tui.append_only import AppendOnly
-from co_tui.context.memory.excerpts import Sources
+from co_tui.context.journal.sources import Sources
+from co_tui.context.journal.work_record import WorkRecord
 from co_tui.context.memory.ledger import Ledger
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.state.parsed_messages import ParsedMessages
@@ -17,7 +18,7 @@ class WholeTranscript:
     def __init__(self, parsed: ParsedMessages) -> None:
         self._parsed = parsed
         self._known: Sequence[Entry] = ()
-        self._ledger = Ledger()
+        self._ledger, self._work = Ledger(), WorkRecord()
         self._following = Lock()
 
     def sources(
@@ -27,9 +28,10 @@ class WholeTranscript:
         said = originals(state, history, agent)
         kept = {entry.ref for entry in history if entry.ref not in gone}
         out = frozenset(number for number, entry in enumerate(said) if entry.ref not in kept)
-        return Sources(self._follow(said), out)
+        ledger, work = self._follow(said)
+        return Sources(ledger, work, out, lambda numbers: self._parsed.read([said[number] for number in numbers]))
 
-    def _follow(self, said: Sequence[Entry]) -> Ledger:
+    def _follow(self, said: Sequence[Entry]) -> tuple[Ledger, WorkRecord]:
         with self._following:
             same = 0
             for known, entry in zip(self._known, said, strict=False):
@@ -37,11 +39,12 @@ class WholeTranscript:
                     break
                 same += 1
             if same < len(self._known):
-                same, self._ledger = 0, Ledger()
+                same, self._ledger, self._work = 0, Ledger(), WorkRecord()
             self._known = said
             for message in self._parsed.read(said[same:]):
                 self._ledger.add(message)
-            return self._ledger
+                self._work.add(message)
+            return self._ledger, self._work
 
     def refs(self, numbers: Iterable[int]) -> tuple[Ref, ...]:
         """The messages with these numbers in the ledger."""
@@ -51,7 +54,7 @@ class WholeTranscript:
     def forget(self) -> None:
         """Release everything; the next call reads it again."""
         with self._following:
-            self._known, self._ledger = (), Ledger()
+            self._known, self._ledger, self._work = (), Ledger(), WorkRecord()
 
 
 def originals(state: SessionState, history: AppendOnly[Entry], agent: str = "") -> list[Entry]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
-from co_tui.events.stored_messages import EXCERPTS, REPLACES, SUMMARY, pieces
+from co_tui.events.stored_messages import EXCERPTS, JOURNAL, SUMMARY, pieces
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, merged_in_order
 
 
@@ -135,14 +135,14 @@ def edited(state: SessionState, seq: int, text: str) -> CompactionComplete:
 def _with_summary(message: Json, before: str, after: str) -> Json:
     """The replacement message with another summary."""
     metadata = message.get("metadata") or {}
-    if REPLACES not in metadata and SUMMARY not in metadata:
+    if SUMMARY not in metadata:
         return message
     parts = [
         {**part, "content": part["content"].replace(before, after, 1)} if isinstance(part.get("content"), str) else part
         for part in message.get("parts", ())
     ]
-    # Excerpts in the edited text are no longer original lines.
-    kept = {key: value for key, value in metadata.items() if key != EXCERPTS}
+    # Lines of the edited text are no longer original.
+    kept = {key: value for key, value in metadata.items() if key not in (EXCERPTS, JOURNAL)}
     return {**message, "parts": parts, "metadata": {**kept, SUMMARY: after}}
 
 

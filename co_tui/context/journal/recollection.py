@@ -2,15 +2,16 @@
 
 import heapq
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, UserPromptPart
 
-from co_tui.context.compact.offline_summary import carried_in
-from co_tui.context.memory.excerpts import Chooser, Excerpts, Sources, lines_with, names_there, weighed_line
+from co_tui.context.journal.choose_lines import Chooser
+from co_tui.context.journal.entries import Entry
+from co_tui.context.journal.shown_lines import bare_lines
+from co_tui.context.journal.sources import Sources, remembered
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
-from co_tui.context.memory.transcript_lines import bare_line, bare_lines
 from co_tui.context.turns import is_replacement
 from co_tui.events.content import prompt_text
 
@@ -31,25 +32,42 @@ def newest_messages(live: Sequence[ModelMessage]) -> int:
     return len(live)
 
 
-def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
+class Recollected(NamedTuple):
+    """What comes back, as entries of a journal."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(entry.text for entry in self.entries)
+
+    @property
+    def lines(self) -> int:
+        return sum(len(entry.lines) for entry in self.entries)
+
+    @property
+    def messages(self) -> set[int]:
+        """The numbers of the messages they come from."""
+        return {line.position.message for entry in self.entries for line in entry.lines}
+
+
+def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Recollected:
     """Lines of messages that left, whose names share words with the newest step."""
     with sources.ledger.lock:
         return _recollected(sources, live, budget_tokens)
 
 
-def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Excerpts:
-    ledger, gone = sources.ledger, sources.gone
-    weights = _relevant(ledger, newest_messages(live))
-    taken = {excerpt.position for excerpt in carried_in(live)}
-    shown = {line for text in replacement_texts(live) for line in bare_lines(text)}
-    found = [excerpt for excerpt in lines_with(sources, weights) if excerpt.position not in taken]
-    lines = [weighed_line(excerpt) for excerpt in found if bare_line(excerpt.text) not in shown]
-    there = names_there(ledger, gone)
+def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Recollected:
+    weights = _relevant(sources.ledger, newest_messages(live))
+    there = sources.names_there()
+    shown: set[str] = set()
     for text in replacement_texts(live):
         there.update(dict.fromkeys(names_in(text), 1))
-    chooser = Chooser(weights, there)
-    chooser.choose(lines, budget_tokens)
-    return Excerpts(tuple(sorted(chooser.chosen)))
+        shown |= bare_lines(text)
+    chooser = Chooser(weights, budget_tokens, there, shown)
+    candidates = remembered(sources, weights)
+    chooser.choose(candidates)
+    return Recollected(tuple(each.entry for each in candidates if each.chosen))
 
 
 def replacement_texts(live: Sequence[ModelMessage]) -> Iterator[str]:

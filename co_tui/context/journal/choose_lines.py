@@ -1,0 +1,189 @@
+"""Choose which steps and lines a journal shows: the most important names per token.
+
+The choice is greedy. Names already present count little; a line next to a chosen one counts more.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Final
+
+from co_tui.context.journal.entries import Entry, Head, Kind, Place
+from co_tui.context.journal.shown_lines import ShownLine
+from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.ledger import NOTABLE_LINE
+from co_tui.context.memory.names import names_in, names_in_line
+
+AGAIN: Final = (1.0, 0.1, 0.03)
+"""Factor for a name that is present not yet, once, or more often."""
+NEIGHBOUR: Final = 0.2
+"""Of the worth of a line: what each line next to it gains."""
+LINE_COST: Final = 1
+GAP_COST: Final = 2
+NOTABLE: Final = 1.3
+CONCLUSION_ALONE: Final = 1.0
+STEP_ALONE: Final = 0.3
+"""The value of an entry apart from the names in it."""
+MISHAP_ALONE: Final = 3.0
+"""The same for a step that failed."""
+SPENT: Final = 0.01
+"""Of the budget: stop when less than this is left."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A step with the lines that may be shown of it."""
+
+    head: Head
+    lines: list[ShownLine]
+    is_open: bool = False
+    """Whether its head is shown."""
+    chosen: dict[int, ShownLine] = field(default_factory=dict)
+    """By their place among the lines."""
+    gains: dict[int, float] = field(default_factory=dict)
+    """What lines gain from chosen neighbours."""
+    costs: list[int] = field(default_factory=list)
+    head_cost: int = 0
+    head_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.costs = [estimate_text(line.text) + LINE_COST for line in self.lines]
+        is_said = self.head.kind is Kind.SAID
+        self.head_cost = LINE_COST if is_said else estimate_text(self.head.line) + LINE_COST
+        self.head_names = () if is_said else tuple(names_in(self.head.text))
+
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.head, tuple(self.chosen[number] for number in sorted(self.chosen)))
+
+
+@dataclass(slots=True)
+class Chooser:
+    """Chooses lines by the weight of the names they add, until the budget is spent."""
+
+    weights: Mapping[str, float]
+    budget: float
+    there: dict[str, int] = field(default_factory=dict)
+    """How often each name is already present."""
+    shown: set[str] = field(default_factory=set)
+    """Lines already present."""
+    _left: dict[str, float] = field(default_factory=dict)
+    """The value of one more line with each name."""
+    _least: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._least = SPENT * self.budget
+        self._left = {name: weight * _again(self.there.get(name, 0)) for name, weight in self.weights.items()}
+
+    def open(self, candidate: Candidate) -> bool:
+        """Show the head of a step, if there is room."""
+        if not candidate.is_open and candidate.head_cost <= self.budget:
+            candidate.is_open = True
+            self.budget -= candidate.head_cost
+            self._note(candidate.head_names)
+        return candidate.is_open
+
+    def choose(self, candidates: Sequence[Candidate]) -> None:
+        queue: list[tuple[float, int, int]] = []
+        for number, candidate in enumerate(candidates):
+            if not candidate.is_open and candidate.head.kind is not Kind.SAID:
+                queue.append((-self._head_worth(candidate), number, -1))
+            queue += [(-self._worth(candidate, place), number, place) for place in range(len(candidate.lines))]
+        heapq.heapify(queue)
+        while queue and self.budget > self._least:
+            worth, number, place = heapq.heappop(queue)
+            if worth >= 0:
+                break
+            candidate = candidates[number]
+            if candidate.is_open if place < 0 else place in candidate.chosen:
+                continue
+            now = -(self._head_worth(candidate) if place < 0 else self._worth(candidate, place))
+            if queue and now > queue[0][0] + 1e-9:
+                heapq.heappush(queue, (now, number, place))
+            elif now < 0:
+                self._take(queue, candidate, number, place)
+
+    def _take(self, queue: list[tuple[float, int, int]], candidate: Candidate, number: int, place: int) -> None:
+        was_open = candidate.is_open
+        if place < 0:
+            if not self.open(candidate):
+                return
+        elif not self._show(candidate, place):
+            return
+        again: Iterable[int] = (place - 1, place + 1)
+        if not was_open:
+            again = range(len(candidate.lines))
+        for other in again:
+            if 0 <= other < len(candidate.lines) and other not in candidate.chosen:
+                heapq.heappush(queue, (-self._worth(candidate, other), number, other))
+
+    def _show(self, candidate: Candidate, place: int) -> bool:
+        line = candidate.lines[place]
+        text = line.text.strip()
+        cost = self._cost(candidate, place)
+        if cost > self.budget or text in self.shown:
+            return False
+        gained = NEIGHBOUR * self._names_worth(line)
+        if not candidate.is_open:
+            candidate.is_open = True
+            self._note(candidate.head_names)
+        self.budget -= cost
+        candidate.chosen[place] = line
+        self.shown.add(text)
+        self._note(names_in_line(line.text))
+        if not line.is_name:
+            for other in (place - 1, place + 1):
+                candidate.gains[other] = candidate.gains.get(other, 0.0) + gained
+        return True
+
+    def _note(self, names: Iterable[str]) -> None:
+        for name in names:
+            times = self.there[name] = self.there.get(name, 0) + 1
+            if name in self._left:
+                self._left[name] = self.weights[name] * _again(times)
+
+    def _cost(self, candidate: Candidate, place: int) -> int:
+        """What showing a line costs, with its head and the mark of a gap."""
+        cost = candidate.costs[place] + (0 if candidate.is_open else candidate.head_cost)
+        line = candidate.lines[place]
+        if line.is_name or line.after < 0 or place - 1 in candidate.chosen or place + 1 in candidate.chosen:
+            return cost
+        return cost + GAP_COST
+
+    def _names_worth(self, line: ShownLine) -> float:
+        return sum(map(self._left.get, names_in_line(line.text), repeat(0.0)))
+
+    def _worth(self, candidate: Candidate, place: int) -> float:
+        line = candidate.lines[place]
+        worth = self._names_worth(line) + candidate.gains.get(place, 0.0)
+        is_notable = bool(NOTABLE_LINE.search(line.text))
+        if candidate.head.kind is Kind.SAID and (place == 0 or is_notable):
+            worth += CONCLUSION_ALONE
+        if not candidate.is_open:
+            worth += sum(map(self._left.get, candidate.head_names, repeat(0.0)))
+        return worth * (NOTABLE if is_notable else 1.0) / self._cost(candidate, place)
+
+    def _head_worth(self, candidate: Candidate) -> float:
+        alone = MISHAP_ALONE if candidate.head.outcome else STEP_ALONE
+        return (sum(map(self._left.get, candidate.head_names, repeat(0.0))) + alone) / max(1, candidate.head_cost)
+
+
+def _again(times: int) -> float:
+    """The factor for a name that is already present `times` times."""
+    return AGAIN[times] if times < len(AGAIN) else AGAIN[-1]
+
+
+def bare_names(
+    weights: Mapping[str, float], there: Mapping[str, int], places: Mapping[str, Place], budget: float
+) -> dict[Place, list[str]]:
+    """The heaviest names that nothing shows, within the budget, by the step that used them last."""
+    found: dict[Place, list[str]] = {}
+    for name in weights:  # heaviest first
+        if name in there or name not in places:
+            continue
+        if (cost := estimate_text(name) + 1) > budget:
+            break
+        budget -= cost
+        found.setdefault(places[name], []).append(name)
+    return found

@@ -1,0 +1,198 @@
+"""The work journal that stands for messages which left the context (C20): kept as text with what it covers.
+
+It grows by appending while there is room, so that a provider's cached prefix lives, and is rewritten when there is
+none: then older passages fade first, then older entries.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names
+from co_tui.context.journal.entries import Entry, Kind, rendered
+from co_tui.context.journal.shown_lines import bare_lines
+from co_tui.context.journal.sources import Sources, fresh_candidates, merged, remembered
+from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.ledger import Ledger
+from co_tui.context.memory.names import names_in
+
+NAMES_SHARE: Final = 0.08
+"""Of the budget: for names listed without a line."""
+NAMES_A_TOKEN: Final = 1.5
+LEAST_NAMES, MOST_NAMES = 200, 3_000
+"""How many of the most important names are considered; grows with the budget."""
+LATEST_STEPS: Final = 10
+"""These keep their heads whatever happens."""
+LATEST_SHARE: Final = 0.3
+"""Of the budget: at most this goes to those heads."""
+LINES_SHARE: Final = 0.96
+"""Of the budget: the rest is for folded steps."""
+STORY_SHARE: Final = 0.4
+"""Of a journal: at most this is a model's own summary."""
+
+
+class Journal(NamedTuple):
+    """What a request says about its past."""
+
+    story: str = ""
+    """A model's own summary, or the user's."""
+    entries: tuple[Entry, ...] = ()
+    blocks: tuple[str, ...] = ()
+    """The text as sent: each appended piece apart."""
+    covers: tuple[tuple[int, int], ...] = ()
+    """The numbers of the messages it stands for, as first and last."""
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(filter(None, (self.story, "\n".join(self.blocks))))
+
+    @property
+    def tokens(self) -> int:
+        return estimate_text(self.text)
+
+    def covered(self, number: int) -> bool:
+        return any(first <= number <= last for first, last in self.covers)
+
+    def as_json(self) -> dict[str, Any]:
+        """What the text alone does not tell."""
+        return {
+            "story": len(self.story),
+            "blocks": [len(block) for block in self.blocks],
+            "entries": [entry.as_json() for entry in self.entries],
+            "covers": [list(pair) for pair in self.covers],
+        }
+
+    @classmethod
+    def from_json(cls, value: Any, text: str) -> "Journal":
+        """The journal with this text; what is stored wrongly makes it a story."""
+        match value:
+            case {"story": int(story), "blocks": list(blocks), "entries": list(entries), "covers": list(covers)}:
+                known = cls(
+                    text[:story],
+                    tuple(filter(None, map(Entry.from_json, entries))),
+                    _cut(text[story:].removeprefix("\n\n") if story else text, blocks),
+                    tuple((pair[0], pair[1]) for pair in covers if _is_range(pair)),
+                )
+                if known.text == text:
+                    return known
+        return cls(story=text)
+
+
+def _cut(text: str, lengths: Sequence[Any]) -> tuple[str, ...]:
+    blocks: list[str] = []
+    for length in lengths:
+        if isinstance(length, int):
+            blocks.append(text[:length])
+            text = text[length + 1 :]
+    return tuple(blocks)
+
+
+def _is_range(value: Any) -> bool:
+    match value:
+        case [int(first), int(last)]:
+            return 0 <= first <= last
+    return False
+
+
+class JournalTask(NamedTuple):
+    """What to write into a journal."""
+
+    sources: Sources
+    earlier: Journal
+    messages: int
+    """How many messages leave now; lines of those are all considered."""
+    limit_tokens: float
+    """The most it may take."""
+    ration_tokens: float
+    """How much may be appended."""
+    standing: str = ""
+    """Text shown beside it."""
+
+
+def appended(task: JournalTask) -> Journal | None:
+    """The journal with entries for what leaves now; None if there is no room for them."""
+    earlier, room = task.earlier, task.limit_tokens - task.earlier.tokens
+    if room < task.ration_tokens:
+        return None
+    fresh = _fresh(task)
+    candidates = fresh_candidates(task.sources, fresh)
+    standing = "\n".join((task.standing, earlier.text))
+    written = _written(task.sources, candidates, task.ration_tokens, standing)
+    if estimate_text(written.text) > room:
+        return None
+    blocks = (*earlier.blocks, written.text) if written.text else earlier.blocks
+    return earlier._replace(
+        entries=(*earlier.entries, *written.entries), blocks=blocks, covers=_ranges(task.sources.gone)
+    )
+
+
+def rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
+    """All that left, written anew within the budget, with the story first."""
+    sources, fresh = task.sources, _fresh(task)
+    candidates = merged(
+        fresh_candidates(sources, fresh),
+        [Candidate(entry.head, list(entry.lines)) for entry in task.earlier.entries if entry.head.at[0] in sources.gone],
+    )
+    weights = _heaviest(sources.ledger, budget_tokens)
+    candidates = merged(candidates, remembered(sources, weights, frozenset(fresh)))
+    room = budget_tokens - estimate_text(story)
+    written = _written(sources, candidates, room, "\n".join((task.standing, story)), every_step=True)
+    return Journal(story, written.entries, (written.text,) if written.text else (), _ranges(sources.gone))
+
+
+class _Written(NamedTuple):
+    text: str
+    entries: tuple[Entry, ...]
+
+
+def _written(
+    sources: Sources, candidates: Sequence[Candidate], budget: float, standing: str, *, every_step: bool = False
+) -> _Written:
+    """Entries within the budget; with `every_step`, folded lines tell of all steps that left."""
+    weights = _heaviest(sources.ledger, budget)
+    there = sources.names_there()
+    for name in names_in(standing):
+        there[name] = there.get(name, 0) + 1
+    chooser = Chooser(weights, budget * (LINES_SHARE - NAMES_SHARE), there, bare_lines(standing))
+    _open_latest(chooser, candidates, budget * LATEST_SHARE)
+    chooser.choose(candidates)
+    places = {name: place for name in weights if (place := sources.last_place(name)) is not None}
+    names = bare_names(weights, there, places, budget * NAMES_SHARE)
+    entries = {
+        each.head.at: each.entry._replace(names=tuple(names.pop(each.head.at, ())))
+        for each in candidates
+        if each.is_open
+    }
+    heads = {each.head.at: each.head for each in candidates}
+    if every_step:
+        heads.update((head.at, head) for head in sources.calls(sources.gone))
+    texts = rendered([heads[place] for place in sorted(heads)], entries, names)
+    return _Written("\n".join(texts), tuple(entries[place] for place in sorted(entries)))
+
+
+def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float) -> None:
+    calls = [each for each in candidates if each.head.kind is Kind.CALL]
+    for candidate in reversed(calls[-LATEST_STEPS:]):
+        if candidate.head_cost > room:
+            break
+        room -= candidate.head_cost
+        chooser.open(candidate)
+
+
+def _heaviest(ledger: Ledger, budget_tokens: float) -> dict[str, float]:
+    return ledger.heaviest(min(MOST_NAMES, LEAST_NAMES + int(NAMES_A_TOKEN * max(0.0, budget_tokens))))
+
+
+def _fresh(task: JournalTask) -> list[int]:
+    """The numbers of the messages that leave now, or as many of the newest as there are."""
+    new = sorted(number for number in task.sources.gone if not task.earlier.covered(number))
+    return new[-task.messages :] if task.messages else []
+
+
+def _ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    ranges: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    return tuple(ranges)

@@ -1,0 +1,135 @@
+"""The lines of a text that a journal may show, and which of them stood next to each other."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from co_tui.context.memory.transcript_lines import LinePosition, lines_of
+from co_tui.events.stored_messages import NOT_A_HEADING
+
+FIRST, UNKNOWN = -1, -2
+"""The line before: there is none, or it is not known."""
+LEAST_LISTED: Final = 5
+LISTED_SHARE: Final = 0.8
+"""A text whose lines are names to this share is a listing."""
+_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_ENVELOPE: Final = re.compile(r"</?[A-Za-z][\w-]{0,30}>(?:\s*-?\d{0,4}\s*</[A-Za-z][\w-]{0,30}>)?")
+"""A line that only wraps a result: a tag, or an exit code within one."""
+_LONG_LISTING: Final = re.compile(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*\s+\S+\s+\S+\s+\S+\s+(\S.*)")
+_PLAIN_NAME: Final = re.compile(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
+_WORD: Final = re.compile(r"\w+")
+_IDEOGRAM: Final = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
+_MARK: Final = re.compile(rf"^\s*(?:- |assistant: |{NOT_A_HEADING})?")
+_HEADING: Final = re.compile(
+    r"""#|…|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
+    r"|-\s+(?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
+    r"|\(\d+ more |(?:files changed|files read|still failing|concluded|last command|also|standing rules)\b[^:]{0,30}:",
+    re.I,
+)
+"""What could be taken for a line of ours."""
+
+
+class ShownLine(NamedTuple):
+    """One original line."""
+
+    position: LinePosition
+    text: str
+    after: int = UNKNOWN
+    """The number of the line it follows. Lines that say nothing are passed over."""
+    is_last: bool = False
+    is_name: bool = False
+    """Whether it is one name of a listing; these are shown on one line."""
+
+    def as_json(self) -> list[Any]:
+        return [*self.position, self.text, self.after, int(self.is_last), int(self.is_name)]
+
+    @classmethod
+    def from_json(cls, value: Any) -> "ShownLine | None":
+        """The stored line; None if it is invalid."""
+        match value:
+            case [int(message), int(part), int(line), str(text), int(after), int(last), int(name)]:
+                return cls(LinePosition(message, part, line), text, after, bool(last), bool(name))
+        return None
+
+
+def shown_lines(message: int, part: int, text: str) -> list[ShownLine]:
+    """The lines that may be shown, or the names of a listing."""
+    lines = lines_of(text)
+    names = _listed(lines)
+    if names:
+        return [
+            ShownLine(LinePosition(message, part, number), name, FIRST, is_last=True, is_name=True)
+            for number, name in names
+        ]
+    shown: list[ShownLine] = []
+    before, is_open = FIRST, False
+    for number, line in enumerate(lines):
+        cleaned = clean(line)
+        if is_empty(cleaned):
+            continue
+        if not is_lone(cleaned):
+            shown.append(ShownLine(LinePosition(message, part, number), cleaned, before))
+        before, is_open = number, is_lone(cleaned)
+    if shown and not is_open:
+        shown[-1] = shown[-1]._replace(is_last=True)
+    return shown
+
+
+def clean(line: str) -> str:
+    """The line without colours and control characters."""
+    if "\x1b" in line:
+        line = _ANSI.sub("", line)
+    return _CONTROL.sub("", line).rstrip()
+
+
+def is_empty(line: str) -> bool:
+    """Whether a line says nothing: blank, brackets, rules, carets, or the envelope of a result."""
+    bare = line.strip()
+    return not _WORD.search(bare) or bool(_ENVELOPE.fullmatch(bare))
+
+
+def is_lone(line: str) -> bool:
+    """Whether a line is a single word or number, which says nothing without its place."""
+    words = line.split()
+    if len(words) > 1:
+        return len(_WORD.findall(line)) < 2
+    return len(_IDEOGRAM.findall(line)) < 4
+
+
+def safe(line: str) -> str:
+    """The line, marked if it could be taken for a heading, a role or an entry."""
+    return f"{NOT_A_HEADING}{line}" if _HEADING.match(line.lstrip()) else line
+
+
+def _listed(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """The names of a listing with their line numbers; none if the text is something else."""
+    content = [(number, line) for number, line in enumerate(map(clean, lines)) if not is_empty(line)]
+    if len(content) < LEAST_LISTED:
+        return []
+    names = [(number, name) for number, line in content if (name := _name(line))]
+    return names if len(names) >= LISTED_SHARE * len(content) else []
+
+
+def _name(line: str) -> str:
+    bare = line.strip()
+    if found := _LONG_LISTING.fullmatch(bare):
+        return "" if found[1] in (".", "..") else found[1]
+    return bare.removeprefix("./") if _PLAIN_NAME.fullmatch(bare) else ""
+
+
+def indentation(lines: Iterator[str]) -> str:
+    """The blanks that all lines begin with."""
+    common: str | None = None
+    for line in lines:
+        own = line[: len(line) - len(line.lstrip())]
+        if common is None:
+            common = own
+        while not own.startswith(common):
+            common = common[:-1]
+    return common or ""
+
+
+def bare_lines(text: str) -> set[str]:
+    """The lines of a text without marks and indentation, to find out which are shown already."""
+    return {_MARK.sub("", line).strip() for line in text.splitlines()}

@@ -1,0 +1,118 @@
+"""Where a journal's entries come from: the conversation's names, its steps, and the messages that left."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.context.journal.choose_lines import Candidate
+from co_tui.context.journal.entries import Head, Kind, Place
+from co_tui.context.journal.shown_lines import ShownLine, clean, is_empty, is_lone, shown_lines
+from co_tui.context.journal.work_record import WorkRecord
+from co_tui.context.memory.ledger import Ledger
+from co_tui.context.memory.transcript_lines import MODEL, USER, transcript_parts
+from co_tui.inert import one_line
+
+IN_TEXT: Final = 1_000
+"""Calls written in a text come after its lines."""
+PROMPT_CHARS: Final = 80
+"""How much of a prompt marks its place; the user's words are quoted elsewhere."""
+
+
+@dataclass(slots=True)
+class Sources:
+    """The whole conversation, and which of its messages left the context."""
+
+    ledger: Ledger
+    work: WorkRecord
+    gone: frozenset[int]
+    read: Callable[[Sequence[int]], Iterable[ModelMessage]]
+    """Reads messages by their numbers."""
+    _heads: dict[Place, Head] = field(default_factory=dict)
+    """The step to which a call or its result belongs."""
+
+    def __post_init__(self) -> None:
+        for step in self.work.steps:
+            for number, call in enumerate(step.calls):
+                at = (call.call_at[0], IN_TEXT + number) if call.in_text else call.call_at
+                head = self._heads[at] = Head(at, Kind.CALL, call.head, call.verb, call.outcome)
+                if call.result_at is not None:
+                    self._heads[call.result_at] = head
+
+    def names_there(self) -> dict[str, int]:
+        """The names in messages still in the context."""
+        kept = (names for number, names in enumerate(self.ledger.names) if number not in self.gone)
+        return dict.fromkeys(chain.from_iterable(kept), 1)
+
+    def last_place(self, name: str) -> Place | None:
+        """The step that used a name last, if it left the context."""
+        place = self.ledger.details[name].lines[-1].position[:2]
+        if place[0] not in self.gone:
+            return None
+        head = self._heads.get(place)
+        return head.at if head is not None else place
+
+    def head_of(self, place: Place, by: str, text: str = "") -> Head:
+        """What a part of a message belongs to; `text` is its text, where the user speaks."""
+        if (head := self._heads.get(place)) is not None:
+            return head
+        if by == MODEL:
+            return Head(place, Kind.SAID, "")
+        return Head(place, Kind.USER, one_line(text, PROMPT_CHARS)) if by == USER else Head(place, Kind.NOTE, by)
+
+    def calls(self, numbers: Collection[int]) -> list[Head]:
+        """The calls in these messages, in order."""
+        return [head for at, head in sorted(self._heads.items()) if at == head.at and at[0] in numbers]
+
+
+def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate]:
+    """Every step in these messages, with all lines that may be shown."""
+    found: dict[Place, Candidate] = {}
+    for number, message in zip(numbers, sources.read(numbers), strict=True):
+        for part, said in enumerate(transcript_parts(message)):
+            head = sources.head_of((number, part), said.by, said.text)
+            lines = shown_lines(number, part, said.text)
+            if head.at in found:
+                found[head.at] = Candidate(head, [*found[head.at].lines, *lines])
+            elif lines or head.kind is not Kind.SAID:
+                found[head.at] = Candidate(head, lines)
+        for head in sources.calls((number,)):
+            found.setdefault(head.at, Candidate(head, []))
+    return [found[place] for place in sorted(found)]
+
+
+def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()) -> list[Candidate]:
+    """The latest lines with these names in messages that left, except some messages."""
+    details = sources.ledger.details
+    found: dict[Place, dict[tuple[int, int, int], ShownLine]] = {}
+    heads: dict[Place, Head] = {}
+    for name in names:
+        for excerpt in details[name].latest:
+            message, part, _ = excerpt.position
+            if message not in sources.gone or message in but:
+                continue
+            text = clean(excerpt.text)
+            if is_empty(text) or is_lone(text):
+                continue
+            head = sources.head_of((message, part), excerpt.by, excerpt.text)
+            heads[head.at] = head
+            found.setdefault(head.at, {})[excerpt.position] = ShownLine(excerpt.position, text)
+    return [Candidate(heads[place], [lines[at] for at in sorted(lines)]) for place, lines in sorted(found.items())]
+
+
+def merged(one: Sequence[Candidate], other: Sequence[Candidate]) -> list[Candidate]:
+    """Both, with the lines of each step together; the first knows more of a line they share."""
+    found = {each.head.at: each for each in one}
+    for each in other:
+        known = found.get(each.head.at)
+        if known is None:
+            found[each.head.at] = each
+            continue
+        positions = {line.position for line in known.lines}
+        more = [line for line in each.lines if line.position not in positions]
+        if more:
+            found[each.head.at] = Candidate(known.head, sorted((*known.lines, *more)))
+    return [found[place] for place in sorted(found)]
+
