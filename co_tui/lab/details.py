@@ -5,19 +5,11 @@ The patterns differ from those used to choose summary lines, so that the figures
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    SystemPromptPart,
-    TextPart,
-    ToolCallPart,
-    UserPromptPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.memory.transcript_lines import arguments_text
-from co_tui.events.content import content_text, prompt_text
+from co_tui.lab.message_text import message_text
 
 WORDS_BEFORE = WORDS_AFTER = 3
 """A detail is in context if this many of its original neighbours, or its whole line, are present."""
@@ -90,7 +82,7 @@ class Details:
     def _of(self, message: ModelMessage) -> dict[str, frozenset[Mention]]:
         found = self._known.get(id(message))
         if found is None or found[0] is not message:
-            found = (message, _mentions(_text(message)))
+            found = (message, _mentions(message_text(message)))
             self._known[id(message)] = found
         return found[1]
 
@@ -117,18 +109,3 @@ def _positioned(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
                 # The last word that starts at or before the match contains it.
                 yield match[1], before + max(1, len(line[: match.start(1) + 1].split())) - 1
         before += len(line.split())
-
-
-def _text(message: ModelMessage) -> str:
-    return "\n".join(filter(None, map(_part_text, message.parts)))
-
-
-def _part_text(part: Any) -> str:
-    match part:
-        case SystemPromptPart() | TextPart():
-            return part.content
-        case ToolCallPart():
-            return arguments_text(part)
-        case UserPromptPart():
-            return prompt_text(part.content)
-    return content_text(getattr(part, "content", ""))
