@@ -4,22 +4,24 @@ Lines are compared without marks and blanks; lines without a letter or digit do 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.lab.message_text import message_text, said_blocks
 
-_MARK: Final = re.compile(r"^(?:[›>|]\s|[-*•]\s)+")
+_QUOTE: Final = re.compile(r"^(?:[›>|]\s)+")
+_BULLET: Final = re.compile(r"^(?:[-*•]\s)+")
 _GAP: Final = re.compile(r"[\s\[(<]*(?:…|\.{3})[\s\])>]*")
 """A line that marks a gap."""
 _HEADER: Final = re.compile(
-    r"(?=.{0,120}$)[\[#*<( ]*.*"
-    r"\b(?:earlier|previous|prior|preceding|so far|continued from|compacted|condensed|summari[sz]ed)\b"
-    r"(?=.*\b(?:conversation|messages?|history|session|context|summar\w*|story|turns|events)\b|.*(?<=summari[sz]ed))",
+    r"(?=.*(?:summar|compact|condens|snapshot|continued from))"
+    r".*\b(?:conversation|history|session|context|messages?|events|earlier|previous|summary|state)(?:\b|_)",
     re.IGNORECASE,
 )
+"""What the header of a summary says, on a line with a mark or as the first line of its block."""
 _LABELLED_NAMES: Final = re.compile(r"\b(?:also|named|also named)\b[^:]{0,20}:", re.IGNORECASE)
 _LABEL: Final = re.compile(r"^\W*(?:\[[^\]]*\]|[\w ,'’-]{1,40}:)\s*")
 FEWEST_NAMES: Final = 4
@@ -38,8 +40,11 @@ class Readability(NamedTuple):
     joined: int = 0
     """Pairs that are neighbours in the conversation, too, or whose gap is marked."""
     lone_words: int = 0
+    """Lines of one word or number that no neighbour in the conversation stands beside."""
     repeated: int = 0
+    """Original lines that stand in the request's replacements before."""
     headers: int = 0
+    """Lines that say that a summary follows."""
     characters: int = 0
     list_characters: int = 0
 
@@ -64,10 +69,11 @@ class Originals:
         self._said.update(map(hash, said_blocks(message)))
         last = ""
         for line in message_text(message).splitlines():
-            bare = _bare(line)
+            unquoted = _unquoted(line)
+            bare = _BULLET.sub("", unquoted)
             if not _has_word(bare):
                 continue
-            self._lines.add(bare)
+            self._lines.update((unquoted, bare))
             self._pairs.add((hash(last), hash(bare)))
             if len(bare) > LONG_LINE_CHARS:
                 self._long.append(bare)
@@ -91,7 +97,7 @@ class Originals:
         return total
 
     def _read_block(self, block: str) -> tuple[Readability, tuple[str, ...]]:
-        result = self._read[block] = _Reader(self).read(block)
+        result = self._read[block] = _read(block, self)
         return result
 
     def is_said(self, bare: str) -> bool:
@@ -105,50 +111,68 @@ class Originals:
         return max(len(first), len(second)) > 40 and any(piece in line for line in self._long for piece in pieces)
 
 
-class _Reader:
-    """Reads one block line by line."""
+class _Line(NamedTuple):
+    """One line of a block."""
 
-    def __init__(self, originals: Originals) -> None:
-        self._originals = originals
+    shown: str
+    bare: str
+    is_said: bool
+    """Whether it is an original line."""
+    begins: bool
+    """Whether it begins an entry: new text, or an original line with a bullet that it did not have."""
+    after_gap: bool
+    is_near: bool
+    """Whether it follows the line before it in the conversation, too."""
 
-    def read(self, block: str) -> tuple[Readability, tuple[str, ...]]:
-        kept: list[str] = []
-        lone: list[bool] = []
-        pairs = joined = headers = lists = 0
-        gap, last, last_own = False, "", True
-        for line in block.splitlines():
-            bare = _bare(line)
-            if _GAP.fullmatch(line):
-                gap = True
-                continue
-            if not _has_word(bare):
-                continue
-            own = not self._originals.is_said(bare)
-            headers += bool(own and _is_header(line))
-            lists += len(line) if own and _is_list(line) else 0
-            near = bool(last) and self._originals.are_neighbours(last, bare)
-            if last and not own and not last_own:
-                pairs += 1
-                joined += gap or near
-            if near and lone:
-                lone[-1] = False
-            kept.append(bare)
-            lone.append(len(bare.split()) == 1 and not near)
-            gap, last, last_own = False, bare, own
-        counts = Readability(len(kept), pairs, joined, sum(lone), 0, headers, len(block), lists)
-        return counts, tuple(kept)
+
+def _lines_of(block: str, originals: Originals) -> Iterator[_Line]:
+    last, after_gap = "", False
+    for line in block.splitlines():
+        bare = _bare(line)
+        if _GAP.fullmatch(line):
+            after_gap = True
+        elif _has_word(bare):
+            is_said = originals.is_said(bare)
+            begins = not is_said or (_unquoted(line) != bare and not originals.is_said(_unquoted(line)))
+            is_near = bool(last) and originals.are_neighbours(last, bare)
+            yield _Line(line, bare, is_said, begins, after_gap, is_near)
+            last, after_gap = bare, False
+
+
+def _read(block: str, originals: Originals) -> tuple[Readability, tuple[str, ...]]:
+    """The counts of a block but for repeated lines, and its original lines."""
+    lines = list(_lines_of(block, originals))
+    new = [line for line in lines if not line.is_said]
+    pairs = [(one, two) for one, two in pairwise(lines) if one.is_said and not two.begins]
+    alone = [
+        one for one, two in zip(lines, [*lines[1:], None], strict=True) if not (one.is_near or (two and two.is_near))
+    ]
+    counts = Readability(
+        lines=len(lines),
+        pairs=len(pairs),
+        joined=sum(two.after_gap or two.is_near for _, two in pairs),
+        lone_words=sum(len(line.bare.split()) == 1 for line in alone),
+        headers=sum(_is_header(line.shown, is_first=line is lines[0]) for line in new),
+        characters=len(block),
+        list_characters=sum(len(line.shown) for line in new if _is_list(line.shown)),
+    )
+    return counts, tuple(line.bare for line in lines if line.is_said)
+
+
+def _unquoted(line: str) -> str:
+    return _QUOTE.sub("", " ".join(line.split()))
 
 
 def _bare(line: str) -> str:
-    return _MARK.sub("", " ".join(line.split()))
+    return _BULLET.sub("", _unquoted(line))
 
 
 def _has_word(line: str) -> bool:
     return any(character.isalnum() for character in line)
 
 
-def _is_header(line: str) -> bool:
-    return line[:1] in "[#*<(" and bool(_HEADER.match(line))
+def _is_header(line: str, *, is_first: bool) -> bool:
+    return (is_first or line[:1] in "[#*<(") and bool(_HEADER.match(line[:300]))
 
 
 def _is_list(line: str) -> bool:

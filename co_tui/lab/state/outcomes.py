@@ -23,7 +23,7 @@ _ERROR: Final = re.compile(
     r"^\W*(?:[\w.]*(?:Error|Exception|Warning as error)\b(?::|$)|Traceback \(most recent|fatal: "
     r"|error[:\[]|Error[: ]|ERROR\b"
     r"|FAILED\b|FAIL:|npm ERR!|npm error |panic: )"
-    r"|command not found|No such file or directory|: [Pp]ermission denied|: error(?: TS\d+)?:|^E {2,}\S"
+    r"|command not found|No such file or directory|: [Pp]ermission denied|: error(?: TS\d+)?:|^E [A-Za-z]\w*\b"
 )
 _RAISED: Final = re.compile(r"^Traceback \(most recent call last\)|^[\w.]*(?:Error|Exception): ", re.MULTILINE)
 _BEGINS_WITH_ERROR: Final = re.compile(

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 _HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?\n)?[ \t]*\2[ \t]*(?=\n|$)", re.DOTALL)
@@ -99,8 +100,8 @@ def _arguments_changed(program: str, arguments: Sequence[str]) -> Iterable[str]:
         case "cp" | "install" | "ln":
             return names[-1:] if len(names) > 1 else ()
         case "sed" if any(re.match(r"-[a-zA-Z]*i|--in-place", each) for each in arguments):
-            has_script = any(each in ("-e", "-f", "--expression") for each in arguments)
-            return names if has_script else names[1:]
+            scripts = {two for one, two in pairwise(arguments) if one in ("-e", "-f", "--expression")}
+            return [name for name in names if name not in scripts] if scripts else names[1:]
     return ()
 
 
