@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from co_tui.context.request.pipeline import Prepared
 from co_tui.lab.details import Kept
@@ -11,6 +11,8 @@ from co_tui.lab.prompt_cache import Reuse
 from co_tui.lab.readability import Readability
 from co_tui.lab.state.work_state import Stated
 from co_tui.lab.summary_bill import SummaryBill
+
+_NO_AGES: Final = Kept().needed_by_age
 
 
 class ReplayedRequest(NamedTuple):
@@ -62,6 +64,9 @@ class Tally:
     details_needed: int = 0
     details_kept: int = 0
     details_in_context: int = 0
+    details_needed_by_age: tuple[int, ...] = _NO_AGES
+    """By how many messages ago each was last said: up to 5, 10, 20, 50, 100, 200, and more."""
+    details_kept_by_age: tuple[int, ...] = _NO_AGES
     files_changed: int = 0
     """Facts about the state of the work, summed over the requests that should state them."""
     files_stated: int = 0
@@ -117,6 +122,8 @@ class Tally:
         self.details_needed += request.details.needed
         self.details_kept += request.details.kept
         self.details_in_context += request.details.in_context
+        self.details_needed_by_age = _added(self.details_needed_by_age, request.details.needed_by_age)
+        self.details_kept_by_age = _added(self.details_kept_by_age, request.details.kept_by_age)
         self._add_stated(request.stated)
         self._add_readability(request.readability)
 
@@ -169,14 +176,24 @@ def _share(part: float, whole: float, if_none: float = 1.0) -> float:
     return round(part / whole, 4) if whole else if_none
 
 
+def _added(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(first, second, strict=True)))
+
+
 def summed(policy: str, tallies: Iterable[Tally]) -> Tally:
     """The figures of several tallies together."""
     total = Tally(policy)
     for tally in tallies:
         for field in fields(Tally)[1:]:
-            both = getattr(total, field.name), getattr(tally, field.name)
-            setattr(total, field.name, max(both) if field.name == "peak_tokens" else sum(both))
+            one, two = getattr(total, field.name), getattr(tally, field.name)
+            setattr(total, field.name, _combined(field.name, one, two))
     return total
+
+
+def _combined(name: str, one: Any, two: Any) -> Any:
+    if name == "peak_tokens":
+        return max(one, two)
+    return _added(one, two) if isinstance(one, tuple) else one + two
 
 
 _PER_CONVERSATION: Final[dict[str, Callable[[Tally], tuple[float, float]]]] = {
