@@ -12,8 +12,10 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.lab.message_text import message_text, said_blocks
 
-_QUOTE: Final = re.compile(r"^(?:[›>|]\s)+")
-_BULLET: Final = re.compile(r"^(?:[-*•]\s)+")
+_QUOTES, _BULLETS = "›>|", "-*•"
+_QUOTE: Final = re.compile(rf"^(?:[{_QUOTES}]\s)+")
+_BULLET: Final = re.compile(rf"^(?:[{_BULLETS}]\s)+")
+_WORD: Final = re.compile(r"[^\W_]")
 _GAP: Final = re.compile(r"[\s\[(<]*(?:…|\.{3})[\s\])>]*")
 """A line that marks a gap."""
 _HEADER: Final = re.compile(
@@ -70,7 +72,7 @@ class Originals:
         last = ""
         for line in message_text(message).splitlines():
             unquoted = _unquoted(line)
-            bare = _BULLET.sub("", unquoted)
+            bare = _without_bullet(unquoted)
             if not _has_word(bare):
                 continue
             self._lines.update((unquoted, bare))
@@ -160,15 +162,20 @@ def _read(block: str, originals: Originals) -> tuple[Readability, tuple[str, ...
 
 
 def _unquoted(line: str) -> str:
-    return _QUOTE.sub("", " ".join(line.split()))
+    plain = " ".join(line.split())
+    return _QUOTE.sub("", plain) if plain[:1] in _QUOTES else plain
 
 
 def _bare(line: str) -> str:
-    return _BULLET.sub("", _unquoted(line))
+    return _without_bullet(_unquoted(line))
+
+
+def _without_bullet(plain: str) -> str:
+    return _BULLET.sub("", plain) if plain[:1] in _BULLETS else plain
 
 
 def _has_word(line: str) -> bool:
-    return any(character.isalnum() for character in line)
+    return _WORD.search(line) is not None
 
 
 def _is_header(line: str, *, is_first: bool) -> bool:

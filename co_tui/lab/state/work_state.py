@@ -65,6 +65,8 @@ class WorkState:
         self._conclusions: list[str] = []
         self._open_file = ""
         self._texts: dict[int, _Text] = {}
+        self._found_in: dict[_Fact, int] = {}
+        """The message that stated a fact last; most stay in the next request."""
 
     def add(self, message: ModelMessage) -> None:
         """Add the next message of the conversation."""
@@ -79,11 +81,18 @@ class WorkState:
 
     def stated_in(self, request: Sequence[ModelMessage]) -> Stated:
         """What a request states of the work so far."""
-        texts = [self._text_of(message) for message in reversed(request)]
+        texts = {id(message): self._text_of(message) for message in reversed(request)}
         failing = list(self._failing.values())[-NEWEST:]
 
         def is_stated(kind: str, text: str) -> bool:
-            return any(each.states(_Fact(kind, text)) for each in texts)
+            fact = _Fact(kind, text)
+            if self._found_in.get(fact) in texts:
+                return True
+            for place, each in texts.items():
+                if each.states(fact):
+                    self._found_in[fact] = place
+                    return True
+            return False
 
         return Stated(
             len(self._files),
