@@ -150,6 +150,7 @@ class _Text:
         self.message = message
         self.lines = "\n".join(" ".join(line.split()) for line in _shown_text(message).splitlines())
         self._words = ""
+        self._vocabulary: frozenset[str] = frozenset()
         self._word_lines: list[frozenset[str]] | None = None
         self._states: dict[_Fact, bool] = {}
 
@@ -168,14 +169,17 @@ class _Text:
         return self._says(words_of(fact.text))
 
     def _says(self, words: list[str]) -> bool:
-        if self._word_lines is None:
-            lines = [words_of(line) for line in self.lines.splitlines()]
-            self._words = f" {' '.join(word for line in lines for word in line)} "
-            self._word_lines = [frozenset(line) for line in lines if len(line) >= len(words) * WORDS_ON_A_LINE / 2]
-        if f" {' '.join(words)} " in self._words:
-            return True
+        if not self._words:
+            spoken = words_of(self.lines)
+            self._words, self._vocabulary = f" {' '.join(spoken)} ", frozenset(spoken)
         wanted = frozenset(words)
         fewest = WORDS_ON_A_LINE * len(wanted)
+        if len(wanted & self._vocabulary) < fewest:
+            return False
+        if f" {' '.join(words)} " in self._words:
+            return True
+        if self._word_lines is None:
+            self._word_lines = [frozenset(words_of(line)) for line in self.lines.splitlines()]
         return any(len(line & wanted) >= fewest for line in self._word_lines)
 
 
