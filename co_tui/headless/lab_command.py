@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from co_tui.agent.model_messages import read_messages
 from co_tui.agent.models.open_model import ModelConfig
@@ -19,7 +19,8 @@ from co_tui.events.wording import percent
 from co_tui.exchange.openai_format import BadInput, Conversation, load, to_chat
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
 from co_tui.headless.sessions.show_command import load_state
-from co_tui.lab.replayed_conversation import ReplayedRequest, Tally, replay
+from co_tui.lab.replayed_conversation import replay
+from co_tui.lab.tally import ReplayedRequest, Tally, means, summed
 from co_tui.paths import ensure_dir
 from co_tui.session.compaction.job import SummaryWriter
 from co_tui.session.history.learned_ratios import Ratios
@@ -75,7 +76,7 @@ def lab(
             say("The input contains no conversation.")
             return FAILED
         replays = _Replays(recordings, window, ratio, dump)
-        tallies = asyncio.run(_tallies(replays, policies, model, config))
+        results = asyncio.run(_results(replays, policies, model, config))
     except (BadInput, ModelUnusable) as error:
         say(str(error))
         return FAILED
@@ -83,10 +84,10 @@ def lab(
         say(f"Cannot write {dump}: {error.strerror or error}.")
         return FAILED
     if as_json:
-        for tally in tallies:
-            put_json({**asdict(tally), **tally.shares(), "window": window.tokens})
+        for result in results:
+            put_json(_record(result, window))
     else:
-        put(table(_HEADER, map(_row, tallies)))
+        put(table(_HEADER, map(_row, results)))
     return DONE
 
 
@@ -99,9 +100,9 @@ class _Replays(NamedTuple):
     dump: Path | None
 
 
-async def _tallies(
+async def _results(
     replays: _Replays, policies: list[tuple[str, Loaded]], model: str, config: ModelConfig | None
-) -> list[Tally]:
+) -> list["_Result"]:
     if not model or config is None:
         return [await _run(name, loaded, replays) for name, loaded in policies]
     from co_tui.headless.lab_model import CountedSummaries
@@ -114,48 +115,68 @@ async def _tallies(
         await summaries.close()
 
 
+class _Result(NamedTuple):
+    """The figures of one policy: of each conversation, and of all together."""
+
+    policy: str
+    conversations: list[Tally]
+
+    @property
+    def total(self) -> Tally:
+        return summed(self.policy, self.conversations)
+
+
+def _record(result: _Result, window: Window) -> dict[str, Any]:
+    total = result.total
+    record = {**asdict(total), **total.shares(), "window": window.tokens}
+    for name, mean in means(result.conversations).items():
+        record[f"{name}_mean"] = round(mean.mean, 4)
+        record[f"{name}_interval"] = [round(mean.low, 4), round(mean.high, 4)]
+        record[f"{name}_conversations"] = mean.conversations
+    return record
+
+
 _HEADER = (
-    "POLICY", "REQUESTS", "PEAK", "MEAN", "COMPACTIONS", "TRUNCATIONS", "WAITS", "LONG", "DETAILS KEPT", "IN CONTEXT",
-    "UNCACHED", "REUSED", "REWRITES", "BREACHES", "SUMMARY TOKENS", "PRICE",
+    "POLICY", "REQUESTS", "MEAN", "COMPACTIONS", "WAITS", "LONG", "DETAILS", "IN CONTEXT", "STATE", "JOINED", "REUSED",
+    "PRICE", "BREACHES",
 )  # fmt: skip
 
 
-def _row(tally: Tally) -> tuple[str, ...]:
-    shares = tally.shares()
+def _row(result: _Result) -> tuple[str, ...]:
+    total = result.total
+    shares = total.shares()
     return (
-        tally.policy,
-        f"{tally.requests:,}",
-        f"{tally.peak_tokens:,}",
+        total.policy,
+        f"{total.requests:,}",
         f"{shares['mean_tokens']:,}",
-        f"{tally.compactions:,}",
-        f"{tally.truncations:,}",
-        f"{tally.waits:,}",
-        f"{tally.long_requests:,}",
+        f"{total.compactions:,}",
+        f"{total.waits:,}",
+        f"{total.long_requests:,}",
         percent(shares["details_kept_share"], 1),
         percent(shares["details_in_context_share"], 1),
-        f"{tally.uncached_tokens:,}",
+        percent(shares["state_share"], 1),
+        percent(shares["joined_share"], 1),
         percent(shares["prefix_reused_share"], 1),
-        f"{shares['rewrites_per_hundred']:g} %",
-        f"{tally.breaches:,}",
-        f"{tally.summary_input_tokens + tally.summary_output_tokens:,}",
-        f"${tally.summary_cost:.2f}",
+        f"${total.summary_cost:.2f}",
+        f"{total.breaches:,}",
     )
 
 
-async def _run(name: str, loaded: Loaded, replays: _Replays, summaries: SummaryWriter | None = None) -> Tally:
-    tally, policy = Tally(name), policy_of(loaded.settings)
+async def _run(name: str, loaded: Loaded, replays: _Replays, summaries: SummaryWriter | None = None) -> _Result:
+    tallies, policy = list[Tally](), policy_of(loaded.settings)
     recordings, window = replays.recordings, replays.window
     reported = time.monotonic()
     for number, conversation in enumerate(recordings, 1):
-        tally.conversations += 1
+        tally = Tally(name, conversations=1)
+        tallies.append(tally)
         async for request in replay(conversation, policy, window, ratio=replays.ratio, summaries=summaries):
             tally.add(request)
             if replays.dump is not None:
                 _write(replays.dump, name, number, conversation.id, request, window)
         if sys.stderr.isatty() and time.monotonic() - reported > PROGRESS_EVERY_S:
             reported = time.monotonic()
-            say(f"{name}: {number} of {len(recordings)} conversations, {tally.requests:,} requests")
-    return tally
+            say(f"{name}: {number} of {len(recordings)} conversations")
+    return _Result(name, tallies)
 
 
 def _write(folder: Path, policy: str, number: int, name: str, request: ReplayedRequest, window: Window) -> None:

@@ -4,25 +4,19 @@ The patterns differ from those used to choose summary lines, so that the figures
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
 
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    SystemPromptPart,
-    TextPart,
-    ToolCallPart,
-    UserPromptPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.memory.transcript_lines import arguments_text
-from co_tui.events.content import content_text, prompt_text
+from co_tui.lab.message_text import message_text
 
 WORDS_BEFORE = WORDS_AFTER = 3
 """A detail is in context if this many of its original neighbours, or its whole line, are present."""
-MOST_LINES = 40
-"""Mentions kept per detail."""
+MOST_MENTIONS = 40
+"""Mentions of a detail that are compared, in one message."""
 _DETAIL = re.compile(
     r"(?:[a-z]++(?![\w.~/-])|[^\w.~-]++)++"  # not a detail: skipped in one step
     r"|((?<![\w.~-])(?:[\w.~-]++/)+[\w.-]+"  # paths
@@ -34,6 +28,11 @@ _DETAIL = re.compile(
     r"|(?<=[a-z,] )[A-Z][a-z]{2,}+\b))"  # names within a sentence
 )
 _MARK = re.compile(r"^\s*(?:[-*>•]\s+)?")
+
+
+AGES: Final = (5, 10, 20, 50, 100, 200)
+"""Upper ends of the groups of details by how many messages ago they were last said; older ones are a group, too."""
+_NONE: Final = (0,) * (len(AGES) + 1)
 
 
 class Mention(NamedTuple):
@@ -50,26 +49,31 @@ class Kept(NamedTuple):
     kept: int = 0
     in_context: int = 0
     """With their original neighbours, or on their whole line."""
+    needed_by_age: tuple[int, ...] = _NONE
+    kept_by_age: tuple[int, ...] = _NONE
 
 
 class Details:
     """The details of a growing conversation."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[ModelMessage, dict[str, frozenset[Mention]]]] = {}
-        self._arounds: dict[str, set[int]] = {}
-        self._lines: dict[str, set[int]] = {}
+        self._texts: dict[int, _Text] = {}
+        self._said_in: dict[str, list[_Text]] = {}
+        self._last_said: dict[str, int] = {}
+        self._originals: dict[int, _Text] = {}
 
     def add(self, message: ModelMessage) -> None:
         """Add the next message: its details can be needed from now on."""
-        for detail, mentions in self._of(message).items():
-            self._arounds.setdefault(detail, set()).update(mention.around for mention in mentions)
-            self._lines.setdefault(detail, set()).update(mention.line for mention in mentions)
+        text = self._originals[id(message)] = self._of(message)
+        position = len(self._originals)
+        for detail in text.details:
+            self._said_in.setdefault(detail, []).append(text)
+            self._last_said[detail] = position
 
     def needed_by(self, upcoming: Iterable[ModelMessage]) -> frozenset[str]:
         """The details of the conversation that these messages use."""
-        used = (detail for message in upcoming if isinstance(message, ModelResponse) for detail in self._of(message))
-        return frozenset(detail for detail in used if detail in self._arounds)
+        used = (self._of(message).details for message in upcoming if isinstance(message, ModelResponse))
+        return frozenset().union(*used) & self._said_in.keys()
 
     def kept(self, needed: frozenset[str], request: Sequence[ModelMessage]) -> Kept:
         """Count the needed details in a request."""
@@ -77,58 +81,68 @@ class Details:
         for message in reversed(request):  # needed details are mostly recent
             if not out_of_context:
                 break
-            held = self._of(message)
-            for detail in [detail for detail in out_of_context if detail in held]:
-                missing.discard(detail)
-                if any(self._is_original(detail, mention) for mention in held[detail]):
-                    out_of_context.discard(detail)
-        return Kept(len(needed), len(needed) - len(missing), len(needed) - len(out_of_context))
+            text = self._of(message)
+            held = out_of_context & text.details
+            missing -= held
+            if id(message) in self._originals:
+                out_of_context -= held
+            else:
+                out_of_context -= {detail for detail in held if self._is_in_context(detail, text)}
+        return Kept(
+            len(needed),
+            len(needed) - len(missing),
+            len(needed) - len(out_of_context),
+            self._by_age(needed),
+            self._by_age(needed - missing),
+        )
 
-    def _is_original(self, detail: str, mention: Mention) -> bool:
-        return mention.around in self._arounds[detail] or mention.line in self._lines[detail]
+    def _is_in_context(self, detail: str, text: "_Text") -> bool:
+        mentions = text.mentions(detail)
+        arounds, lines = {mention.around for mention in mentions}, {mention.line for mention in mentions}
+        originals = (mention for original in self._said_in[detail] for mention in original.mentions(detail))
+        return any(mention.around in arounds or mention.line in lines for mention in originals)
 
-    def _of(self, message: ModelMessage) -> dict[str, frozenset[Mention]]:
-        found = self._known.get(id(message))
-        if found is None or found[0] is not message:
-            found = (message, _mentions(_text(message)))
-            self._known[id(message)] = found
-        return found[1]
+    def _by_age(self, details: Iterable[str]) -> tuple[int, ...]:
+        now, counts = len(self._originals), list(_NONE)
+        for detail in details:
+            counts[bisect_left(AGES, now - self._last_said[detail] + 1)] += 1
+        return tuple(counts)
 
-
-def _mentions(text: str) -> dict[str, frozenset[Mention]]:
-    found: dict[str, set[Mention]] = {}
-    lines = [_MARK.sub("", line).rstrip() for line in text.splitlines()]
-    words = [(word, number) for number, line in enumerate(lines) for word in line.split()]
-    plain = [word for word, _ in words]
-    for detail, index in _positioned(lines):
-        mentions = found.setdefault(detail, set())
-        if len(mentions) < MOST_LINES:
-            around = tuple(plain[max(0, index - WORDS_BEFORE) : index + WORDS_AFTER + 1])
-            mentions.add(Mention(hash(around), hash(lines[words[index][1]])))
-    return {detail: frozenset(mentions) for detail, mentions in found.items()}
-
-
-def _positioned(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Each detail with the index of the word it is in."""
-    before = 0
-    for line in lines:
-        for match in _DETAIL.finditer(line):
-            if match[1]:
-                # The last word that starts at or before the match contains it.
-                yield match[1], before + max(1, len(line[: match.start(1) + 1].split())) - 1
-        before += len(line.split())
+    def _of(self, message: ModelMessage) -> "_Text":
+        found = self._texts.get(id(message))
+        if found is None or found.message is not message:
+            found = self._texts[id(message)] = _Text(message)
+        return found
 
 
-def _text(message: ModelMessage) -> str:
-    return "\n".join(filter(None, map(_part_text, message.parts)))
+class _Text:
+    """The details of one message; where they stand in it is found when it is asked for."""
 
+    def __init__(self, message: ModelMessage) -> None:
+        self.message = message
+        self._lines = [_MARK.sub("", line).rstrip() for line in message_text(message).splitlines()]
+        self.details = frozenset(filter(None, _DETAIL.findall("\n".join(self._lines))))
+        self._words: list[str] = []
+        self._first_words: list[int] = []
+        self._mentions: dict[str, frozenset[Mention]] = {}
 
-def _part_text(part: Any) -> str:
-    match part:
-        case SystemPromptPart() | TextPart():
-            return part.content
-        case ToolCallPart():
-            return arguments_text(part)
-        case UserPromptPart():
-            return prompt_text(part.content)
-    return content_text(getattr(part, "content", ""))
+    def mentions(self, detail: str) -> frozenset[Mention]:
+        found = self._mentions.get(detail)
+        if found is None:
+            found = self._mentions[detail] = frozenset(islice(self._find(detail), MOST_MENTIONS))
+        return found
+
+    def _find(self, detail: str) -> Iterator[Mention]:
+        if not self._first_words:
+            for line in self._lines:
+                self._first_words.append(len(self._words))
+                self._words += line.split()
+        for number, line in enumerate(self._lines):
+            if detail not in line:
+                continue
+            for match in _DETAIL.finditer(line):
+                if match[1] == detail:
+                    # The last word that starts at or before the match contains it.
+                    index = self._first_words[number] + max(1, len(line[: match.start(1) + 1].split())) - 1
+                    around = tuple(self._words[max(0, index - WORDS_BEFORE) : index + WORDS_AFTER + 1])
+                    yield Mention(hash(around), hash(line))

@@ -1,0 +1,229 @@
+"""Where the work stands, and how much of it a request states: files changed, commands that fail, conclusions.
+
+Read from the transcript and the request alone, by patterns of its own, so that any program's requests can be judged.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+
+from co_tui.lab.message_text import message_text, part_text
+from co_tui.lab.state.conclusions import conclusion_of, words_of
+from co_tui.lab.state.outcomes import bare_command, outcome_of
+from co_tui.lab.state.shell_changes import changed_files, patched_files
+from co_tui.lab.state.steps import SEARCH, Step, StepReader
+
+NEWEST: Final = 5
+"""So many failing commands and conclusions count; of changed files, all."""
+HEAD_CHARS: Final = 40
+ERROR_CHARS: Final = 80
+"""A line counts as stated if it begins with this much of the original."""
+WORDS_ON_A_LINE: Final = 0.8
+"""A conclusion is also stated by a line with this share of its words."""
+_EDITS: Final = re.compile(r"edit|write|create|insert|replace|patch|delete|remove|move|rename", re.IGNORECASE)
+_PATH: Final = re.compile(
+    r"^(?:\w*_)?(?:path|file|filename|filepath)$|^(?:file|notebook|target)_?(?:path|file|name)$", re.IGNORECASE
+)
+_OPEN_FILE: Final = re.compile(r"\(Open file: ([^)\n]+)\)")
+_AGENT_EDIT: Final = re.compile(r"(create|edit|insert|str_replace)\b[ \t]*(\S*)")
+
+
+class Stated(NamedTuple):
+    """How many facts of each kind there are, and how many a request states."""
+
+    files: int = 0
+    files_stated: int = 0
+    failing: int = 0
+    failing_stated: int = 0
+    conclusions: int = 0
+    conclusions_stated: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """The mean share of the kinds that there are; None if there is none."""
+        counts = ((self.files, self.files_stated), (self.failing, self.failing_stated))
+        shares = [stated / all_ for all_, stated in (*counts, (self.conclusions, self.conclusions_stated)) if all_]
+        return sum(shares) / len(shares) if shares else None
+
+
+class _Fact(NamedTuple):
+    """Something that a message may state."""
+
+    kind: str
+    text: str
+
+
+class WorkState:
+    """The state of the work of a growing conversation."""
+
+    def __init__(self) -> None:
+        self._steps = StepReader()
+        self._files: dict[str, None] = {}
+        self._failing: dict[str, tuple[str, str]] = {}
+        self._conclusions: list[str] = []
+        self._open_file = ""
+        self._texts: dict[int, _Text] = {}
+        self._found_in: dict[_Fact, int] = {}
+        """The message that stated a fact last; most stay in the next request."""
+
+    def add(self, message: ModelMessage) -> None:
+        """Add the next message of the conversation."""
+        if isinstance(message, ModelResponse):
+            text = message.text or ""
+            for path in searched_files(text):
+                self._change(path)
+            if conclusion := conclusion_of(text):
+                self._conclusions = [*self._conclusions, conclusion][-NEWEST:]
+        for step in self._steps.add(message):
+            self._take(step)
+
+    def stated_in(self, request: Sequence[ModelMessage]) -> Stated:
+        """What a request states of the work so far."""
+        texts = {id(message): self._text_of(message) for message in reversed(request)}
+        failing = list(self._failing.values())[-NEWEST:]
+
+        def is_stated(kind: str, text: str) -> bool:
+            fact = _Fact(kind, text)
+            if self._found_in.get(fact) in texts:
+                return True
+            for place, each in texts.items():
+                if each.states(fact):
+                    self._found_in[fact] = place
+                    return True
+            return False
+
+        return Stated(
+            len(self._files),
+            sum(is_stated("file", path) for path in self._files),
+            len(failing),
+            sum(is_stated("line", head) and is_stated("line", error) for head, error in failing),
+            len(self._conclusions),
+            sum(is_stated("words", sentence) for sentence in self._conclusions),
+        )
+
+    def _text_of(self, message: ModelMessage) -> "_Text":
+        found = self._texts.get(id(message))
+        if found is None or found.message is not message:
+            found = self._texts[id(message)] = _Text(message)
+        return found
+
+    def _take(self, step: Step) -> None:
+        failed, error = outcome_of(step)
+        key, head = _key_and_head(step)
+        self._failing.pop(key, None)
+        if failed and head and error:
+            self._failing[key] = (head, error[:ERROR_CHARS].rstrip())
+        for path in self._changed(step, failed=failed):
+            self._change(path)
+        if opened := _OPEN_FILE.search(step.result):
+            self._open_file = "" if opened[1] == "n/a" else opened[1]
+
+    def _changed(self, step: Step, *, failed: bool) -> Iterable[str]:
+        if command := step.command:
+            if not step.tool and (edit := _AGENT_EDIT.match(command)):
+                return [edit[2]] if edit[1] == "create" else [self._open_file]
+            return changed_files(command)
+        if failed or not _EDITS.search(step.tool):
+            return ()
+        if step.arguments.get("command") == "view":
+            return ()
+        named = [value for name, value in step.arguments.items() if _PATH.search(name) and isinstance(value, str)]
+        patched = patched_files("\n".join(str(value) for value in step.arguments.values()))
+        return patched or named[:1] or [self._open_file]
+
+    def _change(self, path: str) -> None:
+        """Note a changed file, once: a path may be written from another folder."""
+        tail = tail_of(path)
+        if not tail or any(f"/{tail}".endswith(f"/{known}") for known in self._files):
+            return
+        for longer in [known for known in self._files if known.endswith(f"/{tail}")]:
+            del self._files[longer]
+        self._files[tail] = None
+
+
+class _Text:
+    """The text of one message, and which facts it states; each is looked for once."""
+
+    def __init__(self, message: ModelMessage) -> None:
+        self.message = message
+        self.lines = "\n".join(" ".join(line.split()) for line in _shown_text(message).splitlines())
+        self._words = ""
+        self._vocabulary: frozenset[str] = frozenset()
+        self._word_lines: list[frozenset[str]] | None = None
+        self._states: dict[_Fact, bool] = {}
+
+    def states(self, fact: _Fact) -> bool:
+        found = self._states.get(fact)
+        if found is None:
+            found = self._states[fact] = self._finds(fact)
+        return found
+
+    def _finds(self, fact: _Fact) -> bool:
+        match fact.kind:
+            case "file":
+                return fact.text in self.lines and bool(_path_pattern(fact.text).search(self.lines))
+            case "line":
+                return all(piece in self.lines for piece in fact.text.split("\n"))
+        return self._says(words_of(fact.text))
+
+    def _says(self, words: list[str]) -> bool:
+        if not self._words:
+            spoken = words_of(self.lines)
+            self._words, self._vocabulary = f" {' '.join(spoken)} ", frozenset(spoken)
+        wanted = frozenset(words)
+        fewest = WORDS_ON_A_LINE * len(wanted)
+        if len(wanted & self._vocabulary) < fewest:
+            return False
+        if f" {' '.join(words)} " in self._words:
+            return True
+        if self._word_lines is None:
+            self._word_lines = [frozenset(words_of(line)) for line in self.lines.splitlines()]
+        return any(len(line & wanted) >= fewest for line in self._word_lines)
+
+
+def searched_files(reply: str) -> list[str]:
+    """The files of the SEARCH/REPLACE blocks of a reply: named on one of the lines before each block."""
+    if SEARCH not in reply:
+        return []
+    found, lines = [], reply.splitlines()
+    for number, line in enumerate(lines):
+        if line.strip() == SEARCH:
+            before = (each.strip().strip("`*#: ") for each in reversed(lines[max(0, number - 3) : number]))
+            found += [
+                each
+                for each in before
+                if re.fullmatch(r"[\w./@+-]*[\w-]\.\w+|[\w./@+-]+/[\w.@+-]+|Makefile|Dockerfile", each)
+            ][:1]
+    return found
+
+
+def tail_of(path: str) -> str:
+    """The last two names of a path, by which a text may refer to it."""
+    names = [name for name in path.strip().replace("\\", "/").split("/") if name not in ("", ".", "..", "~")]
+    return "/".join(names[-2:])
+
+
+def _path_pattern(tail: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.-]){re.escape(tail)}(?![\w/-]|\.\w)")
+
+
+def _key_and_head(step: Step) -> tuple[str, str]:
+    """What makes two calls the same, and the head by which a text refers to one."""
+    if command := bare_command(step.command):
+        return " ".join(command.split()), " ".join(command.split("\n", 1)[0].split())[:HEAD_CHARS].rstrip()
+    first = next((value for value in step.arguments.values() if isinstance(value, str)), "")
+    line = " ".join(first.split("\n", 1)[0].split())[:HEAD_CHARS].rstrip()
+    return f"{step.tool}\n{first}", f"{step.tool}\n{line}"
+
+
+def _shown_text(message: ModelMessage) -> str:
+    """The text of a message with the names of called tools."""
+    if not isinstance(message, ModelResponse):
+        return message_text(message)
+    return "\n".join(_named(part) for part in message.parts)
+
+
+def _named(part: Any) -> str:
+    return f"{part.tool_name} {part_text(part)}" if isinstance(part, ToolCallPart) else part_text(part)
