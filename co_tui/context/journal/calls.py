@@ -1,0 +1,227 @@
+"""Read a tool call: what it is in a line, and which files it changes and reads."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import to_json
+
+from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
+from co_tui.context.journal.shell_commands import Simple, is_file_name, read_command
+from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of
+from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, objects_in
+from co_tui.inert import one_line
+
+HEAD_CHARS: Final = 200
+_VALUE_CHARS: Final = 80
+_LAST_LINE_CHARS: Final = 80
+_NAME_CHARS: Final = 60
+EDIT: Final = "edit"
+"""The program of every tool that changes a file, so that any of them makes up for the failure of another."""
+READ: Final = "read"
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_PATHS: Final = frozenset(("path", "filepath", "filename", "file", "targetfile", "notebookpath", "relativepath", "absolutepath",
+                           "relativeworkspacepath", "filetoedit"))  # fmt: skip
+_CHANGES: Final = frozenset(("write", "edit", "create", "insert", "replace", "patch", "append", "delete", "remove", "move", "rename",
+                             "modify", "update", "undo", "multiedit", "touch"))  # fmt: skip
+_REMOVES: Final = frozenset(("delete", "remove"))
+_READS: Final = frozenset(("read", "view", "get", "list", "search", "find", "open", "cat", "ls", "grep", "glob", "show", "fetch",
+                           "check", "think", "calculate", "recall", "query", "load", "describe", "lookup", "count", "web"))  # fmt: skip
+_ACTS: Final = frozenset(("update", "book", "cancel", "create", "delete", "send", "modify", "set", "add", "remove", "exchange",
+                          "return", "transfer", "submit", "pay", "post", "put", "close", "approve", "assign", "merge", "refund",
+                          "schedule", "upload", "change", "issue", "place", "order", "publish", "deploy", "insert"))  # fmt: skip
+_DULL: Final = frozenset(
+    ("security_risk", "timeout", "timeout_seconds", "description", "explanation", "is_background", "workdir")
+)
+_EDITOR_COMMANDS: Final = frozenset(("edit", "insert", "append", "create"))
+"""Of agents with an editor in their shell: they change the open file."""
+_SHOWN_BY_EDITOR: Final = frozenset(("open", "goto", "scroll_down", "scroll_up", "search_file"))
+_OPEN_FILE: Final = re.compile(r"^\(Open file: (.+)\)$", re.MULTILINE)
+
+
+class Begun(NamedTuple):
+    """What is known of a call before its result."""
+
+    head: str
+    verb: str
+    run: Run
+    """What fails if it fails."""
+    runs: tuple[Run, ...] = ()
+    """What went well if it goes well."""
+    line: tuple[Simple, ...] | None = None
+    """The programs of a command; None for other tools."""
+    changes: tuple[Change, ...] = ()
+    read: tuple[str, ...] = ()
+    reads: bool = False
+    """Whether it only looks at something."""
+    acts: bool = False
+    """Whether it does something other than change files, such as booking a flight."""
+
+
+def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
+    """Read a call; `raw` are its arguments when they could not be read."""
+    command = command_in(values)
+    if command is not None:
+        return begin_command(command)
+    name = one_line(tool, _NAME_CHARS)
+    head = one_line(f"{name}({_telling(values) or one_line(raw, _VALUE_CHARS)})", HEAD_CHARS)
+    words = [word.lower() for word in _WORDS.findall(tool.rpartition("__")[2])] or [name]
+    label = TOOL_LABELS.get(tool, "")
+    sub = str(values.get("command") or "").lower() if isinstance(values.get("command"), str) else ""
+    reads = label in ("read", "list", "search", "find") or sub == "view" or (not sub and words[0] in _READS)
+    is_edit = tool in CHANGING_TOOLS or label in ("write", "edit") or not _CHANGES.isdisjoint((*words, *sub.split("_")))
+    paths = [] if reads or not is_edit else _changed(tool, values)
+    named = next(_path_values(values), "")
+    if reads:
+        run = Run(f"{READ} {name}", (named,) if named else _values(values))
+        return Begun(head, words[0] if label == "" else label, run, (run,), read=_ranged(values, named), reads=True)
+    removes = not _REMOVES.isdisjoint(words)
+    changes = tuple(Change(path, removes) for path in dict.fromkeys(paths) if is_file_name(path))
+    verb = sub or label or name
+    is_in_editor = is_edit and words[0] in _EDITOR_COMMANDS and not paths
+    if changes or is_in_editor:
+        run = Run(EDIT, (changes[0].path,) if changes else ())
+        return Begun(head, EDIT if sub else verb, run, (run,), changes=changes)
+    run = Run(name, _values(values)[:1])
+    return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
+
+
+def command_in(values: Mapping[str, Any]) -> str | None:
+    """The command line among the arguments of a call; None if its tool runs no commands."""
+    if any(key.replace("_", "").lower() in _PATHS for key in values):
+        return None
+    for key in ("command", "cmd", "commandLine", "CommandLine", "script"):
+        value = values.get(key)
+        if isinstance(value, str) and value.strip():
+            return value
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            return value[2] if len(value) == 3 and value[1] in ("-c", "-lc") else " ".join(value)
+    return None
+
+
+def begin_command(command: str) -> Begun:
+    """Read a shell command."""
+    first = command.split(maxsplit=1)[:1]
+    if first and first[0] in _EDITOR_COMMANDS and "\n" in command and "end_of_" in command[-40:]:
+        line = [Simple(tuple(command.split("\n", 1)[0].split()))]  # the rest is text for the editor
+    else:
+        line = read_command(command)
+    main, last = main_of(line), last_run(line)
+    verb = one_line(program_of(main), _NAME_CHARS) if main is not None else "shell"
+    changes = tuple(dict.fromkeys(change for simple in line for change in changes_of(simple)))
+    runs = tuple(runs_of(line))
+    run = run_of(last) if last is not None else Run(verb, (one_line(command, HEAD_CHARS),))
+    looks = bool(line) and all(program_of(simple) in READERS for simple in line) and not changes
+    read = tuple(one_line(each, HEAD_CHARS) for each in reads_of(line))
+    if (
+        main is not None
+        and main.program == "open"
+        and (named := [word for word in main.words[1:] if is_file_name(word)])
+    ):
+        read = tuple(named[:1])
+    return Begun(command_head(command), verb or "shell", run, runs, tuple(line), changes, read, looks)
+
+
+def command_head(command: str) -> str:
+    """A command in a line: its first line, and its last if that is another command."""
+    lines = [line for line in command.strip().splitlines() if line.strip()] or [""]
+    if len(lines) > 1 and lines[0].lstrip().startswith("#"):
+        lines = next((lines[at:] for at, line in enumerate(lines) if not line.lstrip().startswith("#")), lines)
+    first = f"$ {one_line(lines[0].strip(), HEAD_CHARS)}"
+    if len(lines) == 1:
+        return one_line(first, HEAD_CHARS)
+    last = lines[-1].strip()
+    is_run = "<<" in lines[0] and re.match(r"(?:cd |\w+=|python|pytest|\./|bash |sh |node |npm |cat |git |ls )", last)
+    ending = f" … {one_line(last, _LAST_LINE_CHARS)}" if is_run else " …"
+    return f"{one_line(first, HEAD_CHARS - len(ending))}{ending}"
+
+
+def changed_by(begun: Begun, outcome: str, result: str) -> tuple[Change, ...]:
+    """The files that a call has changed, now that its result is known."""
+    if begun.line is None:
+        if outcome:
+            return ()
+        return begun.changes or (_in_editor(result) if begun.run.program == EDIT else ())
+    if outcome.startswith("failed"):
+        return _before_failure(begun.line, result)
+    if outcome and outcome != "printed an error":
+        return ()
+    return begun.changes or _by_output(begun, result)
+
+
+def _before_failure(line: tuple[Simple, ...], result: str) -> tuple[Change, ...]:
+    """A command line that failed has still changed what came before its last program."""
+    if re.search(r"^(?:/bin/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected)", result, re.MULTILINE):
+        return ()
+    done = [simple for simple in line[:-1] if not re.search(rf"^{re.escape(simple.program)}: ", result, re.MULTILINE)]
+    return tuple(dict.fromkeys(change for simple in done for change in changes_of(simple)))
+
+
+def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:
+    if begun.verb == "create" and (named := [word for word in begun.run.targets if is_file_name(word)]):
+        return (Change(named[0]),)
+    if begun.verb in _EDITOR_COMMANDS:
+        return _in_editor(result)
+    if begun.verb in ("patch", "git apply"):
+        return tuple(Change(name) for name in re.findall(r"^patching file '?([^'\n]+)", result, re.MULTILINE))
+    return ()
+
+
+def _in_editor(result: str) -> tuple[Change, ...]:
+    found = _OPEN_FILE.search(result[-2_000:])
+    return (Change(found[1]),) if found and found[1] != "n/a" and is_file_name(found[1]) else ()
+
+
+def _changed(tool: str, values: Mapping[str, Any]) -> list[str]:
+    """The files that the call of an editing tool names."""
+    if patch := next((value for value in values.values() if isinstance(value, str) and "*** Begin Patch" in value), ""):
+        return patched_files(patch)
+    many = [
+        path
+        for name in ("files", "edits", "changes")
+        for each in objects_in(values.get(name))
+        for path in _path_values(each)
+    ]
+    moved = [str(values[key]) for key in ("destination", "new_path", "target") if isinstance(values.get(key), str)]
+    return [*list(_path_values(values))[:1], *many, *(moved if _path_values(values) else ())]
+
+
+def _path_values(values: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, str) and value and key.replace("_", "").lower() in _PATHS:
+            yield one_line(value, HEAD_CHARS)
+
+
+def _ranged(values: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """A file that was read, with the lines that were asked for."""
+    if not path or not is_file_name(path):
+        return ()
+    first, last = values.get("start_line", values.get("offset")), values.get("end_line")
+    if isinstance(view := values.get("view_range"), list) and len(view) == 2:
+        first, last = view
+    if isinstance(first, int) and last is None and isinstance(limit := values.get("limit"), int):
+        last = first + limit
+    return (f"{path}:{first}-{last}" if isinstance(first, int) and isinstance(last, int) and last > 0 else path,)
+
+
+def _values(values: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(_shown(value)[:HEAD_CHARS] for value in list(values.values())[:3])
+
+
+def _telling(values: Mapping[str, Any]) -> str:
+    """The short arguments of a call; of one that has none, the beginning of the first."""
+    given = {key: _shown(value) for key, value in values.items() if value not in (None, "", False) and key not in _DULL}
+    short = {key: text for key, text in given.items() if len(text) <= _VALUE_CHARS and "\n" not in text}
+    if not short and given:
+        key = next(iter(given))
+        short = {key: one_line(given[key], _VALUE_CHARS * 2)}
+    return ", ".join(f"{one_line(key, _NAME_CHARS)}: {text}" for key, text in short.items())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return to_json(value, serialize_unknown=True).decode(errors="replace")
+    except ValueError:
+        return str(value)

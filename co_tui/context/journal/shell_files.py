@@ -1,0 +1,167 @@
+"""The files that the programs of a shell command change or read, by their names in the command."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from co_tui.context.journal.shell_commands import PYTHON, Simple, arguments, is_file_name
+
+_PATCHED: Final = re.compile(
+    r"^(?:\+\+\+ (?:b/)?(?!/dev/null)([^\t\n]+)|\*\*\* (?:Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+))",
+    re.MULTILINE,
+)
+_OPENED: Final = re.compile(
+    r"open\(\s*[rfbu]?[\"']([^\"'\n]+)[\"']\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]"
+    r"|Path\(\s*[\"']([^\"'\n]+)[\"']\s*\)\s*\.write_"
+)
+_VARIABLE: Final = re.compile(r"^\s*(\w+)\s*=\s*(?:Path\()?[rb]?[\"']([^\"'\n]+)[\"']", re.MULTILINE)
+_OPENED_BY_VARIABLE: Final = re.compile(
+    r"open\(\s*(\w+)\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]|\b(\w+)\.write_(?:text|bytes)\("
+)
+_RANGE: Final = re.compile(r"(\d+),(\d+)p")
+_SED_INPLACE: Final = re.compile(r"-[a-zA-Z]*i.*|--in-place.*")
+_GIT_FILES: Final = frozenset(("checkout", "restore", "rm", "mv"))
+REMOVERS: Final = frozenset(("rm", "unlink", "rmdir"))
+
+
+class Change(NamedTuple):
+    """A file that a command changes."""
+
+    path: str
+    is_removed: bool = False
+
+
+def changes_of(simple: Simple) -> list[Change]:
+    """The files that a program changes if it succeeds."""
+    found = [Change(path) for path in simple.written]
+    program = simple.program
+    if program in _CHANGES:
+        found += _CHANGES[program](simple)
+    elif PYTHON.fullmatch(program):
+        found += map(Change, _opened(simple))
+    return list(dict.fromkeys(change for change in found if is_file_name(change.path)))
+
+
+def patched_files(patch: str) -> list[str]:
+    """The files that a patch names, in the forms of `diff` and `apply_patch`."""
+    names = (found[1] or found[2] or found[3] for found in _PATCHED.finditer(patch))
+    return list(dict.fromkeys(name.strip() for name in names))
+
+
+def _named(simple: Simple) -> Iterator[Change]:
+    return map(Change, arguments(simple))
+
+
+def _sed(simple: Simple) -> Iterator[Change]:
+    if not any(_SED_INPLACE.fullmatch(word) for word in simple.words[1:]):
+        return iter(())
+    rest = arguments(simple, "-e", "-f", "--expression")
+    has_script = any(word in ("-e", "-f") or word.startswith("--expression") for word in simple.words)
+    if len(simple.words) > 2 and simple.words[2] == "":  # macOS: an empty suffix after -i
+        rest = rest[1:]
+    return map(Change, rest if has_script else rest[1:])
+
+
+def _perl(simple: Simple) -> Iterator[Change]:
+    if not any(re.fullmatch(r"-\w*i\S*", word) for word in simple.words[1:]):
+        return iter(())
+    rest = arguments(simple)
+    return map(Change, rest[1:])
+
+
+def _moved(simple: Simple) -> Iterator[Change]:
+    *sources, target = arguments(simple) or [""]
+    yield from _copied(simple)
+    if target:
+        yield from (Change(source, is_removed=True) for source in sources)
+
+
+def _copied(simple: Simple) -> Iterator[Change]:
+    *sources, target = arguments(simple) or [""]
+    into_folder = target.endswith("/") or target in (".", "..") or len(sources) > 1
+    for source in sources:
+        yield Change(f"{target.rstrip('/')}/{source.rstrip('/').rpartition('/')[2]}" if into_folder else target)
+
+
+def _removed(simple: Simple) -> Iterator[Change]:
+    return (Change(path, is_removed=True) for path in arguments(simple))
+
+
+def _git(simple: Simple) -> Iterator[Change]:
+    words = list(simple.words)
+    rest = words[words.index("-C") + 2 :] if "-C" in words[:-2] else words[1:]
+    verb = rest[0] if rest else ""
+    inner = Simple(tuple(rest) or ("",))
+    if verb == "mv":
+        yield from _moved(inner)
+    elif verb == "rm":
+        yield from _removed(inner)
+    elif verb in ("apply", "am"):
+        yield from map(Change, patched_files(simple.document))
+    elif verb == "restore" or (verb == "checkout" and "--" in rest):
+        named = rest[rest.index("--") + 1 :] if "--" in rest else arguments(inner, "-s", "--source")
+        yield from map(Change, named)
+
+
+def _patch(simple: Simple) -> Iterator[Change]:
+    return map(Change, patched_files(simple.document))
+
+
+def _patch_argument(simple: Simple) -> Iterator[Change]:
+    return map(Change, patched_files("\n".join((simple.document, *simple.words[1:]))))
+
+
+def _downloaded(simple: Simple) -> Iterator[Change]:
+    for option, value in zip(simple.words[1:], simple.words[2:], strict=False):
+        if option in ("-o", "-O", "--output", "--output-document"):
+            yield Change(value)
+
+
+def _opened(simple: Simple) -> Iterator[str]:
+    """Files that inline Python code opens for writing."""
+    code = simple.document or next(
+        (text for flag, text in zip(simple.words[1:], simple.words[2:], strict=False) if flag == "-c"), ""
+    )
+    if not code:
+        return
+    for found in _OPENED.finditer(code):
+        yield found[1] or found[2]
+    named = dict(_VARIABLE.findall(code))
+    for found in _OPENED_BY_VARIABLE.finditer(code):
+        if path := named.get(found[1] or found[2]):
+            yield path
+
+
+_CHANGES: Final[Mapping[str, Callable[[Simple], Iterator[Change]]]] = {
+    "sed": _sed, "gsed": _sed, "perl": _perl, "tee": _named, "touch": _named, "truncate": _named,
+    "mv": _moved, "cp": _copied, "install": _copied, "rm": _removed, "unlink": _removed, "git": _git, "patch": _patch,
+    "apply_patch": _patch_argument, "applypatch": _patch_argument, "curl": _downloaded, "wget": _downloaded,
+}  # fmt: skip
+_SHOWS: Final = frozenset(("cat", "head", "tail", "less", "more", "bat", "nl", "batcat"))
+
+
+def reads_of(line: list[Simple]) -> list[str]:
+    """The files that a command line shows, with the lines when they are given."""
+    found: list[str] = []
+    for simple in line:
+        if simple.is_filter:
+            if found and simple.program == "sed" and (lines := _lines(simple)):
+                found[-1] = f"{found[-1]}:{lines}"
+        elif simple.written or simple.document:
+            continue
+        elif simple.program in _SHOWS:
+            found += filter(is_file_name, arguments(simple, "-n", "-c", "--lines"))
+        elif simple.program == "sed" and "-n" in simple.words:
+            found += [f"{path}:{lines}" if (lines := _lines(simple)) else path for path in _shown_by_sed(simple)]
+    return list(dict.fromkeys(found))
+
+
+def _shown_by_sed(simple: Simple) -> list[str]:
+    return [path for path in arguments(simple, "-e")[0 if "-e" in simple.words else 1 :] if is_file_name(path)]
+
+
+def _lines(sed: Simple) -> str:
+    for word in sed.words[1:]:
+        if found := _RANGE.fullmatch(word.strip()):
+            return f"{found[1]}-{found[2]}"
+    return ""

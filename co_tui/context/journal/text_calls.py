@@ -1,0 +1,115 @@
+"""Calls that a model writes in its text, for agents without tool calls, and the observations that answer them."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from co_tui.context.journal.shell_files import patched_files
+
+_READ_CHARS: Final = 200_000
+_FUNCTION: Final = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
+_PARAMETER: Final = re.compile(r"<parameter=([\w.-]+)>(.*?)</parameter>", re.DOTALL)
+_JSON_CALL: Final = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
+_TAGGED: Final = re.compile(
+    r"^[ \t]*<(execute_bash|execute_ipython|command|bash)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.MULTILINE
+)
+_NESTED: Final = re.compile(
+    r"^<(execute_command|read_file|write_to_file|replace_in_file|list_files|search_files|apply_diff|insert_content)>"
+    r"(.*?)(?:</\1>|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_FIELD: Final = re.compile(r"<(\w+)>(.*?)</\1>", re.DOTALL)
+_FENCE: Final = re.compile(r"^(`{3,})([\w.+-]*)[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_SEARCH: Final = re.compile(r"^<{5,9} ?SEARCH[ \t]*$", re.MULTILINE)
+_SHELL_FENCES: Final = frozenset(("", "bash", "sh", "shell", "console", "zsh", "mswea_bash_command", "action"))
+_NAME_CHARS: Final = 300
+_OBSERVATION: Final = re.compile(
+    r"\s*(?:<returncode>|<args>\s*\[|<output>|<stdout>|<tool_response>|<function_results?>|EXECUTION RESULT of \[|OBSERVATION:|Observation:"
+    r"|\[[\w ]+ for '.*?'\] Result:|\[(?:execute_command|read_file|write_to_file|replace_in_file)\b|Exit code: \d"
+    r"|Command output:)"
+)
+_PROMPT: Final = re.compile(
+    r"^\(Current directory: .*\)\s*bash-\$\s*\Z|^\[Command finished with exit code -?\d+\]\s*\Z", re.MULTILINE
+)
+
+
+class TextCall(NamedTuple):
+    """A call in a text."""
+
+    tool: str
+    values: Mapping[str, Any]
+    is_sure: bool = True
+    """Else it counts only once an observation answers it: a command in a reply may be a suggestion."""
+    is_answered: bool = True
+    """Whether an observation follows; edit blocks are applied without a word."""
+
+
+def calls_in_text(text: str) -> list[TextCall]:
+    """The calls that a text makes, in the form of the agent that wrote it."""
+    text = text[:_READ_CHARS]
+    found = list(_functions(text)) or list(_tagged(text))
+    edits = list(_edits(text))
+    return found or edits or list(_fenced(text))
+
+
+def is_observation(text: str) -> bool:
+    """Whether a message after a call in text is what a tool printed, not what the user wrote."""
+    return _OBSERVATION.match(text) is not None or _PROMPT.search(text[-600:]) is not None
+
+
+def _functions(text: str) -> Iterator[TextCall]:
+    if "<function=" in text:
+        for found in _FUNCTION.finditer(text):
+            yield TextCall(found[1], {name: value.strip("\n") for name, value in _PARAMETER.findall(found[2])})
+    if "<tool_call>" in text:
+        for found in _JSON_CALL.finditer(text):
+            try:
+                call = json.loads(found[1])
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(call, dict) and isinstance(values := call.get("arguments"), dict):
+                yield TextCall(str(call.get("name") or "tool"), values)
+
+
+def _tagged(text: str) -> Iterator[TextCall]:
+    for found in _NESTED.finditer(text):
+        yield TextCall(found[1], {name: value.strip() for name, value in _FIELD.findall(found[2])})
+    for found in _TAGGED.finditer(text):
+        if body := found[2].strip():
+            key = "code" if found[1] == "execute_ipython" else "command"
+            yield TextCall(found[1], {key: body}, is_sure=found[1].startswith("execute"))
+
+
+def _fenced(text: str) -> Iterator[TextCall]:
+    """The last fenced command: agents with this protocol run one a reply."""
+    last = None
+    for last in _FENCE.finditer(text):
+        pass
+    if last is not None and last[2] in _SHELL_FENCES and last[3].strip():
+        yield TextCall("bash", {"command": last[3].strip("\n")}, is_sure=last[2].startswith("mswea"))
+
+
+def _edits(text: str) -> Iterator[TextCall]:
+    """Files that edit blocks change, each once."""
+    paths: dict[str, None] = {}
+    last = ""
+    for found in _SEARCH.finditer(text):
+        last = _name_before(text, found.start()) or last
+        if last:
+            paths[last] = None
+    for fence in _FENCE.finditer(text) if "\n+++ " in text else ():
+        if fence[2] in ("diff", "patch", "udiff"):
+            paths |= dict.fromkeys(patched_files(fence[3]))
+    for path in paths:
+        yield TextCall("edit", {"path": path}, is_answered=False)
+
+
+def _name_before(text: str, end: int) -> str:
+    """The file name on the lines before an edit block, with or without a fence between."""
+    for line in reversed(text[max(0, end - _NAME_CHARS) : end].splitlines()[-3:]):
+        name = line.strip().strip("*`#:").strip()
+        if not name or line.startswith("```"):
+            continue
+        return name if " " not in name and ("." in name or "/" in name or name.istitle()) else ""
+    return ""

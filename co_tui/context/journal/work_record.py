@@ -1,0 +1,204 @@
+"""Follow a conversation step by step: what was called, how it ended, what changed, what was concluded."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+
+from co_tui.context.journal.calls import Begun, begin_call, changed_by
+from co_tui.context.journal.conclusions import concluded
+from co_tui.context.journal.outcomes import Ending, as_error_line, end_of_command, end_of_tool
+from co_tui.context.journal.shell_files import Change
+from co_tui.context.journal.text_calls import calls_in_text, is_observation
+from co_tui.context.journal.work_state import WorkState
+from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
+from co_tui.events.content import content_text
+from co_tui.events.tool_wording import FAILED, INTERRUPTED
+
+_REFUSALS: Final = {DENIED_BY_USER: "denied by the user", NOT_ALLOWED: "not allowed"}
+_OF_TOOL: Final = " returned"
+"""How the speaker of a result ends, as `transcript_parts` names it."""
+
+
+class Call(NamedTuple):
+    """A call and how it ended."""
+
+    call_at: tuple[int, int]
+    """Message number and part, as `transcript_parts` enumerates them."""
+    result_at: tuple[int, int] | None
+    """None while unanswered."""
+    head: str
+    """One line in original words."""
+    verb: str
+    """For counting calls of a kind: the program of a command, or the tool."""
+    outcome: str = ""
+    """Empty when it went well."""
+    error: str = ""
+    """The last error line of a call that failed."""
+    changed: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+
+
+class Step(NamedTuple):
+    """A reply of the model with its calls."""
+
+    number: int
+    calls: tuple[Call, ...]
+    concluded: str
+    """What the reply states, in its own sentences; empty if it only announced something."""
+
+
+class _Pending(NamedTuple):
+    """A call that waits for its result."""
+
+    call_id: str
+    step: int
+    at: int
+    begun: Begun
+    is_sure: bool = True
+
+
+class WorkRecord:
+    """The steps of a conversation so far. Each message is read once, when it is added; no results are kept."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._messages = 0
+        self._pending: list[_Pending] = []
+        self._in_text: list[_Pending] = []
+        """Calls in the text of the last reply."""
+        self._calls_tools = False
+        self._observed: set[int] = set()
+        self._state = WorkState()
+
+    def add(self, message: ModelMessage) -> None:
+        """Follow the next message of the conversation."""
+        number, self._messages = self._messages, self._messages + 1
+        if isinstance(message, ModelResponse):
+            self._add_reply(number, message)
+        else:
+            self._add_request(number, message)
+
+    def observes(self, number: int) -> bool:
+        """Whether a user message is the result of a call in text, not the user's words."""
+        return number in self._observed
+
+    def stands(self, budget_tokens: float, gone: Collection[int]) -> str:
+        """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
+        conclusions = (step.concluded for step in reversed(self.steps) if step.concluded and step.number in gone)
+        return self._state.text(budget_tokens, conclusions)
+
+    def _add_reply(self, number: int, message: ModelResponse) -> None:
+        self._give_up()
+        step, calls, texts = len(self.steps), list[Call](), list[str]()
+        parts = [part for part in message.parts if isinstance(part, TextPart | ToolCallPart)]
+        for at, part in enumerate(parts):
+            if isinstance(part, TextPart):
+                texts.append(part.content)
+                continue
+            self._calls_tools = True
+            begun = begin_call(part.tool_name, *_arguments(part))
+            self._pending.append(_Pending(part.tool_call_id, step, len(calls), begun))
+            calls.append(Call((number, at), None, begun.head, begun.verb, read=begun.read))
+        if not self._calls_tools:
+            calls = self._calls_in_texts(number, parts, step)
+        self.steps.append(Step(number, tuple(calls), concluded("\n".join(texts))))
+
+    def _calls_in_texts(self, number: int, parts: list[TextPart | ToolCallPart], step: int) -> list[Call]:
+        calls: list[Call] = []
+        for at, part in enumerate(parts):
+            for found in calls_in_text(part.content) if isinstance(part, TextPart) else ():
+                begun = begin_call(found.tool, found.values)
+                call = Call((number, at), None, begun.head, begun.verb, read=begun.read)
+                if found.is_answered:
+                    self._in_text.append(_Pending("", step, len(calls), begun, found.is_sure))
+                else:
+                    call = self._ended(call, begun, Ending(), "")
+                calls.append(call)
+        return calls
+
+    def _add_request(self, number: int, message: ModelRequest) -> None:
+        returned = [part for part in message.parts if isinstance(part, ToolReturnPart | RetryPromptPart)]
+        for at, part in enumerate(transcript_parts(message)):
+            if part.by.endswith(_OF_TOOL) and returned:
+                self._answer((number, at), returned.pop(0), _REFUSALS.get(part.refusal, ""))
+            elif part.by == USER and self._in_text:
+                self._observe((number, at), part.text)
+
+    def _answer(self, at: tuple[int, int], part: ToolReturnPart | RetryPromptPart, refusal: str) -> None:
+        """Pair a result with the oldest call of its ID that has none: IDs are reused."""
+        index = next((i for i, each in enumerate(self._pending) if each.call_id == part.tool_call_id), None)
+        if index is None:
+            return
+        pending, text = self._pending.pop(index), content_text(part.content)
+        if refusal:
+            ending = Ending(refusal)
+        elif isinstance(part, RetryPromptPart):
+            ending = Ending(FAILED, as_error_line(text))
+        elif part.outcome == INTERRUPTED:
+            ending = Ending(INTERRUPTED)
+        else:
+            ending = _ending(pending.begun, text)
+            if part.outcome == FAILED and not ending.outcome:
+                ending = Ending(FAILED, as_error_line(text))
+        self._end(pending, at, ending, text)
+
+    def _observe(self, at: tuple[int, int], text: str) -> None:
+        """The message after calls in text: their result, or the user's words."""
+        waiting, self._in_text = self._in_text, []
+        if is_observation(text):
+            self._observed.add(at[0])
+            self._end(waiting[0], at, _ending(waiting[0].begun, text), text)
+            return
+        unsure = {each.at for each in waiting if not each.is_sure}
+        step = self.steps[waiting[0].step]
+        kept = tuple(call for index, call in enumerate(step.calls) if index not in unsure)
+        self.steps[waiting[0].step] = step._replace(calls=kept)
+
+    def _give_up(self) -> None:
+        """No result comes any more for calls before the last reply."""
+        for pending in self._pending:
+            self._replace(pending, lambda call: call._replace(outcome=INTERRUPTED))
+        self._pending, self._in_text = [], []
+
+    def _end(self, pending: _Pending, at: tuple[int, int], ending: Ending, text: str) -> None:
+        step = self.steps[pending.step]
+        call = step.calls[pending.at]._replace(result_at=at)
+        done = self._ended(call, pending.begun, ending, text)
+        calls = (*step.calls[: pending.at], done, *step.calls[pending.at + 1 :])
+        self.steps[pending.step] = step._replace(calls=calls)
+
+    def _ended(self, call: Call, begun: Begun, ending: Ending, text: str) -> Call:
+        changes: tuple[Change, ...] = changed_by(begun, ending.outcome, text)
+        self._state.add(begun, ending, changes)
+        changed = tuple(change.path for change in changes)
+        read = () if ending.outcome else begun.read
+        return call._replace(outcome=ending.outcome, error=ending.error, changed=changed, read=read)
+
+    def _replace(self, pending: _Pending, change: Any) -> None:
+        step = self.steps[pending.step]
+        calls = list(step.calls)
+        calls[pending.at] = change(calls[pending.at])
+        self.steps[pending.step] = step._replace(calls=tuple(calls))
+
+
+def _ending(begun: Begun, text: str) -> Ending:
+    if begun.line is not None:
+        return end_of_command(begun.line, text)
+    return end_of_tool(text, reads=begun.reads)
+
+
+def _arguments(call: ToolCallPart) -> tuple[Mapping[str, Any], str]:
+    """The arguments of a call; as written, if they cannot be read."""
+    try:
+        return call.args_as_dict(), ""
+    except (ValueError, AssertionError, RecursionError):
+        return {}, str(call.args)
