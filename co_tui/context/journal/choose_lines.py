@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import Final
 
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
-from co_tui.context.journal.shown_lines import ShownLine
+from co_tui.context.journal.shown_lines import FIRST, ShownLine
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.ledger import NOTABLE_LINE
 from co_tui.context.memory.names import names_in, names_in_line
@@ -52,6 +52,15 @@ class Candidate:
         is_said = self.head.kind is Kind.SAID
         self.head_cost = LINE_COST if is_said else estimate_text(self.head.line) + LINE_COST
         self.head_names = () if is_said else tuple(names_in(self.head.text))
+
+    def neighbours(self, place: int) -> list[int]:
+        """The places of the lines that stood directly before and after."""
+        line = self.lines[place]
+        if line.is_name:
+            return []
+        before = [place - 1] if place and line.follows(self.lines[place - 1]) else []
+        after = [place + 1] if place + 1 < len(self.lines) and self.lines[place + 1].follows(line) else []
+        return before + after
 
     @property
     def entry(self) -> Entry:
@@ -132,9 +141,8 @@ class Chooser:
         candidate.chosen[place] = line
         self.shown.add(text)
         self._note(names_in_line(line.text))
-        if not line.is_name:
-            for other in (place - 1, place + 1):
-                candidate.gains[other] = candidate.gains.get(other, 0.0) + gained
+        for other in candidate.neighbours(place):
+            candidate.gains[other] = candidate.gains.get(other, 0.0) + gained
         return True
 
     def _note(self, names: Iterable[str]) -> None:
@@ -147,7 +155,7 @@ class Chooser:
         """What showing a line costs, with its head and the mark of a gap."""
         cost = candidate.costs[place] + (0 if candidate.is_open else candidate.head_cost)
         line = candidate.lines[place]
-        if line.is_name or line.after < 0 or place - 1 in candidate.chosen or place + 1 in candidate.chosen:
+        if line.is_name or line.after == FIRST or any(each in candidate.chosen for each in candidate.neighbours(place)):
             return cost
         return cost + GAP_COST
 

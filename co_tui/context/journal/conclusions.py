@@ -62,6 +62,17 @@ def concluded(text: str) -> str:
     return one_line(" ".join(sentences), MOST_CHARS + 60)
 
 
+def announces(line: str) -> bool:
+    """Whether a line only says what comes next, or nothing at all."""
+    sentences = _split(_LABEL.sub("", _MARK.sub("", line)).strip())
+    return bool(sentences) and all(_is_announcement(each) for each in sentences)
+
+
+def _is_announcement(sentence: str) -> bool:
+    bare = sentence.lstrip("*_ ")
+    return bool(_FILLER.match(bare) or _ANNOUNCES_WIDE.search(bare) or _ANNOUNCES.match(bare))
+
+
 def _best(sentences: list[str]) -> list[str]:
     """Those that state most, in their order: the first and the last of a text weigh more."""
     last = len(sentences) - 1

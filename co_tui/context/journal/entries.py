@@ -34,11 +34,14 @@ class Head(NamedTuple):
     """Names the step when it is folded."""
     outcome: str = ""
     """How it ended, if not well."""
+    time: int = 1
+    """Which of the steps with the same words it is."""
 
     @property
     def line(self) -> str:
         if self.kind is Kind.CALL:
-            return f"- {self.text}{f' → {self.outcome}' if self.outcome else ''}"
+            again = f" (time {self.time})" if self.time > 1 else ""
+            return f"- {self.text}{again}{f' → {self.outcome}' if self.outcome else ''}"
         return f"{self.kind}: {self.text}".rstrip()
 
 
@@ -67,15 +70,17 @@ class Entry(NamedTuple):
     def as_json(self) -> list[Any]:
         head = self.head
         lines = [line.as_json() for line in self.lines]
-        return [*head.at, str(head.kind), head.text, head.verb, head.outcome, lines]
+        return [*head.at, str(head.kind), head.text, head.verb, head.outcome, head.time, lines]
 
     @classmethod
     def from_json(cls, value: Any) -> "Entry | None":
         """The stored entry; None if it is invalid."""
         match value:
-            case [int(message), int(part), str(kind), str(text), str(verb), str(outcome), list(lines)] if kind in list(Kind):
+            case [int(message), int(part), str(kind), str(text), str(verb), str(outcome), int(time), list(lines)] if (
+                kind in list(Kind)
+            ):
                 read = map(ShownLine.from_json, lines)
-                head = Head((message, part), Kind(kind), text, verb, outcome)
+                head = Head((message, part), Kind(kind), text, verb, outcome, time)
                 return cls(head, tuple(line for line in read if line is not None))
         return None
 
@@ -105,15 +110,16 @@ def _passage(lines: Sequence[ShownLine], before: Sequence[str]) -> list[str]:
     if not lines:
         return []
     if lines[0].is_name:
-        return [f"[listed] {', '.join(line.text for line in lines)}"]
+        return [f"names: {', '.join(line.text for line in lines)}"]
     blanks = len(indentation(line.text for line in lines))
     result: list[str] = []
-    last = FIRST
+    last: ShownLine | None = None
     for line in lines:
-        if line.after != last and (result or not before or before[-1] != GAP):
+        is_joined = line.after == FIRST if last is None else line.follows(last)
+        if not is_joined and (result or not before or before[-1] != GAP):
             result.append(GAP)
         result.append(safe(line.text[blanks:]))
-        last = line.position.line
+        last = line
     return result if lines[-1].is_last else [*result, GAP]
 
 

@@ -170,8 +170,10 @@ def _written(
 
 
 def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float) -> None:
+    """Show the latest steps, and where the user spoke."""
     calls = [each for each in candidates if each.head.kind is Kind.CALL]
-    for candidate in reversed(calls[-LATEST_STEPS:]):
+    prompts = [each for each in candidates if each.head.kind is Kind.USER]
+    for candidate in (*reversed(calls[-LATEST_STEPS:]), *reversed(prompts)):
         if candidate.head_cost > room:
             break
         room -= candidate.head_cost

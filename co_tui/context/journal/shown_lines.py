@@ -1,7 +1,7 @@
 """The lines of a text that a journal may show, and which of them stood next to each other."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.memory.transcript_lines import LinePosition, lines_of
@@ -22,7 +22,7 @@ _WORD: Final = re.compile(r"\w+")
 _IDEOGRAM: Final = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _MARK: Final = re.compile(rf"^\s*(?:- |assistant: |{NOT_A_HEADING})?")
 _HEADING: Final = re.compile(
-    r"""#|…|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
+    r"""##|…|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
     r"|-\s+(?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
     r"|\(\d+ more |(?:files changed|files read|still failing|concluded|last command|also|standing rules)\b[^:]{0,30}:",
     re.I,
@@ -53,8 +53,17 @@ class ShownLine(NamedTuple):
         return None
 
 
-def shown_lines(message: int, part: int, text: str) -> list[ShownLine]:
-    """The lines that may be shown, or the names of a listing."""
+    def follows(self, other: "ShownLine") -> bool:
+        """Whether it stood directly after another line."""
+        if self.position[:2] != other.position[:2]:
+            return False
+        return self.after == other.position.line or self.position.line == other.position.line + 1
+
+
+def shown_lines(
+    message: int, part: int, text: str, *, in_head: str = "", is_left_out: Callable[[str], bool] | None = None
+) -> list[ShownLine]:
+    """The lines that may be shown, or the names of a listing: not those of the head, and none that says nothing."""
     lines = lines_of(text)
     names = _listed(lines)
     if names:
@@ -66,11 +75,12 @@ def shown_lines(message: int, part: int, text: str) -> list[ShownLine]:
     before, is_open = FIRST, False
     for number, line in enumerate(lines):
         cleaned = clean(line)
-        if is_empty(cleaned):
+        if is_empty(cleaned) or (in_head and cleaned.strip() in in_head):
             continue
-        if not is_lone(cleaned):
+        is_open = is_lone(cleaned) or (is_left_out is not None and is_left_out(cleaned))
+        if not is_open:
             shown.append(ShownLine(LinePosition(message, part, number), cleaned, before))
-        before, is_open = number, is_lone(cleaned)
+        before = number
     if shown and not is_open:
         shown[-1] = shown[-1]._replace(is_last=True)
     return shown

@@ -1,5 +1,6 @@
 """Where a journal's entries come from: the conversation's names, its steps, and the messages that left."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -8,6 +9,7 @@ from typing import Final
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.journal.choose_lines import Candidate
+from co_tui.context.journal.conclusions import announces
 from co_tui.context.journal.entries import Head, Kind, Place
 from co_tui.context.journal.shown_lines import ShownLine, clean, is_empty, is_lone, shown_lines
 from co_tui.context.journal.work_record import WorkRecord
@@ -34,10 +36,12 @@ class Sources:
     """The step to which a call or its result belongs."""
 
     def __post_init__(self) -> None:
+        times: Counter[str] = Counter()
         for step in self.work.steps:
             for number, call in enumerate(step.calls):
+                times[call.head] += 1
                 at = (call.call_at[0], IN_TEXT + number) if call.in_text else call.call_at
-                head = self._heads[at] = Head(at, Kind.CALL, call.head, call.verb, call.outcome)
+                head = self._heads[at] = Head(at, Kind.CALL, call.head, call.verb, call.outcome, times[call.head])
                 if call.result_at is not None:
                     self._heads[call.result_at] = head
 
@@ -73,7 +77,9 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
     for number, message in zip(numbers, sources.read(numbers), strict=True):
         for part, said in enumerate(transcript_parts(message)):
             head = sources.head_of((number, part), said.by, said.text)
-            lines = shown_lines(number, part, said.text)
+            lines = shown_lines(
+                number, part, said.text, in_head=head.text, is_left_out=announces if said.by == MODEL else None
+            )
             if head.at in found:
                 found[head.at] = Candidate(head, [*found[head.at].lines, *lines])
             elif lines or head.kind is not Kind.SAID:
@@ -94,9 +100,11 @@ def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()
             if message not in sources.gone or message in but:
                 continue
             text = clean(excerpt.text)
-            if is_empty(text) or is_lone(text):
+            if is_empty(text) or is_lone(text) or (excerpt.by == MODEL and announces(text)):
                 continue
             head = sources.head_of((message, part), excerpt.by, excerpt.text)
+            if text.strip() in head.text:
+                continue
             heads[head.at] = head
             found.setdefault(head.at, {})[excerpt.position] = ShownLine(excerpt.position, text)
     return [Candidate(heads[place], [lines[at] for at in sorted(lines)]) for place, lines in sorted(found.items())]
