@@ -15,7 +15,8 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.calls import Begun, begin_call, changed_by
 from co_tui.context.journal.conclusions import concluded
-from co_tui.context.journal.outcomes import Ending, as_error_line, end_of_command, end_of_tool
+from co_tui.context.journal.errors import as_error_line
+from co_tui.context.journal.outcomes import Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import WorkState
@@ -45,6 +46,8 @@ class Call(NamedTuple):
     """The last error line of a call that failed."""
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
+    in_text: bool = False
+    """Whether it was written in the text of the reply."""
 
 
 class Step(NamedTuple):
@@ -117,7 +120,7 @@ class WorkRecord:
         for at, part in enumerate(parts):
             for found in calls_in_text(part.content) if isinstance(part, TextPart) else ():
                 begun = begin_call(found.tool, found.values)
-                call = Call((number, at), None, begun.head, begun.verb, read=begun.read)
+                call = Call((number, at), None, begun.head, begun.verb, read=begun.read, in_text=True)
                 if found.is_answered:
                     self._in_text.append(_Pending("", step, len(calls), begun, found.is_sure))
                 else:
