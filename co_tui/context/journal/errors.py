@@ -40,7 +40,7 @@ _ERROR: Final = re.compile(
             r"(?:Error|ERROR|FAILED|FAIL|Failed)\b|[✗✖✘❌]",
             r"npm (?:error|ERR!)|error TS\d+|thread '.*' panicked|Segmentation fault|Killed\b|not ok \d",
             r"[^\s:]+\(\d+,\d+\): error|[^\s:]+:\d+(?::\d+)?:? .*\berror\b",
-            rf"[\w./+-]+: .*(?:{_COMPLAINTS})",  # cat: a.txt: No such file or directory
+            rf"(?-i:[a-z./][\w./+-]*): .*(?:{_COMPLAINTS})",  # cat: a.txt: No such file or directory
             r"[=\s]*\d+ (?:failed|errors?)\b|(?:ℹ|#) fail [1-9]",
         )
     )
@@ -70,7 +70,8 @@ _PRINTED: Final = re.compile(
     re.MULTILINE,
 )
 _COMPLAINT: Final = re.compile(
-    r"^([\w./+-]+): .*(?:No such file|not found|denied|[Ii]s a directory|cannot|can't|invalid|unrecognized|unknown|error)",
+    r"^([\w./+-]+): .*(?:No such file|not found|denied|[Ii]s a directory|cannot|can't|invalid"
+    r"|unrecognized|unknown|error)",
     re.MULTILINE,
 )
 

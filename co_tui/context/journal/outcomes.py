@@ -32,16 +32,14 @@ _STOPPED: Final = re.compile(
     r"^\W*(?:(?:Command|Operation|Request) (?:was )?(?:aborted|interrupted|cancell?ed)|Request interrupted by user)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-_REFUSED: Final = re.compile(
-    r"\s*(?:<tool_use_error>|Your (?:proposed )?edit (?:has introduced|was not applied)|Usage: (?:edit|open|create|insert)\b)"
-)
+_REFUSED: Final = re.compile(r"\s*(?:<tool_use_error>|Your (?:proposed )?edit (?:has introduced|was not applied))")
 _SAYS_FAILED: Final = re.compile(
     r"\W*(?:"
     + "|".join(
         (
             r"tool_use_error|errors?\b|ran into|invalid\b|failed\b|failure\b|could not|cannot|can't|unable to",
             r"no such|not found|exception|traceback|unknown\b|missing\b|permission denied|access denied|enoent",
-            r"your (?:proposed )?edit (?:has introduced|was not)|text not found|no replacement was|no match(?:es)? found for",
+            r"your (?:proposed )?edit (?:has introduced|was not)|text not found|no replacement was",
             r"old_?(?:text|str|string)\b.{0,40}not|(?:file|tool|path|directory)\b.{0,200}(?:not found|does not exist)",
             r"input validation|this file (?:has|was) .{0,40}(?:modified|changed)|file has not been read",
         )

@@ -31,7 +31,7 @@ _SHARES: Final = {FILES_CHANGED: 0.4, DONE: 0.4, STILL_FAILING: 0.4, CONCLUDED: 
 
 
 class _Changed(NamedTuple):
-    count: int = 0
+    times: int = 0
     is_removed: bool = False
 
 
@@ -57,7 +57,7 @@ class WorkState:
         """A call ended."""
         for change in changes:
             before = self._changed.pop(change.path, _Changed())
-            self._changed[change.path] = _Changed(before.count + 1, change.is_removed)
+            self._changed[change.path] = _Changed(before.times + 1, change.is_removed)
         if ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR:
             self._fail(begun, ending)
         elif not ending.outcome:
@@ -115,7 +115,7 @@ def _counted(name: str, count: int, is_removed: bool = False) -> str:
 
 def _failing_lines(failing: _Failing) -> list[str]:
     lines = [f"{STILL_FAILING}{failing.head} → {failing.ending.outcome}"]
-    return [*lines, f"{_INDENT}{failing.ending.error}"] if failing.ending.error else lines
+    return [*lines, *(f"{_INDENT}{line}" for line in failing.ending[1:] if line)]
 
 
 class _Room:
