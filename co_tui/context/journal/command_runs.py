@@ -12,12 +12,13 @@ _SETUP: Final = frozenset((
 ))  # fmt: skip
 """Programs beside which another one is what the command is about."""
 READERS: Final = frozenset((
-    "cat", "head", "tail", "less", "more", "bat", "nl", "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "ls", "tree",
-    "sed", "awk", "cut", "sort", "uniq", "wc", "diff", "cmp", "stat", "file", "du", "df", "which", "whereis", "type", "pwd",
-    "echo", "printf", "jq", "column", "xargs", "test", "[", "git log", "git show", "git diff", "git grep", "git blame",
-    "git status", "git ls-files", "git branch", "strings", "od", "xxd", "hexdump", "open", "find_file", "search_file",
-    "search_dir", "goto", "scroll_down", "scroll_up", "env", "printenv", "history", "man", "help", "tr", "tac",
-    "basename", "dirname", "readlink", "realpath", "cd", "mkdir", "touch", "ps", "id", "whoami", "date", "uname",
+    "cat", "head", "tail", "less", "more", "bat", "nl", "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "ls",
+    "tree", "sed", "awk", "cut", "sort", "uniq", "wc", "diff", "cmp", "stat", "file", "du", "df", "which",
+    "whereis", "type", "pwd", "echo", "printf", "jq", "column", "xargs", "test", "[", "git log", "git show",
+    "git diff", "git grep", "git blame", "git status", "git ls-files", "git branch", "strings", "od", "xxd",
+    "hexdump", "open", "find_file", "search_file", "search_dir", "goto", "scroll_down", "scroll_up", "env",
+    "printenv", "history", "man", "help", "tr", "tac", "basename", "dirname", "readlink", "realpath", "cd", "mkdir",
+    "touch", "ps", "id", "whoami", "date", "uname",
 ))  # fmt: skip
 """Programs whose output is mostly the text of others: an error in it is not theirs."""
 ANSWERS_WITH_ONE: Final = frozenset((

@@ -34,12 +34,15 @@ _SENTENCE: Final = re.compile(
 )
 _ABBREVIATED: Final = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Ms|Dr|No|approx|resp|incl)\.|\b[A-Z]\.|^\d+[.)])$")
 _OPENERS: Final = (
-    r"(?:(?:ok(?:ay)?|now|next|then|so|first(?:ly)?|finally|also|and|but|great|good|perfect|alright|right|sure|certainly|"
-    r"of course|absolutely|excellent|actually|no problem|wait|hmm|yes|done|thank you[^,.!]*|thanks|好的?|嗯)[,!.:，。！]?\s*)*"
+    r"(?:(?:ok(?:ay)?|now|next|then|so|first(?:ly)?|finally|also|and|but|great|good|perfect|alright"
+    r"|right|sure|certainly|"
+    r"of course|absolutely|excellent|actually|no problem|wait|hmm|yes|done|thank you[^,.!]*|thanks"
+    r"|好的?|嗯)[,!.:，。！]?\s*)*"
 )
 _CHECKS: Final = r"(?:check|look|see|find|read|run|understand|examine|verify|first|be careful|view|search|explore)"
 _VERBS: Final = (
-    "check|run|read|look|create|update|fix|add|test|try|verify|see|find|search|write|edit|view|open|install|build|continue|"
+    "check|run|read|look|create|update|fix|add|test|try|verify|see|find|search|write|edit|view|open"
+    "|install|build|continue|"
     "proceed|start|examine|remove|replace|apply|make|do|use|rerun|re-run|compile|commit|move|rename|clean|show|explore|"
     "inspect|modify|implement|tag|push|publish|delete|convert|change|port|refactor|extract|insert|format|lint|restart"
 )
@@ -48,12 +51,14 @@ _ANNOUNCES: Final = re.compile(
     + "|".join(
         (
             r"let(?:['’]s| us| me)\b(?! me know)",
-            r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d| would) (?:like|need))\b",
+            r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
+            r"| would) (?:like|need))\b",
             rf"(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
             r"i can (?:help|assist|look|proceed)\b|i need (?:your|the following|some)\b|i understand\b(?=.{0,40}$)",
             r"we(?:['’]ll| will| can (?:now|use|start))\b",
             r"(?:to proceed|going to|time to|here['’]?s|here (?:is|are)|below (?:is|are)|the following)\b",
-            r"please\b|feel free\b|if (?:you|there|so)\b.{0,200}\b(?:please|let me know|feel free|assist|help|happy to)\b",
+            r"please\b|feel free\b|if (?:you|there|so)\b.{0,200}\b(?:please|let me know|feel free|assist"
+            r"|help|happy to)\b",
             r"(?:to|since|once|before)\b.{0,120}\b(?:i['’]ll|let me|let['’]s|i can|i need|i would need)\b",
             r"calling\b|this (?:change|modification|update) does the following",
             rf"(?:{_VERBS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works)\b)",
@@ -73,17 +78,24 @@ _ANNOUNCES_WIDE: Final = re.compile(
     r"|(?:しましょう|してみます|確認します|見てみます|見てみましょう|ていきます|始めます|いたします|実行します)[。！：:]?$"
 )
 _FILLER: Final = re.compile(
-    r"(?:(?:ok(?:ay)?|perfect|great|good|excellent|done|yes|no|sure|certainly|of course|absolutely|hello|hi|hmm|thanks?|"
-    r"thank you|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice|wonderful|you'?re welcome|"
-    r"good (?:catch|point|question|idea)|oh no|oops|no problem|my apologies|i apologi[sz]e.*|sorry.*|(?:hi|hello) again|"
+    r"(?:(?:ok(?:ay)?|perfect|great|good|excellent|done|yes|no|sure|certainly|of course|absolutely"
+    r"|hello|hi|hmm|thanks?|"
+    r"thank you|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
+    r"|wonderful|you'?re welcome|"
+    r"good (?:catch|point|question|idea)|oh no|oops|no problem|my apologies|i apologi[sz]e.*|sorry.*"
+    r"|(?:hi|hello) again|"
     r"great (?:news|question)|how (?:can|may) i .*|.*ready when you are)\s*[,.!:…]*\s*)+$",
     re.IGNORECASE,
 )
 _STATES: Final = re.compile(
-    r"\b(?:issue|problem|bug|cause[ds]?|because|since|therefore|means|shows?|confirm(?:s|ed)|found|see that|can see|works?|"
-    r"working|pass(?:es|ed|ing)?|fail(?:s|ed|ing|ure)?|fix(?:ed|es)?|error|missing|wrong|correct(?:ly)?|incorrect|expected|"
-    r"instead|already|exists?|not|\w+n't|cannot|implemented|added|removed|updated|changed|created|completed?|successfully|"
-    r"done|needs?|needed|should|must|so|however|but|only|now|cancell?ed|booked|refund|eligible|unfortunately|total|result|"
+    r"\b(?:issue|problem|bug|cause[ds]?|because|since|therefore|means|shows?|confirm(?:s|ed)|found"
+    r"|see that|can see|works?|"
+    r"working|pass(?:es|ed|ing)?|fail(?:s|ed|ing|ure)?|fix(?:ed|es)?|error|missing|wrong"
+    r"|correct(?:ly)?|incorrect|expected|"
+    r"instead|already|exists?|not|\w+n't|cannot|implemented|added|removed|updated|changed|created"
+    r"|completed?|successfully|"
+    r"done|needs?|needed|should|must|so|however|but|only|now|cancell?ed|booked|refund|eligible"
+    r"|unfortunately|total|result|"
     r"summary|root|suggests?|seems|likely|conclu\w+)\b"
     r"|问题|原因|因为|所以|已|成功|失败|错误|修复|发现|说明|应该|需要|正确|完成|不|問題|修正|完了|失敗|エラー|ため|ました",
     re.IGNORECASE,
