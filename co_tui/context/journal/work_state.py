@@ -70,14 +70,18 @@ class WorkState:
     def _fail(self, begun: Begun, ending: Ending) -> None:
         run, head = begun.run, begun.head
         self._failing = [
-            each for each in self._failing if each.head != head and not (run.covers(each.run) and each.run.covers(run))
+            each
+            for each in self._failing
+            if not _is_same(each.head, head) and not (run.covers(each.run) and each.run.covers(run))
         ][-_KEPT_FAILING + 1 :]
         self._failing.append(_Failing(run, head, ending, begun.reads))
 
     def _go_well(self, begun: Begun, changes: Sequence[Change]) -> None:
         runs = [*begun.runs, *(Run(EDIT, (change.path,)) for change in changes)]
         self._failing = [
-            each for each in self._failing if each.head != begun.head and not any(run.covers(each.run) for run in runs)
+            each
+            for each in self._failing
+            if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
         if begun.line is not None and not begun.reads:
             self._last_good = begun.head
@@ -107,6 +111,11 @@ class WorkState:
         """What still fails, newest first; what only looked for something comes last."""
         newest = self._failing[::-1]
         return sorted(newest, key=lambda each: each.looks)[:MOST_FAILING]
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two heads are of the same call; those that are cut may differ in the rest."""
+    return one == other and "…" not in one
 
 
 def _counted(name: str, count: int, is_removed: bool = False) -> str:
