@@ -20,23 +20,31 @@ EDIT: Final = "edit"
 """The program of every tool that changes a file, so that any of them makes up for the failure of another."""
 READ: Final = "read"
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_PATHS: Final = frozenset(("path", "filepath", "filename", "file", "targetfile", "notebookpath", "relativepath", "absolutepath",
-                           "relativeworkspacepath", "filetoedit"))  # fmt: skip
-_CHANGES: Final = frozenset(("write", "edit", "create", "insert", "replace", "patch", "append", "delete", "remove", "move", "rename",
-                             "modify", "update", "undo", "multiedit", "touch"))  # fmt: skip
+_PATHS: Final = frozenset((
+    "path", "filepath", "filename", "file", "targetfile", "notebookpath", "relativepath", "absolutepath",
+    "relativeworkspacepath",
+))  # fmt: skip
+_CHANGES: Final = frozenset((
+    "write", "edit", "create", "insert", "replace", "patch", "append", "delete", "remove", "move", "rename", "modify",
+    "update", "undo", "multiedit", "touch",
+))  # fmt: skip
 _REMOVES: Final = frozenset(("delete", "remove"))
-_READS: Final = frozenset(("read", "view", "get", "list", "search", "find", "open", "cat", "ls", "grep", "glob", "show", "fetch",
-                           "check", "think", "calculate", "recall", "query", "load", "describe", "lookup", "count", "web"))  # fmt: skip
-_ACTS: Final = frozenset(("update", "book", "cancel", "create", "delete", "send", "modify", "set", "add", "remove", "exchange",
-                          "return", "transfer", "submit", "pay", "post", "put", "close", "approve", "assign", "merge", "refund",
-                          "schedule", "upload", "change", "issue", "place", "order", "publish", "deploy", "insert"))  # fmt: skip
+_READS: Final = frozenset((
+    "read", "view", "get", "list", "search", "find", "open", "cat", "ls", "grep", "glob", "show", "fetch", "check",
+    "think", "calculate", "recall", "query", "load", "describe", "lookup", "count", "web",
+))  # fmt: skip
+_ACTS: Final = frozenset((
+    "update", "book", "cancel", "create", "delete", "send", "modify", "set", "add", "remove", "exchange", "return",
+    "transfer", "submit", "pay", "post", "put", "close", "approve", "assign", "merge", "refund", "schedule", "upload",
+    "change", "issue", "place", "order", "publish", "deploy", "insert",
+))  # fmt: skip
 _DULL: Final = frozenset(
     ("security_risk", "timeout", "timeout_seconds", "description", "explanation", "is_background", "workdir")
 )
 _EDITOR_COMMANDS: Final = frozenset(("edit", "insert", "append", "create"))
 """Of agents with an editor in their shell: they change the open file."""
 _SHOWN_BY_EDITOR: Final = frozenset(("open", "goto", "scroll_down", "scroll_up", "search_file"))
-_OPEN_FILE: Final = re.compile(r"^\(Open file: (.+)\)$", re.MULTILINE)
+_OPEN_FILE: Final = re.compile(r"^\(Open file: (.+)\)$(?:\n\(Current directory: (.+)\)$)?", re.MULTILINE)
 
 
 class Begun(NamedTuple):
@@ -74,7 +82,7 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     named = next(_path_values(values), "")
     if reads:
         run = Run(f"{READ} {name}", (named,) if named else _values(values))
-        return Begun(head, words[0] if label == "" else label, run, (run,), read=_ranged(values, named), reads=True)
+        return Begun(head, sub or label or name, run, (run,), read=_ranged(values, named), reads=True)
     removes = not _REMOVES.isdisjoint(words)
     changes = tuple(Change(path, removes) for path in dict.fromkeys(paths) if is_file_name(path))
     verb = sub or label or name
@@ -169,7 +177,10 @@ def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:
 
 def _in_editor(result: str) -> tuple[Change, ...]:
     found = _OPEN_FILE.search(result[-2_000:])
-    return (Change(found[1]),) if found and found[1] != "n/a" and is_file_name(found[1]) else ()
+    if found is None or found[1] == "n/a":
+        return ()
+    path = found[1].removeprefix(f"{found[2]}/") if found[2] else found[1]
+    return (Change(path),) if is_file_name(path) else ()
 
 
 def _changed(tool: str, values: Mapping[str, Any]) -> list[str]:
@@ -211,11 +222,15 @@ def _values(values: Mapping[str, Any]) -> tuple[str, ...]:
 def _telling(values: Mapping[str, Any]) -> str:
     """The short arguments of a call; of one that has none, the beginning of the first."""
     given = {key: _shown(value) for key, value in values.items() if value not in (None, "", False) and key not in _DULL}
-    short = {key: text for key, text in given.items() if len(text) <= _VALUE_CHARS and "\n" not in text}
+    short = {key: text for key, text in given.items() if "\n" not in text and len(text) <= _most_chars(key)}
     if not short and given:
         key = next(iter(given))
         short = {key: one_line(given[key], _VALUE_CHARS * 2)}
     return ", ".join(f"{one_line(key, _NAME_CHARS)}: {text}" for key, text in short.items())
+
+
+def _most_chars(key: str) -> int:
+    return HEAD_CHARS if key.replace("_", "").lower() in _PATHS else _VALUE_CHARS
 
 
 def _shown(value: object) -> str:

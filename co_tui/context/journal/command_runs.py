@@ -1,24 +1,30 @@
 """What a command ran on what, to know whether a later one ran the same."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.shell_commands import PYTHON, Simple, arguments
 
-_SETUP: Final = frozenset(("cd", "pushd", "popd", "export", "source", ".", "set", "echo", "printf", "true", ":", "sleep",
-                           "mkdir", "wait", "unset", "alias", "pwd", "conda"))  # fmt: skip
+_SETUP: Final = frozenset((
+    "cd", "pushd", "popd", "export", "source", ".", "set", "echo", "printf", "true", ":", "sleep", "mkdir", "wait",
+    "unset", "alias", "pwd", "conda",
+))  # fmt: skip
 """Programs beside which another one is what the command is about."""
 READERS: Final = frozenset((
-    "cat", "head", "tail", "less", "more", "bat", "nl", "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "ls", "tree", "sed",
-    "awk", "cut", "sort", "uniq", "wc", "diff", "cmp", "stat", "file", "du", "df", "which", "whereis", "type", "pwd",
-    "echo", "printf", "jq", "column", "xargs", "test", "[", "git log", "git show", "git diff", "git grep", "git blame",
-    "git status", "git ls-files", "git branch", "strings", "od", "xxd", "hexdump", "open", "find_file", "search_file",
-    "search_dir", "goto", "scroll_down", "scroll_up", "env", "printenv", "history", "man", "help", "tr", "tac", "basename",
-    "dirname", "readlink", "realpath", "cd", "mkdir", "touch", "ps", "id", "whoami", "date", "uname",
+    "cat", "head", "tail", "less", "more", "bat", "nl", "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "ls",
+    "tree", "sed", "awk", "cut", "sort", "uniq", "wc", "diff", "cmp", "stat", "file", "du", "df", "which",
+    "whereis", "type", "pwd", "echo", "printf", "jq", "column", "xargs", "test", "[", "git log", "git show",
+    "git diff", "git grep", "git blame", "git status", "git ls-files", "git branch", "strings", "od", "xxd",
+    "hexdump", "open", "find_file", "search_file", "search_dir", "goto", "scroll_down", "scroll_up", "env",
+    "printenv", "history", "man", "help", "tr", "tac", "basename", "dirname", "readlink", "realpath", "cd", "mkdir",
+    "touch", "ps", "id", "whoami", "date", "uname",
 ))  # fmt: skip
 """Programs whose output is mostly the text of others: an error in it is not theirs."""
-ANSWERS_WITH_ONE: Final = frozenset(("grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "pgrep", "which",
-                                     "git diff", "git grep", "type", "command", "colordiff", "expr"))  # fmt: skip
+ANSWERS_WITH_ONE: Final = frozenset((
+    "grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "pgrep", "which", "git diff", "git grep",
+    "type", "command", "colordiff", "expr",
+))  # fmt: skip
 """Programs whose exit code 1 is an answer: no match, or a difference."""
 _RUN_ALL: Final = frozenset(
     ("pytest", "unittest", "runtests.py", "tox", "nox", "vitest", "jest", "mocha", "ruff", "mypy")
@@ -26,6 +32,8 @@ _RUN_ALL: Final = frozenset(
 """Programs that without a target run on everything."""
 _NARROWS: Final = frozenset(("-k", "-m", "-t", "--grep", "--filter"))
 _NPX: Final = frozenset(("npx", "bunx", "pnpx", "uvx", "pipx"))
+WRITE: Final = "write"
+"""What `cat > file` is called."""
 MOST_TARGETS: Final = 12
 _TARGET_CHARS: Final = 300
 
@@ -55,7 +63,7 @@ class Run(NamedTuple):
 
 
 def program_of(simple: Simple) -> str:
-    """The program that a simple command is about: of `python -m pytest` and `npx jest`, the module; with Git, the verb."""
+    """The program that a simple command is about: of `python -m pytest`, the module; of Git, the verb."""
     return _program_and_rest(simple)[0]
 
 
@@ -81,7 +89,7 @@ def runs_of(line: Sequence[Simple]) -> list[Run]:
 def run_of(simple: Simple) -> Run:
     program, rest = _program_and_rest(simple)
     words = Simple((program, *rest))
-    narrowed = next((f"{a} {b}" for a, b in zip(rest, rest[1:], strict=False) if a in _NARROWS), "")
+    narrowed = next((f"{a} {b}" for a, b in pairwise(rest) if a in _NARROWS), "")
     targets = [word[:_TARGET_CHARS] for word in arguments(words, *_NARROWS, "-n", "-p", "-A", "-B", "-C")]
     if simple.document and not simple.written:
         targets.append(str(hash(simple.document)))
@@ -103,7 +111,7 @@ def _program_and_rest(simple: Simple) -> tuple[str, list[str]]:
     if program == "node" and rest[:1] in (["-e"], ["-p"]):
         return "node -e", rest[1:]
     if program == "cat" and simple.written:
-        return "write", list(simple.written)
+        return WRITE, list(simple.written)
     return program, rest
 
 

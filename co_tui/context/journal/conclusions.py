@@ -1,65 +1,121 @@
 """What the assistant concluded: sentences of its text that state something, without what it only announced."""
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
 
 MOST_CHARS: Final = 300
 MOST_SENTENCES: Final = 3
-_READ_CHARS: Final = 6_000
+LONGEST_CHARS: Final = MOST_CHARS + 60
+"""Of a single sentence that is longer."""
+_READ_CHARS: Final = 8_000
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_TAGGED: Final = re.compile(
-    r"<(function|execute_\w+|tool_call|command|bash|invoke|function_calls|thinking|think|write_to_file|read_file|replace_in_file)\b"
-    r"[^>]*>.*?(?:</\1>|\Z)",
+_CALL: Final = re.compile(
+    r"<(function|execute_\w+|tool_call|command|bash|invoke|function_calls|think(?:ing)?|write_to_file|read_file"
+    r"|replace_in_file|execute_command)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
 _EDIT_BLOCK: Final = re.compile(r"^<{5,9} ?SEARCH.*?(?:^>{5,9} ?REPLACE[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_MARK: Final = re.compile(r"^\s*(?:#{1,6}\s+|[-*•>+]\s+|\d+[.)]\s+)+")
+_ITEM: Final = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s+")
+_HEADING: Final = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?$|(?:THOUGHT|DISCUSSION)$)")
 _LABEL: Final = re.compile(
-    r"^(?:\*\*)?(?:THOUGHT|Thought|DISCUSSION|Discussion|Reasoning|Analysis)(?:\*\*)?:(?:\*\*)?\s*"
+    r"(?:\*\*)?(?:THOUGHT|Thought|DISCUSSION|Discussion|Reasoning|Analysis)(?:\*\*)?:(?:\*\*)?\s*"
 )
+_NOT_PROSE: Final = re.compile(
+    r"\s*(?:[|<>=`~$]|---|https?:|Traceback |Cost: \$|Tokens: |E  |FAILED |\w+ = |\w+\(.*\)$| {4}\S)"
+)
+_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ENDS: Final = re.compile(r"[.!?:…。！？：)\]*`”\"']$")
 _SENTENCE: Final = re.compile(
-    r"(?<=[.!?…:])(?:[\"')\]*_”’`]{0,3})\s+(?=[\"'(\[*_“`]{0,3}[A-Z0-9À-Þ\u0400-\u042f\u3040-\u9fff\uac00-\ud7af/])|(?<=[。！？])\s*"
+    r"(?<=[.!?…:])(?:[\"')\]*_”’`]{0,3})\s+"
+    r"(?=[\"'(\[*_“`]{0,3}[A-Z0-9À-ÞЀ-Я\u3040-\u9fff\uac00-\ud7af/✅✓✔❌])"
+    r"|(?<=[。！？])\s*"
 )
 _ABBREVIATED: Final = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Ms|Dr|No|approx|resp|incl)\.|\b[A-Z]\.|^\d+[.)])$")
+_OPENERS: Final = (
+    r"(?:(?:ok(?:ay)?|now|next|then|so|first(?:ly)?|finally|also|and|but|great|good|perfect|alright"
+    r"|right|sure|certainly|"
+    r"of course|absolutely|excellent|actually|no problem|wait|hmm|yes|done|thank you[^,.!]*|thanks"
+    r"|好的?|嗯)[,!.:，。！]?\s*)*"
+)
+_CHECKS: Final = r"(?:check|look|see|find|read|run|understand|examine|verify|first|be careful|view|search|explore)"
+_VERBS: Final = (
+    "check|run|read|look|create|update|fix|add|test|try|verify|see|find|search|write|edit|view|open"
+    "|install|build|continue|"
+    "proceed|start|examine|remove|replace|apply|make|do|use|rerun|re-run|compile|commit|move|rename|clean|show|explore|"
+    "inspect|modify|implement|tag|push|publish|delete|convert|change|port|refactor|extract|insert|format|lint|restart"
+)
 _ANNOUNCES: Final = re.compile(
-    r"^(?:(?:ok(?:ay)?|now|next|then|so|first(?:ly)?|finally|also|and|but|great|good|perfect|alright|right|sure|certainly|of course|"
-    r"absolutely|excellent|let me first|actually|no problem|thank you(?: for [^,.!]*)?)[,!.:]?\s+)*"
-    r"(?:let(?:'s|’s| us| me)\b|i(?:'ll|’ll| will| am going to|'m going to|’m going to| am about to| want to| need to (?:check|look|see|find|read|run|understand|first)"
-    r"| should (?:check|look|see|find|read|run|first)|'d like to| would like to| can (?:help|assist|look up))\b|we(?:'ll|’ll| will| can (?:now|use|start)| should (?:now|first|check))\b"
-    r"|to proceed\b|here(?:'s|’s| is| are)\b|going to\b|time to\b|please (?:confirm|provide|let|wait|hold)|"
-    r"(?:check|run|read|look|create|update|fix|add|test|try|verify|see|find|search|write|edit|view|open|install|build|continue|proceed|start|examine|"
-    r"remove|replace|apply|make|do|use|rerun|re-run|compile|commit|move|rename|clean|show|explore|inspect|modify|implement|the changes?:?$|where)\b(?=.*[:.]?$)(?!.*\b(?:is|are|was|were|has|have|does|did)\b))",
+    rf"{_OPENERS}(?:"
+    + "|".join(
+        (
+            r"let(?:['’]s| us| me)\b(?! me know)",
+            r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
+            r"| would) (?:like|need))\b",
+            rf"(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
+            r"i can (?:help|assist|look|proceed)\b|i need (?:your|the following|some)\b|i understand\b(?=.{0,40}$)",
+            r"we(?:['’]ll| will| can (?:now|use|start))\b",
+            r"(?:to proceed|going to|time to|here['’]?s|here (?:is|are)|below (?:is|are)|the following)\b",
+            r"please\b|feel free\b|if (?:you|there|so)\b.{0,200}\b(?:please|let me know|feel free|assist"
+            r"|help|happy to)\b",
+            r"(?:to|since|once|before)\b.{0,120}\b(?:i['’]ll|let me|let['’]s|i can|i need|i would need)\b",
+            r"calling\b|this (?:change|modification|update) does the following",
+            rf"(?:{_VERBS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works)\b)",
+        )
+    )
+    + r")",
     re.IGNORECASE,
 )
+_NOW_DO: Final = re.compile(
+    r"(?:now|next|then|finally|also|and)\b,? (?!(?:i|we|it|the|this|that|there|you|all|both|everything)\b).*[:：]$",
+    re.I,
+)
 _ANNOUNCES_WIDE: Final = re.compile(
-    r"^(?:好的?[，,。！]?|现在|接下来|首先|然后|下面|那么|请稍|嗯[，,]?|では[、,]?|まず[、,]?|次に[、,]?|それでは[、,]?)*"
-    r"(?:让我(?:们)?|我(?:来|先|将|会|要|需要先|再|去|现在)|我们(?:来|先)|接下来|现在(?:开始|来|我)|请(?:稍|确认|提供)|好的?[。！，]?$)"
-    r"|(?:しましょう|してみます|確認します|見てみます|見てみましょう|ていきます|始めます|いたします)[。！：:]?$"
+    r"^(?:(?:好的?|现在|接下来|首先|然后|下面|那么|请稍|嗯|では|まず|次に|それでは|さて)[，,。！、]?)*"
+    r"(?:让我(?:们)?|我(?:来|先|将|会|要|需要先|再|去|现在)|我们(?:来|先)|请(?:稍|确认|提供)|开始|查看|检查|运行|看看)"
+    r"|^(?:好的?|明白了?|了解|はい|承知しました)[。！，]?$"
+    r"|(?:しましょう|してみます|確認します|見てみます|見てみましょう|ていきます|始めます|いたします|実行します)[。！：:]?$"
 )
 _FILLER: Final = re.compile(
-    r"^(?:(?:ok(?:ay)?|perfect|great|good|excellent|done|yes|no|sure|certainly|of course|absolutely|hello|hi|hmm|thanks?|thank you|got it|i see|"
-    r"i understand|understood|alright|right|wait|interesting|awesome|nice|wonderful|you'?re welcome|good (?:catch|point|question|idea)|oh no|oops|"
-    r"no problem|my apologies|i apologi[sz]e.*|sorry.*|hi again|hello again|great (?:news|question)|how (?:can|may) i .*|好的?|完成|明白了?|了解|はい)\s*[,.!:…。！]*\s*)+$",
+    r"(?:(?:ok(?:ay)?|perfect|great|good|excellent|done|yes|no|sure|certainly|of course|absolutely"
+    r"|hello|hi|hmm|thanks?|"
+    r"thank you|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
+    r"|wonderful|you'?re welcome|"
+    r"good (?:catch|point|question|idea)|oh no|oops|no problem|my apologies|i apologi[sz]e.*|sorry.*"
+    r"|(?:hi|hello) again|"
+    r"great (?:news|question)|how (?:can|may) i .*|.*ready when you are)\s*[,.!:…]*\s*)+$",
     re.IGNORECASE,
 )
 _STATES: Final = re.compile(
-    r"\b(?:issue|problem|bug|cause[ds]?|because|since|therefore|means|shows?|confirm(?:s|ed)|found|see that|can see|now (?:works?|passes|pass)|works?|working|"
-    r"pass(?:es|ed|ing)?|fail(?:s|ed|ing|ure)?|fix(?:ed|es)?|error|missing|wrong|correct(?:ly)?|incorrect|expected|instead|already|exists?|not|n't|cannot|"
-    r"implemented|added|removed|updated|changed|created|completed?|successfully|done|need(?:s|ed)? to|should|must|so\b|however|but|only|"
-    r"cancell?ed|booked|refund|eligible|unfortunately|total|result|conclu|summary|root)\b"
-    r"|问题|原因|因为|所以|已经|已|成功|失败|错误|修复|发现|说明|应该|需要|正确|完成|不|問題|修正|完了|成功|失敗|エラー|ため|ました",
+    r"\b(?:issue|problem|bug|cause[ds]?|because|since|therefore|means|shows?|confirm(?:s|ed)|found"
+    r"|see that|can see|works?|"
+    r"working|pass(?:es|ed|ing)?|fail(?:s|ed|ing|ure)?|fix(?:ed|es)?|error|missing|wrong"
+    r"|correct(?:ly)?|incorrect|expected|"
+    r"instead|already|exists?|not|\w+n't|cannot|implemented|added|removed|updated|changed|created"
+    r"|completed?|successfully|"
+    r"done|needs?|needed|should|must|so|however|but|only|now|cancell?ed|booked|refund|eligible"
+    r"|unfortunately|total|result|"
+    r"summary|root|suggests?|seems|likely|conclu\w+)\b"
+    r"|问题|原因|因为|所以|已|成功|失败|错误|修复|发现|说明|应该|需要|正确|完成|不|問題|修正|完了|失敗|エラー|ため|ました",
     re.IGNORECASE,
 )
+
+
+class _Sentence(NamedTuple):
+    text: str
+    is_item: bool
+    """Of a list."""
 
 
 def concluded(text: str) -> str:
     """One to three sentences of a reply that state something, in its own words; empty if it only announced."""
-    sentences = [each for each in _sentences(text) if _says_something(each)]
-    if len(sentences) > MOST_SENTENCES or sum(map(len, sentences)) > MOST_CHARS:
-        sentences = _best(sentences)
-    return one_line(" ".join(sentences), MOST_CHARS + 60)
+    found = [each for each in _sentences(text) if _says_something(each.text)]
+    prose = [each.text for each in found if not each.is_item]
+    items = [each.text for each in found if each.is_item]
+    if not prose or (len(prose) == 1 and prose[0].endswith((":", "：")) and items):
+        return one_line(" ".join((*prose, "; ".join(_best(items)))).strip(), LONGEST_CHARS)
+    return one_line(" ".join(_best(prose)), LONGEST_CHARS)
 
 
 def announces(line: str) -> bool:
@@ -75,10 +131,12 @@ def _is_announcement(sentence: str) -> bool:
 
 def _best(sentences: list[str]) -> list[str]:
     """Those that state most, in their order: the first and the last of a text weigh more."""
+    if len(sentences) <= MOST_SENTENCES and sum(map(len, sentences)) + len(sentences) <= MOST_CHARS:
+        return sentences
     last = len(sentences) - 1
     weights = {
-        at: 2 * bool(_STATES.search(sentence)) + (at == 0) + 0.5 * (at == last) - 0.02 * at
-        for at, sentence in enumerate(sentences)
+        at: 2 * bool(_STATES.search(text)) + (at == 0) + (at == last) / 2 - text.endswith((":", "：")) - at / 50
+        for at, text in enumerate(sentences)
     }
     chosen: list[int] = []
     length = 0
@@ -90,16 +148,19 @@ def _best(sentences: list[str]) -> list[str]:
     return [sentences[at] for at in sorted(chosen)]
 
 
-def _sentences(text: str) -> list[str]:
-    """The sentences of the prose in a text; code, calls and tables are left out."""
+def _sentences(text: str) -> list[_Sentence]:
+    """The sentences of the prose in a text; code, calls, tables and headings are left out."""
     prose = text[:_READ_CHARS]
-    for block in (_EDIT_BLOCK, _FENCE, _TAGGED):
+    for block in (_EDIT_BLOCK, _FENCE, _CALL):
         prose = block.sub("\n", prose)
-    found: list[str] = []
+    found: list[_Sentence] = []
     for line in prose.splitlines():
-        if line.lstrip().startswith(("|", "---", "===", "<<<", ">>>", "```", "http")) or "\t" in line.strip():
+        item = _ITEM.match(line)
+        if _HEADING.match(line) or (not item and _NOT_PROSE.match(line)):
             continue
-        found += _split(_LABEL.sub("", _MARK.sub("", line)).strip())
+        stated = _LABEL.sub("", line[item.end() :] if item else line, count=1).strip()
+        if item or _ENDS.search(stated) or _WIDE.search(stated) or "\n" not in text.strip():
+            found += (_Sentence(each, item is not None) for each in _split(stated))
     return found
 
 
@@ -114,11 +175,12 @@ def _split(line: str) -> list[str]:
 
 
 def _says_something(sentence: str) -> bool:
-    is_wide = bool(re.search(r"[\u3040-\u9fff\uac00-\ud7af]", sentence))
-    if len(sentence) < (5 if is_wide else 15) or sentence.endswith(("?", "？")):
+    is_wide = _WIDE.search(sentence) is not None
+    if sentence.endswith(("?", "？")) or len(sentence) < (5 if is_wide else 12) or "\t" in sentence:
         return False
-    if not is_wide and sentence.count(" ") < 2:
+    if is_wide:
+        return _ANNOUNCES_WIDE.search(sentence) is None
+    bare = sentence.lstrip("*_ ")
+    if bare.count(" ") < 2 or bare[:1].islower() or _FILLER.match(bare):
         return False
-    if _FILLER.match(sentence) or _ANNOUNCES_WIDE.search(sentence):
-        return False
-    return not _ANNOUNCES.match(sentence.lstrip("*_ "))
+    return not _ANNOUNCES.match(bare) and not _NOW_DO.match(bare)

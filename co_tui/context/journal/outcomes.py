@@ -5,66 +5,47 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.command_runs import ANSWERS_WITH_ONE, READERS, program_of
+from co_tui.context.journal.command_runs import ANSWERS_WITH_ONE, READERS, WRITE, program_of
+from co_tui.context.journal.errors import bounded, complaints, error_lines, first_line, prints_error
 from co_tui.context.journal.shell_commands import Simple
 from co_tui.events.tool_wording import FAILED, INTERRUPTED
-from co_tui.inert import one_line
 
 PRINTED_AN_ERROR: Final = "printed an error"
-ERROR_CHARS: Final = 300
 _ENDS_CHARS: Final = 1_500
-_MOST_CHARS: Final = 60_000
-"""Of a longer output, the beginning and the end are read."""
+_SHORT_CHARS: Final = 600
+_SHORT_LINES: Final = 6
 _CODE_FIRST: Final = re.compile(
-    r"\s*(?:<args>.*?</args>\s*)?<returncode>\s*(-?\d+)\s*</returncode>"
-    r"|\s*(?:<error>\s*)?(?:Process exited with code|Exit [Cc]ode:?|exit code:?)\s+(-?\d+)\b"
-    r"|(?:Chunk ID|Wall time|Command|Directory):[\s\S]{0,400}?\n(?:Process exited with code|Exit Code:)\s+(-?\d+)\b",
+    r"\s*(?:<args>.*?</args>\s*)?<returncode>\s*(-?\d{1,9})\s*</returncode>"
+    r"|\s*(?:<error>\s*)?(?:Process exited with code|Exit [Cc]ode:?)\s+(-?\d{1,9})\b"
+    r"|(?:Chunk ID|Wall time|Command|Directory):.{0,400}?\n(?:Process exited with code|Exit Code:)\s+(-?\d{1,9})\b",
     re.DOTALL,
 )
 _CODE_LAST: Final = re.compile(
-    r"^(?:\[exit code: (-?\d+)\]|(?:Command|Process) exited with (?:exit )?code (-?\d+)\.?|\[?(?:The command|Command) "
-    r"(?:completed|finished|exited|failed) with (?:exit )?code:? (-?\d+)\.?\]?|Exit Code: (-?\d+)|exit code:? (-?\d+))\s*$",
+    r"^(?:\[exit code: (-?\d{1,9})\]"
+    r"|(?:Command|Process) exited with (?:exit )?code (-?\d{1,9})\.?"
+    r"|\[?(?:The command|Command) (?:completed|finished|exited|failed) with (?:exit )?code:? (-?\d{1,9})\.?\]?"
+    r"|[Ee]xit [Cc]ode:? (-?\d{1,9}))\s*$",
     re.MULTILINE,
 )
-_TIMED_OUT: Final = re.compile(
-    r"^\W*(?:The )?command (?:has )?timed out\b|^\[?Command timed out after", re.MULTILINE | re.IGNORECASE
+_TIMED_OUT: Final = re.compile(r"^\W*(?:the )?command (?:has )?timed out\b", re.MULTILINE | re.IGNORECASE)
+_STOPPED: Final = re.compile(
+    r"^\W*(?:(?:Command|Operation|Request) (?:was )?(?:aborted|interrupted|cancell?ed)|Request interrupted by user)\b",
+    re.MULTILINE | re.IGNORECASE,
 )
-_ABORTED: Final = re.compile(r"^\W*(?:Command|Operation|Request) (?:was )?(?:aborted|interrupted|cancell?ed)\b|^\[Request interrupted by user",
-                             re.MULTILINE | re.IGNORECASE)  # fmt: skip
-ENVELOPE: Final = re.compile(
-    r"^\s*(?:</?(?:returncode|output|stdout|stderr|args|error|warning|output_head|output_tail|tool_use_error|elided_chars)>"
-    r"|<returncode>\s*-?\d+\s*</returncode>|\[(?:stdout|stderr)\]|\[took [\d.]+ s\]|\[exit code: -?\d+\].*|\(no output\)"
-    r"|(?:Command|Process) exited with code -?\d+|\[?(?:The command|Command) (?:completed|finished) with exit code.*"
-    r"|\[(?:Current working directory|Python interpreter|Command finished).*|\((?:Open file|Current directory): .*\)|bash-\$"
-    r"|EXECUTION RESULT of .*|Waiting for the debugger to disconnect\.\.\.|Debugger attached\.|[\s^~=_*.\-+|]*)$"
-)
-"""Lines that say nothing of their own."""
-_ERROR_LINE: Final = re.compile(
-    r"^\s*(?:[\w.]*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)(?:\[\w+\])?(?::|$|\s*\()|E   ?\s*\S"
-    r"|(?:error|fatal|panic|failed|failure|errors?|abort(?:ed)?|ERR!?)(?:\[\w+\])?[:!]|Error\b|ERROR\b|FAILED\b|FAIL\b|Failed\b|✗|✖|✘|❌"
-    r"|npm (?:error|ERR!)|[^\s:]+\(\d+,\d+\): error|[^\s:]+:\d+(?::\d+)?:? .*\berror\b|error TS\d+|thread '.*' panicked"
-    r"|(?:(?:/bin/)?(?:ba|z|da)?sh|[\w./-]+): .*(?:No such file|not found|cannot|can't|denied|unexpected|invalid|unknown|unrecognized|error"
-    r"|is a directory|not a|unterminated|expected|missing|refused|failed|unable)"
-    r"|[=\s]*\d+ (?:failed|errors?)\b|ℹ fail [1-9]|#? ?fail [1-9]|Segmentation fault|Killed\b|not ok \d)",
-    re.IGNORECASE,
-)
-_ERROR_LINE_CASED: Final = re.compile(r"^\s*(?:[\w.]+(?:Error|Exception|Warning)\b: |AssertionError\b|Traceback )")
-_PRINTED: Final = re.compile(
-    r"^(?:Traceback \(most recent call last\):|(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): |(?:Error|ERROR|error|fatal|panic)(?:\[\w+\])?: |Error occurred"
-    r"|npm (?:error|ERR!)|.*\berror TS\d+|FAILED\b|FAIL\b|E   +\S|(?:/bin/)?(?:ba|z|da)?sh: (?:line \d+: )?.*(?:not found|No such file|rror)"
-    r"|[=\s]*.*\b[1-9]\d* failed\b|\[?ℹ?#? ?fail [1-9]|✖ .*fail|thread '.*' panicked|error\[E\d+\])",
-    re.MULTILINE,
-)
+_REFUSED: Final = re.compile(r"\s*(?:<tool_use_error>|Your (?:proposed )?edit (?:has introduced|was not applied))")
 _SAYS_FAILED: Final = re.compile(
-    r"\W*(?:<tool_use_error>|<error>|error\b|errors? |ran into|invalid\b|failed\b|failure\b|could not|cannot|can't|unable to|no such|not found"
-    r"|exception|traceback|unknown\b|missing\b|permission denied|access denied|your proposed edit has introduced"
-    r"|your edit was not applied|text not found|no replacement was performed|old_?(?:text|str|string)\b.{0,40}not|file not found|tool .{0,40}not found"
-    r"|enoent|input validation|the path .* does not exist|the file .* does not exist|\{\"error\")",
+    r"\W*(?:"
+    + "|".join(
+        (
+            r"tool_use_error|errors?\b|ran into|invalid\b|failed\b|failure\b|could not|cannot|can't|unable to",
+            r"no such|not found|exception|traceback|unknown\b|missing\b|permission denied|access denied|enoent",
+            r"your (?:proposed )?edit (?:has introduced|was not)|text not found|no replacement was",
+            r"old_?(?:text|str|string)\b.{0,40}not|(?:file|tool|path|directory)\b.{0,200}(?:not found|does not exist)",
+            r"input validation|this file (?:has|was) .{0,40}(?:modified|changed)|file has not been read",
+        )
+    )
+    + ")",
     re.IGNORECASE,
-)
-_OWN_COMPLAINT: Final = re.compile(
-    r"^(?:[\w./-]+: .*(?:No such file|not found|denied|is a directory|cannot|can't|invalid|unrecognized|unknown|error))",
-    re.MULTILINE,
 )
 
 
@@ -73,35 +54,44 @@ class Ending(NamedTuple):
 
     outcome: str = ""
     error: str = ""
+    general: str = ""
+    """A later line that says that something failed, not what."""
 
 
 def end_of_command(line: Sequence[Simple], result: str) -> Ending:
     """How a command ended, by its exit code if the result has one, else by what it printed."""
-    result = _bounded(result)
-    if _ABORTED.search(result[-_ENDS_CHARS:]):
-        return Ending(INTERRUPTED, "")
-    if _TIMED_OUT.search(result[-_ENDS_CHARS:]) or _TIMED_OUT.search(result[:200]):
-        return Ending(f"{FAILED} (timed out)", last_error(result))
+    result = bounded(result)
+    ends = result[-_ENDS_CHARS:]
+    if _STOPPED.search(ends):
+        return Ending(INTERRUPTED)
+    if _TIMED_OUT.search(ends) or _TIMED_OUT.search(result[:200]):
+        return _failed(f"{FAILED} (timed out)", result)
     code = exit_code(result)
     if code and not _is_answer(line, code, result):
-        return Ending(f"{FAILED} (exit {code})", last_error(result))
-    if code is None and _says_failed(result):
-        return Ending(FAILED, last_error(result))
+        return _failed(f"{FAILED} (exit {code})", result)
+    if code is None and _REFUSED.match(result):
+        return end_of_tool(result, reads=False)
     if _printed_error(line, result):
-        return Ending(PRINTED_AN_ERROR, last_error(result))
+        return _failed(PRINTED_AN_ERROR, result)
     return Ending()
+
+
+def _failed(outcome: str, result: str) -> Ending:
+    return Ending(outcome, *error_lines(result))
 
 
 def end_of_tool(result: str, *, reads: bool) -> Ending:
     """How the call of another tool ended, by the beginning of its result; `reads` if that may be any text."""
-    start = result[:400].lstrip()
-    if reads and (len(result) > 600 or result.count("\n") > 6):
+    is_long = len(result) > _SHORT_CHARS or result.count("\n") > _SHORT_LINES
+    if (reads and is_long) or not _SAYS_FAILED.match(result[:400]):
         return Ending()
-    if not _SAYS_FAILED.match(start) and not start.startswith("<tool_use_error>"):
-        return Ending()
-    first = next((line for line in start.splitlines() if line.strip() and not ENVELOPE.match(line)), start)
-    later = [line for line in result[:4000].splitlines()[1:] if _ERROR_LINE_CASED.match(line.lstrip("- E0123456789"))]
-    return Ending(FAILED, as_error_line(later[0] if later and len(first) > 60 else first))
+    first = first_line(result)
+    # What an editor refuses comes with its reason, then with the whole text.
+    if _REFUSED.match(result) and (
+        found := re.search(r"^\W*(\w+ \w+Error: .*|\w+Error: .*)$", result[:4_000], re.MULTILINE)
+    ):
+        return Ending(FAILED, first_line(found[0]))
+    return Ending(FAILED, first)
 
 
 def exit_code(result: str) -> int | None:
@@ -110,14 +100,12 @@ def exit_code(result: str) -> int | None:
         return _number(found)
     if result.startswith("{") and (code := _code_in_json(result)) is not None:
         return code
-    last = None
-    for last in _CODE_LAST.finditer(result[-_ENDS_CHARS:]):
-        pass
-    return _number(last) if last else None
+    found_last = list(_CODE_LAST.finditer(result[-_ENDS_CHARS:]))
+    return _number(found_last[-1]) if found_last else None
 
 
 def _number(found: re.Match[str]) -> int:
-    return int(next(group for group in found.groups() if group is not None)[:9])
+    return int(next(group for group in found.groups() if group is not None))
 
 
 def _code_in_json(result: str) -> int | None:
@@ -137,43 +125,12 @@ def _is_answer(line: Sequence[Simple], code: int, result: str) -> bool:
     """Whether an exit code of 1 is no failure: no match for `grep`, a difference for `diff`."""
     if code != 1 or not line or program_of(line[-1]) not in ANSWERS_WITH_ONE:
         return False
-    return not _OWN_COMPLAINT.search(result) and "Traceback (most recent" not in result
-
-
-def _says_failed(result: str) -> bool:
-    """For results without an exit code: a short refusal of the tool itself."""
-    return len(result) < 600 and bool(
-        re.match(r"(?:<tool_use_error>|Error: |Your proposed edit|Command (?:failed|not found)|Invalid )", result)
-    )
+    return not complaints(result) and "Traceback (most recent" not in result
 
 
 def _printed_error(line: Sequence[Simple], result: str) -> bool:
-    runs = [program_of(simple) for simple in line if not simple.is_filter]
-    if runs and all(run in READERS or run == "write" for run in runs):
-        # Texts they show may have errors in them; only their own complaint counts.
-        own = tuple(f"{run}: " for run in runs)
-        return any(text.startswith(own) and _OWN_COMPLAINT.match(text) for text in result.splitlines())
-    return _PRINTED.search(result) is not None
-
-
-def last_error(result: str) -> str:
-    """The last line that reports an error; without one, the last line that says something."""
-    last = ""
-    for line in reversed(_bounded(result).splitlines()):
-        if ENVELOPE.match(line):
-            continue
-        if _ERROR_LINE.match(line) or _ERROR_LINE_CASED.match(line):
-            return as_error_line(line)
-        last = last or line
-    return as_error_line(last)
-
-
-def as_error_line(line: str) -> str:
-    return one_line(re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line), ERROR_CHARS)
-
-
-def _bounded(result: str) -> str:
-    if len(result) <= _MOST_CHARS:
-        return result
-    half = _MOST_CHARS // 2
-    return f"{result[:half]}\n{result[-half:]}"
+    runs = {program_of(simple) for simple in line if not simple.is_filter}
+    if runs and all(run in READERS or run == WRITE for run in runs):
+        # Texts that they show may have errors in them; only their own complaints count.
+        return not runs.isdisjoint(complaints(result))
+    return prints_error(result)

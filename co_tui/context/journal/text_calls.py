@@ -25,9 +25,8 @@ _SEARCH: Final = re.compile(r"^<{5,9} ?SEARCH[ \t]*$", re.MULTILINE)
 _SHELL_FENCES: Final = frozenset(("", "bash", "sh", "shell", "console", "zsh", "mswea_bash_command", "action"))
 _NAME_CHARS: Final = 300
 _OBSERVATION: Final = re.compile(
-    r"\s*(?:<returncode>|<args>\s*\[|<output>|<stdout>|<tool_response>|<function_results?>|EXECUTION RESULT of \[|OBSERVATION:|Observation:"
-    r"|\[[\w ]+ for '.*?'\] Result:|\[(?:execute_command|read_file|write_to_file|replace_in_file)\b|Exit code: \d"
-    r"|Command output:)"
+    r"\s*(?:<returncode>|<args>\s*\[|<output>|<stdout>|<tool_response>|<function_results?>|EXECUTION RESULT of \["
+    r"|OBSERVATION:|Observation:|\[[\w ]+ for '.*?'\] Result:|Exit code: \d|Command output:)"
 )
 _PROMPT: Final = re.compile(
     r"^\(Current directory: .*\)\s*bash-\$\s*\Z|^\[Command finished with exit code -?\d+\]\s*\Z", re.MULTILINE
@@ -83,9 +82,7 @@ def _tagged(text: str) -> Iterator[TextCall]:
 
 def _fenced(text: str) -> Iterator[TextCall]:
     """The last fenced command: agents with this protocol run one a reply."""
-    last = None
-    for last in _FENCE.finditer(text):
-        pass
+    last = next(reversed(list(_FENCE.finditer(text))), None)
     if last is not None and last[2] in _SHELL_FENCES and last[3].strip():
         yield TextCall("bash", {"command": last[3].strip("\n")}, is_sure=last[2].startswith("mswea"))
 

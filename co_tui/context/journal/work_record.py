@@ -15,7 +15,8 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.calls import Begun, begin_call, changed_by
 from co_tui.context.journal.conclusions import concluded
-from co_tui.context.journal.outcomes import Ending, as_error_line, end_of_command, end_of_tool
+from co_tui.context.journal.errors import as_error_line
+from co_tui.context.journal.outcomes import Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import WorkState

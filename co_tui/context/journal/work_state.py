@@ -1,6 +1,6 @@
 """Where the work stands: files changed, what still fails, what was done; and the text that says so."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -26,12 +26,16 @@ STILL_FAILING: Final = "Still failing: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
-_SHARES: Final = {FILES_CHANGED: 0.4, DONE: 0.4, STILL_FAILING: 0.4, CONCLUDED: 0.6}
-"""Of what is left of the budget, when it does not suffice for all."""
+_BETWEEN: Final = {FILES_CHANGED: ", ", DONE: "; ", FILES_READ: ", "}
+"""Sections on one line, and what is between their names."""
+_WEIGHTS: Final = {FILES_CHANGED: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
+"""How many blocks of a section are chosen for one of another."""
+_FIRST_TURN: Final = {LAST_GOOD: 3, FILES_READ: 4}
+_HEADING_TOKENS: Final = 8
 
 
 class _Changed(NamedTuple):
-    count: int = 0
+    times: int = 0
     is_removed: bool = False
 
 
@@ -57,7 +61,7 @@ class WorkState:
         """A call ended."""
         for change in changes:
             before = self._changed.pop(change.path, _Changed())
-            self._changed[change.path] = _Changed(before.count + 1, change.is_removed)
+            self._changed[change.path] = _Changed(before.times + 1, change.is_removed)
         if ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR:
             self._fail(begun, ending)
         elif not ending.outcome:
@@ -66,14 +70,18 @@ class WorkState:
     def _fail(self, begun: Begun, ending: Ending) -> None:
         run, head = begun.run, begun.head
         self._failing = [
-            each for each in self._failing if each.head != head and not (run.covers(each.run) and each.run.covers(run))
+            each
+            for each in self._failing
+            if not _is_same(each.head, head) and not (run.covers(each.run) and each.run.covers(run))
         ][-_KEPT_FAILING + 1 :]
         self._failing.append(_Failing(run, head, ending, begun.reads))
 
     def _go_well(self, begun: Begun, changes: Sequence[Change]) -> None:
         runs = [*begun.runs, *(Run(EDIT, (change.path,)) for change in changes)]
         self._failing = [
-            each for each in self._failing if each.head != begun.head and not any(run.covers(each.run) for run in runs)
+            each
+            for each in self._failing
+            if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
         if begun.line is not None and not begun.reads:
             self._last_good = begun.head
@@ -87,24 +95,27 @@ class WorkState:
 
     def text(self, budget_tokens: float, conclusions: Iterable[str]) -> str:
         """The state in lines, within the budget; `conclusions` are the newest first."""
-        room = _Room(budget_tokens)
-        changed = [_counted(path, *of) for path, of in reversed(self._changed.items())]
-        done = [_counted(head, count) for head, count in reversed(self._done.items())]
-        newest = list(islice(dict.fromkeys(conclusions), MOST_CONCLUSIONS))
-        lines = [
-            *room.listed(FILES_CHANGED, changed, ", "),
-            *room.listed(DONE, done[:MOST_DONE], "; "),
-            *room.blocks(STILL_FAILING, map(_failing_lines, self._worst())),
-            *reversed(room.blocks(CONCLUDED, ([f"{CONCLUDED}{each}"] for each in newest))),
-        ]
-        if self._last_good:
-            lines += room.blocks(LAST_GOOD, [[f"{LAST_GOOD}{self._last_good}"]])
-        return "\n".join([*lines, *room.listed(FILES_READ, list(reversed(self._read))[:MOST_READ], ", ")])
+        newest = islice(dict.fromkeys(conclusions), MOST_CONCLUSIONS)
+        sections = {
+            FILES_CHANGED: [[_counted(path, *of)] for path, of in reversed(self._changed.items())],
+            DONE: [[_counted(head, times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
+            STILL_FAILING: [_failing_lines(each) for each in self._worst()],
+            CONCLUDED: [[f"{CONCLUDED}{each}"] for each in newest],
+            LAST_GOOD: [[f"{LAST_GOOD}{self._last_good}"]] if self._last_good else [],
+            FILES_READ: [[path] for path in list(reversed(self._read))[:MOST_READ]],
+        }
+        chosen = _fitting(sections, budget_tokens)
+        return "\n".join(line for kind, blocks in chosen.items() for line in _lines(kind, blocks, len(sections[kind])))
 
     def _worst(self) -> list[_Failing]:
         """What still fails, newest first; what only looked for something comes last."""
         newest = self._failing[::-1]
         return sorted(newest, key=lambda each: each.looks)[:MOST_FAILING]
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two heads are of the same call; those that are cut may differ in the rest."""
+    return one == other and "…" not in one
 
 
 def _counted(name: str, count: int, is_removed: bool = False) -> str:
@@ -115,40 +126,35 @@ def _counted(name: str, count: int, is_removed: bool = False) -> str:
 
 def _failing_lines(failing: _Failing) -> list[str]:
     lines = [f"{STILL_FAILING}{failing.head} → {failing.ending.outcome}"]
-    return [*lines, f"{_INDENT}{failing.ending.error}"] if failing.ending.error else lines
+    return [*lines, *(f"{_INDENT}{line}" for line in failing.ending[1:] if line)]
 
 
-class _Room:
-    """What is left of the budget."""
+def _fitting(sections: Mapping[str, list[list[str]]], budget_tokens: float) -> dict[str, list[list[str]]]:
+    """The first blocks of each section, the sections taking turns by their weight until the budget is used up."""
+    turns = sorted(
+        (_FIRST_TURN.get(kind, 0) + at / _WEIGHTS.get(kind, 1), order, at, kind)
+        for order, (kind, blocks) in enumerate(sections.items())
+        for at in range(len(blocks))
+    )
+    chosen: dict[str, list[list[str]]] = {kind: [] for kind in sections}
+    left = budget_tokens
+    for _, _, at, kind in turns:
+        block = sections[kind][at]
+        cost = sum(estimate_text(line) + 1 for line in block)
+        if at == 0:
+            cost += _HEADING_TOKENS
+        if len(chosen[kind]) == at and cost <= left:
+            chosen[kind].append(block)
+            left -= cost
+    return chosen
 
-    def __init__(self, budget_tokens: float) -> None:
-        self._left = budget_tokens
 
-    def blocks(self, kind: str, blocks: Iterable[list[str]]) -> list[str]:
-        """The first of these blocks of lines that fit."""
-        limit = self._left * _SHARES.get(kind, 1.0)
-        found: list[str] = []
-        for block in blocks:
-            cost = sum(estimate_text(line) + 1 for line in block)
-            if cost <= min(limit, self._left):
-                found += block
-                limit -= cost
-                self._left -= cost
-        return found
-
-    def listed(self, kind: str, names: Sequence[str], between: str) -> list[str]:
-        """The names on one line, as many as fit, and how many more there are."""
-        limit = min(self._left, self._left * _SHARES.get(kind, 1.0)) - estimate_text(kind) - 5
-        shown: list[str] = []
-        for name in names:
-            cost = estimate_text(name) + 1
-            if cost > limit:
-                break
-            limit -= cost
-            shown.append(name)
-        if not shown:
-            return []
-        more = len(names) - len(shown)
-        line = f"{kind}{between.join(shown)}{f' and {more} more' if more else ''}"
-        self._left -= estimate_text(line) + 1
-        return [line]
+def _lines(kind: str, blocks: list[list[str]], total: int) -> list[str]:
+    if not blocks:
+        return []
+    if kind in _BETWEEN:
+        more = total - len(blocks)
+        listed = _BETWEEN[kind].join(name for (name,) in blocks)
+        return [f"{kind}{listed}{f' and {more} more' if more and kind != FILES_READ else ''}"]
+    newest_last = reversed(blocks) if kind == CONCLUDED else blocks
+    return [line for block in newest_last for line in block]

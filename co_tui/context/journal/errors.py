@@ -1,0 +1,142 @@
+"""Find the lines of an output that report an error."""
+
+import re
+from typing import Final, NamedTuple
+
+from co_tui.inert import one_line
+
+ERROR_CHARS: Final = 300
+MOST_CHARS: Final = 60_000
+"""Of a longer output, the beginning and the end are read."""
+_COMPLAINTS: Final = (
+    r"No such file|not found|cannot|can't|denied|unexpected|invalid|unknown|unrecogni[sz]ed|error|is a directory|not a"
+    r"|unterminated|expected|missing|refused|failed|unable|does not"
+)
+_SAYS_NOTHING: Final = re.compile(
+    r"\s*(?:"
+    + "|".join(
+        (
+            r"</?(?:returncode|output|stdout|stderr|args|error|warning|output_head|output_tail|tool_use_error)>",
+            r"<returncode>\s*-?\d+\s*</returncode>",
+            r"\[(?:stdout|stderr)\]|\(no output\)|\[took [\d.]+ s\]|\[exit code: -?\d+\].*",
+            r"(?:Command|Process) exited with code -?\d+",
+            r"\[?(?:The command|Command) (?:completed|finished) with exit code.*",
+            r"\[(?:Current working directory|Python interpreter): .*",
+            r"\((?:Open file|Current directory): .*\)|bash-\$|EXECUTION RESULT of .*",
+            r"Waiting for the debugger to disconnect\.\.\.|Debugger attached\.",
+            r"(?:During handling of the above|The above exception was).*|Traceback \(most recent call last\):.*",
+            r"[\s^~=_*.\-+|#<>()\[\]{};,]*",  # rules, and the carets under a line of code
+        )
+    )
+    + ")$"
+)
+_ERROR: Final = re.compile(
+    r"\s*(?:- )?(?:"
+    + "|".join(
+        (
+            r"(?:[A-Z]\d{3} )?[\w.]*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)(?:\[\w+\])?(?::|$|\s*\()",
+            r"E {2,}\S",  # pytest
+            r"(?:error|fatal|panic|failed|failure|errors|aborted|ERR)(?:\[\w+\])?[:!]",
+            r"(?:Error|ERROR|FAILED|FAIL|Failed)\b|[✗✖✘❌]",
+            r"npm (?:error|ERR!)|error TS\d+|thread '.*' panicked|Segmentation fault|Killed\b|not ok \d",
+            r"[^\s:]+\(\d+,\d+\): error|[^\s:]+:\d+(?::\d+)?:? .*\berror\b",
+            rf"(?-i:[a-z./][\w./+-]*): .*(?:{_COMPLAINTS})",  # cat: a.txt: No such file or directory
+            r"[=\s]*\d+ (?:failed|errors?)\b|(?:ℹ|#) fail [1-9]",
+        )
+    )
+    + ")",
+    re.IGNORECASE,
+)
+_GENERAL: Final = re.compile(
+    r"\s*(?:npm (?:error|ERR!)|[=\s]*\d+ (?:failed|errors?)\b|FAILED(?: \(|$)|make: \*\*\*|(?:ℹ|#) fail \d|ELIFECYCLE"
+    r"|error Command failed|[✗✖✘❌]?\s*$|=+ .* =+$)"
+)
+"""Lines that say that something failed, not what."""
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_PRINTED: Final = re.compile(
+    r"^(?:"
+    + "|".join(
+        (
+            r"Traceback \(most recent call last\):",
+            r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): ",
+            r"(?:Error|ERROR|error|fatal|panic)(?:\[\w+\])?: |Error occurred|ERROR\b",
+            r"npm (?:error|ERR!)|.*\berror TS\d+|thread '.*' panicked|error\[E\d+\]",
+            r"FAILED\b|FAIL\b|E {3,}\S|[=\s]*.*\b[1-9]\d* failed\b|(?:ℹ|#) fail [1-9]",
+            r"(?:/bin/)?(?:ba|z|da)?sh: (?:line \d+: )?.*(?:not found|No such file|rror)",
+        )
+    )
+    + ")",
+    re.MULTILINE,
+)
+_COMPLAINT: Final = re.compile(
+    r"^([\w./+-]+): .*(?:No such file|not found|denied|[Ii]s a directory|cannot|can't|invalid"
+    r"|unrecognized|unknown|error)",
+    re.MULTILINE,
+)
+
+
+class ErrorLines(NamedTuple):
+    """The last line that says what went wrong, and the last that only says that something did, if it comes later."""
+
+    cause: str = ""
+    general: str = ""
+
+
+def bounded(output: str) -> str:
+    """An output, with its middle left out if it is very long."""
+    if len(output) <= MOST_CHARS:
+        return output
+    half = MOST_CHARS // 2
+    return f"{output[:half]}\n{output[-half:]}"
+
+
+def prints_error(output: str) -> bool:
+    """Whether a line reports an error, in one of the forms that programs use."""
+    return _PRINTED.search(output) is not None
+
+
+def complaints(output: str) -> set[str]:
+    """The programs that complain in an output, such as `cat: a.txt: No such file or directory`."""
+    return {found[1].rpartition("/")[2] for found in _COMPLAINT.finditer(output)}
+
+
+def error_lines(output: str) -> ErrorLines:
+    """The last error lines of an output; without one, the last line that says something."""
+    lines = bounded(output).splitlines()
+    general = last = ""
+    raised = _raised(lines)
+    for at in range(len(lines) - 1, -1, -1):
+        line = lines[at]
+        if _SAYS_NOTHING.match(line):
+            continue
+        last = last or line
+        if at != raised and not _ERROR.match(line):
+            continue
+        if not _GENERAL.match(line):
+            return ErrorLines(as_error_line(line), as_error_line(general))
+        general = general or line
+    return ErrorLines(as_error_line(general or last))
+
+
+def _raised(lines: list[str]) -> int:
+    """The index of the exception after the last traceback, which may have any name; -1 without one."""
+    starts = [at for at, line in enumerate(lines) if line.strip() == _TRACEBACK]
+    if not starts:
+        return -1
+    indent = len(lines[starts[-1]]) - len(lines[starts[-1]].lstrip())
+    for at in range(starts[-1] + 1, len(lines)):
+        line = lines[at]
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            return at
+    return -1
+
+
+def first_line(output: str) -> str:
+    """The first line that says something."""
+    return next((as_error_line(line) for line in output[:4_000].splitlines() if not _SAYS_NOTHING.match(line)), "")
+
+
+def as_error_line(line: str) -> str:
+    """A line of an output, harmless and not too long."""
+    return one_line(_ANSI.sub("", line[: ERROR_CHARS * 4]), ERROR_CHARS)
