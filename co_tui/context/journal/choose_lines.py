@@ -17,7 +17,7 @@ from co_tui.context.memory.names import names_in, names_in_line
 
 AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
-NEIGHBOUR: Final = 0.2
+NEIGHBOUR: Final = 0.1
 """Of the worth of a line: what each line next to it gains."""
 LINE_COST: Final = 1
 GAP_COST: Final = 2

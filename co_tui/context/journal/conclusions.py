@@ -120,13 +120,13 @@ def concluded(text: str) -> str:
 
 def announces(line: str) -> bool:
     """Whether a line only says what comes next, or nothing at all."""
-    sentences = _split(_LABEL.sub("", _MARK.sub("", line)).strip())
+    sentences = _split(_LABEL.sub("", _ITEM.sub("", line, count=1)).strip())
     return bool(sentences) and all(_is_announcement(each) for each in sentences)
 
 
 def _is_announcement(sentence: str) -> bool:
     bare = sentence.lstrip("*_ ")
-    return bool(_FILLER.match(bare) or _ANNOUNCES_WIDE.search(bare) or _ANNOUNCES.match(bare))
+    return bool(_FILLER.match(bare) or _ANNOUNCES_WIDE.search(bare) or _ANNOUNCES.match(bare) or _NOW_DO.match(bare))
 
 
 def _best(sentences: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in
 
-NAMES_SHARE: Final = 0.08
+NAMES_SHARE: Final = 0.06
 """Of the budget: for names listed without a line."""
 NAMES_A_TOKEN: Final = 1.5
 LEAST_NAMES, MOST_NAMES = 200, 3_000
@@ -26,6 +26,10 @@ LATEST_SHARE: Final = 0.3
 """Of the budget: at most this goes to those heads."""
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
+LEAST_APPENDED: Final = 0.25
+"""Of its limit: with less room than this, a journal is written anew."""
+FIRST_SHARE: Final = 0.8
+"""Of its limit: how long a journal begins."""
 STORY_SHARE: Final = 0.4
 """Of a journal: at most this is a model's own summary."""
 
@@ -111,14 +115,13 @@ class JournalTask(NamedTuple):
 def appended(task: JournalTask) -> Journal | None:
     """The journal with entries for what leaves now; None if there is no room for them."""
     earlier, room = task.earlier, task.limit_tokens - task.earlier.tokens
-    if room < task.ration_tokens:
+    if earlier.blocks and room < min(task.ration_tokens, LEAST_APPENDED * task.limit_tokens):
         return None
+    ration = min(room, task.ration_tokens) if earlier.blocks else FIRST_SHARE * task.limit_tokens
     fresh = _fresh(task)
     candidates = fresh_candidates(task.sources, fresh)
     standing = "\n".join((task.standing, earlier.text))
-    written = _written(task.sources, candidates, task.ration_tokens, standing)
-    if estimate_text(written.text) > room:
-        return None
+    written = _written(task.sources, candidates, ration, standing)
     blocks = (*earlier.blocks, written.text) if written.text else earlier.blocks
     return earlier._replace(
         entries=(*earlier.entries, *written.entries), blocks=blocks, covers=_ranges(task.sources.gone)

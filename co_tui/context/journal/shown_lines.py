@@ -101,10 +101,9 @@ def is_empty(line: str) -> bool:
 
 def is_lone(line: str) -> bool:
     """Whether a line is a single word or number, which says nothing without its place."""
-    words = line.split()
-    if len(words) > 1:
-        return len(_WORD.findall(line)) < 2
-    return len(_IDEOGRAM.findall(line)) < 4
+    if _IDEOGRAM.search(line):
+        return len(_IDEOGRAM.findall(line)) < 4
+    return len(_WORD.findall(line)) < 2 or len(line.split()) == 1
 
 
 def safe(line: str) -> str:

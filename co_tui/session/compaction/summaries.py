@@ -23,7 +23,7 @@ OFFLINE = "offline"
 LEAST_BUDGET_TOKENS = 120
 MOST_OF_HELD = 0.66
 """Share of the summarised tokens that a compaction may leave."""
-RATION = 0.8
+RATION = 0.4
 """Share of the tokens that leave: how much a journal may grow for them."""
 REWRITTEN = 0.87
 """Share of its limit: how long a journal is when it is written anew, so that it can grow again."""
@@ -111,7 +111,7 @@ def request_for(
     taken = ratio * user_messages.quoted_tokens(words) if words else 0
     beside_tokens = ratio * estimate_text(beside)
     held = sum(map(governor.meter.tokens, messages))
-    room = max(governor.summary_tokens, governor.room_for_replacement(kept_tokens) - beside_tokens) - taken
+    room = max(governor.summary_tokens, governor.room_for_replacement(kept_tokens) - beside_tokens - taken)
     room = max(0, int(min(room, MOST_OF_HELD * (held - taken), most_tokens - taken)))
     standing = "\n".join(filter(None, (user_messages.as_sections(words) if words else "", beside)))
     task = None
