@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.memory.names import Kind, names_in_line, parts_of
+from co_tui.context.memory.names import Kind, names_by_line, parts_of
 from co_tui.context.memory.transcript_lines import (
     CALLED,
     MODEL,
@@ -160,11 +160,9 @@ class Ledger:
 
 def _named(message: int, part: int, said: TranscriptPart) -> Iterator[tuple[Excerpt, str, Kind]]:
     """Each name of a part once, with the first line that holds it."""
-    seen: set[str] = set()
-    for number, line in enumerate(lines_of(said.text)):
-        new = {name: kind for name, kind in names_in_line(line).items() if name not in seen}
-        excerpt = Excerpt(LinePosition(message, part, number), said.by, line) if new else None
-        for name, kind in new.items():
-            assert excerpt is not None
-            seen.add(name)
-            yield excerpt, name, kind
+    lines = lines_of(said.text)
+    excerpt: Excerpt | None = None
+    for name, (kind, number) in names_by_line(lines).items():
+        if excerpt is None or excerpt.position.line != number:
+            excerpt = Excerpt(LinePosition(message, part, number), said.by, lines[number])
+        yield excerpt, name, kind
