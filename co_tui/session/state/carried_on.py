@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry, SessionState
 
@@ -58,11 +57,9 @@ def _loaded(transcript: Iterable[Entry], kept: Collection[Ref]) -> list[str]:
     names: dict[str, str] = {}
     loaded: dict[str, None] = {}
     for entry in transcript:
-        for role, _, part in pieces(entry.message):
+        for part in _skill_parts(entry.message):
             call_id = str(part.get("tool_call_id"))
-            if part.get("tool_name") != LOAD_SKILL:
-                continue
-            if role == "tool_call" and isinstance(name := _arguments(part).get("id"), str):
+            if part.get("part_kind") == "tool-call" and isinstance(name := _arguments(part).get("id"), str):
                 names[call_id] = name
             elif part.get("part_kind") == "tool-return" and call_id in names:
                 name = names[call_id]
@@ -70,6 +67,14 @@ def _loaded(transcript: Iterable[Entry], kept: Collection[Ref]) -> list[str]:
                 if entry.ref not in kept:
                     loaded[name] = None
     return list(loaded)
+
+
+def _skill_parts(message: Json) -> list[Json]:
+    """The calls that load a skill, and their results. Every message is asked, so this reads no text."""
+    parts = message.get("parts")
+    if not isinstance(parts, list | tuple):
+        return []
+    return [part for part in parts if isinstance(part, dict) and part.get("tool_name") == LOAD_SKILL]
 
 
 def _skills(names: Sequence[str], instructions: Mapping[str, str], room_chars: int) -> str:
