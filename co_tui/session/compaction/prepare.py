@@ -17,7 +17,6 @@ from co_tui.session.compaction.hooks import Hooks
 from co_tui.session.compaction.job import Compaction, Job
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, request_for
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history.whole_transcript import originals
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.carried_on import carried_on
 
@@ -57,9 +56,9 @@ async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
     history = compaction.history
     if history.agent:
         return {}
-    transcript = originals(history.state, history.entries)
+    loads = history.whole_transcript.skill_loads(history.state, history.entries)
     instructions = await compaction.on.read_skills()
-    return carried_on(history.state, transcript, compaction.job.refs, history.governor.window.tokens, instructions)
+    return carried_on(history.state, loads, compaction.job.refs, history.governor.window.tokens, instructions)
 
 
 def _with_less_room(plan: Plan, carried: Mapping[str, str], governor: Governor) -> Plan:

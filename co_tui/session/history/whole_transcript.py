@@ -6,9 +6,10 @@ from threading import Lock
 from co_tui.append_only import AppendOnly
 from co_tui.context.memory.excerpts import Sources
 from co_tui.context.memory.ledger import Ledger
-from co_tui.events import CompactionComplete, Ref
+from co_tui.events import Ref
+from co_tui.session.history.originals import Originals
 from co_tui.session.state.parsed_messages import ParsedMessages
-from co_tui.session.state.session_state import Entry, SessionState, seq_of
+from co_tui.session.state.session_state import Entry, SessionState
 
 
 class WholeTranscript:
@@ -16,7 +17,9 @@ class WholeTranscript:
 
     def __init__(self, parsed: ParsedMessages) -> None:
         self._parsed = parsed
-        self._known: Sequence[Entry] = ()
+        self._originals = Originals()
+        self._known: AppendOnly[Entry] = AppendOnly()
+        """Those that the ledger has."""
         self._ledger = Ledger()
         self._following = Lock()
 
@@ -24,24 +27,25 @@ class WholeTranscript:
         self, state: SessionState, history: AppendOnly[Entry], gone: Collection[Ref], agent: str = ""
     ) -> Sources:
         """The original messages, and which of them are not in the history or are in `gone`."""
-        said = originals(state, history, agent)
-        kept = {entry.ref for entry in history if entry.ref not in gone}
-        out = frozenset(number for number, entry in enumerate(said) if entry.ref not in kept)
-        return Sources(self._follow(said), out)
-
-    def _follow(self, said: Sequence[Entry]) -> Ledger:
         with self._following:
-            same = 0
-            for known, entry in zip(self._known, said, strict=False):
-                if known.ref != entry.ref:
-                    break
-                same += 1
-            if same < len(self._known):
-                same, self._ledger = 0, Ledger()
-            self._known = said
-            for message in self._parsed.read(said[same:]):
-                self._ledger.add(message)
-            return self._ledger
+            self._originals.follow(state, history, agent)
+            said = self._originals.entries
+            kept = self._originals.numbers(entry.ref for entry in history if entry.ref not in gone)
+            return Sources(self._read(said), frozenset(range(len(said))) - kept)
+
+    def skill_loads(self, state: SessionState, history: AppendOnly[Entry]) -> Sequence[Entry]:
+        """The original messages that load skills."""
+        with self._following:
+            self._originals.follow(state, history)
+            return self._originals.skill_loads
+
+    def _read(self, said: AppendOnly[Entry]) -> Ledger:
+        if said.lineage is not self._known.lineage:
+            self._ledger, self._known = Ledger(), AppendOnly()
+        for message in self._parsed.read(said[len(self._known) :]):
+            self._ledger.add(message)
+        self._known = said
+        return self._ledger
 
     def refs(self, numbers: Iterable[int]) -> tuple[Ref, ...]:
         """The messages with these numbers in the ledger."""
@@ -51,17 +55,4 @@ class WholeTranscript:
     def forget(self) -> None:
         """Release everything; the next call reads it again."""
         with self._following:
-            self._known, self._ledger = (), Ledger()
-
-
-def originals(state: SessionState, history: AppendOnly[Entry], agent: str = "") -> list[Entry]:
-    """The original messages behind a history, in log order: replacements are resolved to what they replaced."""
-    refs = {entry.ref for entry in history}
-    if agent:
-        return [entry for entry in state.transcript if entry.agent == agent or entry.ref in refs]
-    for event in reversed(state.compactions):
-        fact = event.fact
-        assert isinstance(fact, CompactionComplete)
-        if any((seq_of(event), place) in refs for place in range(len(fact.replacement))):
-            refs.update(fact.replaced)
-    return [entry for entry in state.transcript if entry.ref in refs and not entry.agent]
+            self._originals, self._known, self._ledger = Originals(), AppendOnly(), Ledger()
