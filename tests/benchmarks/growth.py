@@ -67,7 +67,7 @@ async def replayed(window: int, *, traced: bool) -> list[Step]:
     engine = ReplayEngine(policy_of(Settings()), Window(tokens=window, known=True), meter=Meter(1.0, margin=1.0))
     steps: list[Step] = []
     for messages in conversation(STEPS):
-        start, taken, compactions = 0.0, 0.0, 0
+        taken, compactions = 0.0, 0
         for message in messages:
             start = time.process_time()
             if isinstance(message, ModelResponse):
@@ -87,18 +87,20 @@ def traced(window: int) -> list[Step]:
 
 
 def rows(window: int) -> list[tuple[str, str]]:
-    timed, held = asyncio.run(replayed(window, traced=False)), traced(window)
+    timed = asyncio.run(replayed(window, traced=False))
+    held = traced(window) if window == WINDOWS[0] else []
     found = []
     for begin in range(0, STEPS, FIFTH):
         part, memory = timed[begin : begin + FIFTH], held[begin : begin + FIFTH]
         plain = median([step.request_ms for step in part if not step.compactions])
         compacting = [step.request_ms for step in part if step.compactions] or [0.0]
-        kb = (memory[-1].held_mb - memory[0].held_mb) * 1000 / FIFTH
+        mean = sum(step.request_ms for step in part) / FIFTH
+        kept = f", keeps {(memory[-1].held_mb - memory[0].held_mb) * 1000 / FIFTH:5.1f} kB" if memory else ""
         found.append(
             (
                 f"{window // 1000}k, steps {begin + 1:,} to {begin + FIFTH:,}",
                 f"a request {plain:5.2f} ms, with a compaction {median(compacting):6.1f} ms "
-                f"({len(compacting)} of them), {kb:5.1f} kB a step, all {sum(s.request_ms for s in part) / 1000:.2f} s",
+                f"({len(compacting)} of them); a step takes {mean:5.2f} ms{kept}",
             )
         )
     return found

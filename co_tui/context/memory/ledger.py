@@ -1,6 +1,5 @@
 """The names used in a conversation: who used each, how often, and where last. Updated message by message."""
 
-import heapq
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -145,7 +144,7 @@ class Ledger:
 
     def _drop_lightest(self) -> None:
         """Keep the heaviest, so that long sessions use bounded memory."""
-        kept = heapq.nlargest(MOST_DETAILS, self.details, key=lambda name: self.details[name].weight(self.tokens))
+        kept = sorted(self.details, key=self.weight, reverse=True)[:MOST_DETAILS]
         self.details = {name: self.details[name] for name in sorted(kept, key=self._order)}
         by_part = {word: [name for name in names if name in self.details] for word, names in self.by_part.items()}
         self.by_part = {word: names for word, names in by_part.items() if names}
