@@ -98,7 +98,7 @@ class ReplayEngine:
         `whole_transcript` may be shared by all engines that continue from there."""
         state = initial_state or SessionState()
         self._log = _EventLog(state.seq)
-        self._recorder = Recorder(SESSION_ID, self._log, state)
+        self._recorder = Recorder(SESSION_ID, self._log, state, at_once=True)
         self._parsed = parsed or ParsedMessages()
         governor = Governor(policy, window, meter=meter, keep=keep)
         self.history = GovernedHistory(

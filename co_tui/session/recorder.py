@@ -38,10 +38,12 @@ class Listener(AsyncIterator[Event]):
 class Recorder:
     """Logs facts, applies them to the state, and publishes them in log order."""
 
-    def __init__(self, session_id: str, writer: LogWriting, state: SessionState) -> None:
+    def __init__(self, session_id: str, writer: LogWriting, state: SessionState, *, at_once: bool = False) -> None:
+        """`at_once`: the writer's results are there when it returns, so that no write can be cancelled halfway."""
         self.session_id = session_id
         self.state = state
         self.writer = writer
+        self._at_once = at_once
         self._listeners: list[Listener] = []
         self._order = asyncio.Lock()
         self._unsaved: tuple[Fact, ...] = ()
@@ -79,7 +81,8 @@ class Recorder:
         except BaseException:
             writing.close()
             raise
-        return await run_to_completion(self._then_release(writing))
+        work = self._then_release(writing)
+        return await (work if self._at_once else run_to_completion(work))
 
     async def _then_release(self, writing: Coroutine[Any, Any, T]) -> T:
         try:
@@ -103,7 +106,8 @@ class Recorder:
         if not (pending := (*self._unsaved, *facts)):
             return ()
         ends_draft |= self._unsaved_end_draft
-        events = await asyncio.wrap_future(self.writer.append(self.session_id, pending, ends_draft=ends_draft))
+        written = self.writer.append(self.session_id, pending, ends_draft=ends_draft)
+        events = written.result() if self._at_once else await asyncio.wrap_future(written)
         self._unsaved, self._unsaved_end_draft = (), False
         self._publish(events)
         return events[len(pending) - len(facts) :]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 SEPARATOR: Final = " at "
@@ -17,6 +18,7 @@ class ByWindow(tuple[tuple[int, float], ...]):
 
     __repr__ = __str__
 
+    @lru_cache(maxsize=64)  # noqa: B019 - a value, bounded; several are read for each request
     def at(self, window_tokens: int) -> float:
         before = [point for point in self if point[0] <= window_tokens]
         after = [point for point in self if point[0] > window_tokens]

@@ -47,8 +47,9 @@ class Sources:
 
     def names_there(self) -> dict[str, int]:
         """The names in messages still in the context."""
-        kept = (names for number, names in enumerate(self.ledger.names) if number not in self.gone)
-        return dict.fromkeys(chain.from_iterable(kept), 1)
+        names = self.ledger.names
+        kept = frozenset(range(len(names))) - self.gone
+        return dict.fromkeys(chain.from_iterable(names[number] for number in sorted(kept)), 1)
 
     def last_place(self, name: str) -> Place | None:
         """The step that used a name last, if it left the context."""

@@ -14,6 +14,8 @@ FORGETTING: Final = 0.7
 """Decay per report of earlier errors."""
 WHOLE_NUMBERS: Final = 4
 """Differences up to this many tokens are rounding."""
+FEW_MESSAGES: Final = 8
+"""This many are counted sooner than another list is compared."""
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
@@ -27,10 +29,20 @@ class Level(NamedTuple):
     whole: int = 0
 
     def plus(self, other: "Level") -> "Level":
-        return Level(*(a + b for a, b in zip(self, other, strict=True)))
+        return Level(
+            self.estimate + other.estimate,
+            self.exact + other.exact,
+            self.system + other.system,
+            self.whole + other.whole,
+        )
 
     def minus(self, other: "Level") -> "Level":
-        return Level(*(a - b for a, b in zip(self, other, strict=True)))
+        return Level(
+            self.estimate - other.estimate,
+            self.exact - other.exact,
+            self.system - other.system,
+            self.whole - other.whole,
+        )
 
 
 Estimate = Callable[[ModelMessage], Level]
@@ -181,13 +193,16 @@ class MeterState(NamedTuple):
 
     def measured(self, messages: Sequence[ModelMessage], same: int, estimate: Estimate) -> "MeterState":
         """With running totals of these messages. The first `same` are taken from the last measurement if they match;
-        counting starts at the first difference."""
+        counting starts at the first difference from it, or from the last request."""
         totals = self.totals
         same = min(same, len(totals), len(messages))
         if same and totals[same - 1].message is not messages[same - 1]:
             same = 0  # something else was measured in the meantime
-        while same < min(len(messages), len(totals)) and messages[same] is totals[same].message:
-            same += 1
+        same = _same_until(messages, totals, same)
+        if len(messages) - same > FEW_MESSAGES:
+            # A request that leaves messages out differs from the history, which is measured before each.
+            also = _same_until(messages, self.sent.totals, 0)
+            totals, same = (self.sent.totals, also) if also > same else (totals, same)
         level, newest = (totals[same - 1].level, totals[same - 1].newest_report) if same else (Level(), -1)
         added = []
         for index in range(same, len(messages)):
@@ -273,6 +288,14 @@ class MeterState(NamedTuple):
         sent = self.sent.messages
         answered = len(messages) == len(sent) + 1 and isinstance(messages[-1], ModelResponse)
         return (answered or len(messages) == len(sent)) and all(map(is_, messages, sent))
+
+
+def _same_until(messages: Sequence[ModelMessage], totals: Sequence[RunningTotal], same: int) -> int:
+    """How many messages at the start are those of the totals; the first `same` are known to be."""
+    most = min(len(messages), len(totals))
+    while same < most and messages[same] is totals[same].message:
+        same += 1
+    return same
 
 
 def fixed_level(scaffold: Scaffold) -> Level:

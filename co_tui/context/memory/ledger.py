@@ -1,6 +1,5 @@
 """The names used in a conversation: who used each, how often, and where last. Updated message by message."""
 
-import heapq
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -10,7 +9,7 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from co_tui.context.memory.names import Kind, names_in_line, parts_of
+from co_tui.context.memory.names import Kind, names_by_line, parts_of
 from co_tui.context.memory.transcript_lines import (
     CALLED,
     MODEL,
@@ -145,7 +144,7 @@ class Ledger:
 
     def _drop_lightest(self) -> None:
         """Keep the heaviest, so that long sessions use bounded memory."""
-        kept = heapq.nlargest(MOST_DETAILS, self.details, key=lambda name: self.details[name].weight(self.tokens))
+        kept = sorted(self.details, key=self.weight, reverse=True)[:MOST_DETAILS]
         self.details = {name: self.details[name] for name in sorted(kept, key=self._order)}
         by_part = {word: [name for name in names if name in self.details] for word, names in self.by_part.items()}
         self.by_part = {word: names for word, names in by_part.items() if names}
@@ -156,7 +155,7 @@ class Ledger:
     def heaviest(self, most: int) -> dict[str, float]:
         """The most important names with their weights, heaviest first."""
         weighed = ((detail.weight(self.tokens), name) for name, detail in self.details.items())
-        return {name: weight for weight, name in heapq.nlargest(most, weighed)}
+        return {name: weight for weight, name in sorted(weighed, reverse=True)[:most]}
 
     def weight(self, name: str) -> float:
         detail = self.details.get(name)
@@ -165,11 +164,9 @@ class Ledger:
 
 def _named(message: int, part: int, said: TranscriptPart) -> Iterator[tuple[Excerpt, str, Kind]]:
     """Each name of a part once, with the first line that holds it."""
-    seen: set[str] = set()
-    for number, line in enumerate(lines_of(said.text)):
-        new = {name: kind for name, kind in names_in_line(line).items() if name not in seen}
-        excerpt = Excerpt(LinePosition(message, part, number), said.by, line) if new else None
-        for name, kind in new.items():
-            assert excerpt is not None
-            seen.add(name)
-            yield excerpt, name, kind
+    lines = lines_of(said.text)
+    excerpt: Excerpt | None = None
+    for name, (kind, number) in names_by_line(lines).items():
+        if excerpt is None or excerpt.position.line != number:
+            excerpt = Excerpt(LinePosition(message, part, number), said.by, lines[number])
+        yield excerpt, name, kind

@@ -1,9 +1,11 @@
 """Find exact names in text: paths, identifiers, numbers, proper names. A model must search for those it loses."""
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Final
 
@@ -12,7 +14,11 @@ MOST_CHARS: Final = 160
 MOST_RUN_CHARS: Final = 400
 LEAST_PART_CHARS: Final = 3
 
-_RUN: Final = re.compile(r"[\w./~:@#%+-]++")
+_RUN: Final = re.compile(
+    # Plain words, small numbers and punctuation are skipped on the way to the next run that may be a name.
+    r"(?:(?:[a-z]++|[0-9]{1,2}+(?!\w)|[./~:@#%+-])[./~:@#%+-]*+(?![\w./~:@#%+-])|[^\w./~:@#%+-]++)*+"
+    r"([\w./~:@#%+-]++)?"
+)
 _PUNCTUATION: Final = "./~:@#%+-"
 _NO_BEGINNING: Final = ":%+-"
 _HUMP: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -34,21 +40,60 @@ class Kind(Enum):
 def names_in(text: str) -> dict[str, Kind]:
     """The names of a text, in order."""
     found: dict[str, Kind] = {}
-    for match in _RUN.finditer(text):
-        if match.end() - match.start() > MOST_RUN_CHARS:
-            continue
-        run = match[0].rstrip(_PUNCTUATION).lstrip(_NO_BEGINNING)
-        if not run or len(run) > MOST_CHARS or run in found:
-            continue
-        kind = kind_of(run)
-        if kind is None and run[0].isupper() and _is_within_sentence(text, match.start()) and len(run) > 2:
-            kind = Kind.OTHER
-        if kind is None:
-            continue
-        found[run] = kind
-        for inner in _inner(run, kind):
-            found.setdefault(*inner)
+    for name, kind, inner, _ in _runs(text):
+        if name not in found:
+            found[name] = kind
+            for piece, piece_kind in inner:
+                found.setdefault(piece, piece_kind)
     return found
+
+
+def names_by_line(lines: Sequence[str]) -> dict[str, tuple[Kind, int]]:
+    """Each name in these lines, with its kind and the number of the first line that has it."""
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    found: dict[str, tuple[Kind, int]] = {}
+    read: set[str] = set()
+    for name, kind, inner, start in _runs("\n".join(lines)):  # no name holds a line break
+        if name in read:
+            continue
+        read.add(name)
+        line = bisect_right(starts, start) - 1
+        found.setdefault(name, (kind, line))
+        for piece, piece_kind in inner:
+            found.setdefault(piece, (piece_kind, line))
+    return found
+
+
+_Inner = Sequence[tuple[str, Kind]]
+"""The names inside a longer one."""
+
+
+def _runs(text: str) -> Iterator[tuple[str, Kind, _Inner, int]]:
+    """The names of a text, each with those inside it and where it starts."""
+    for match in _RUN.finditer(text):
+        characters = match[1]
+        if characters is None or len(characters) > MOST_RUN_CHARS:
+            continue
+        name, kind, inner = _read_run(characters)
+        if kind is not None:
+            yield name, kind, inner, match.start(1)
+        elif name and _is_within_sentence(text, match.start(1)):
+            yield name, Kind.OTHER, inner, match.start(1)
+
+
+@lru_cache(maxsize=16_384)
+def _read_run(characters: str) -> tuple[str, Kind | None, _Inner]:
+    """The name in a run of characters, empty if there is none; without a kind, it is one only within a sentence.
+
+    Cached: a conversation uses the same names again and again.
+    """
+    name = characters.rstrip(_PUNCTUATION).lstrip(_NO_BEGINNING)
+    if not name or len(name) > MOST_CHARS:
+        return "", None, ()
+    kind = kind_of(name)
+    if kind is None and not (name[0].isupper() and len(name) > 2):
+        return "", None, ()
+    return name, kind, _inner(name, kind or Kind.OTHER)
 
 
 @lru_cache(maxsize=16_384)
@@ -89,6 +134,7 @@ def _inner(run: str, kind: Kind) -> list[tuple[str, Kind]]:
     return [(piece, found) for piece, found in inner if found is not None]
 
 
+@lru_cache(maxsize=16_384)
 def parts_of(name: str) -> frozenset[str]:
     """The words in a name, in lower case."""
     pieces = (piece.lower() for piece in _PIECES.findall(name))

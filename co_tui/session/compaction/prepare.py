@@ -14,7 +14,6 @@ from co_tui.session.compaction.hooks import Hooks
 from co_tui.session.compaction.job import Compaction, Job
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, request_for
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history.whole_transcript import originals
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.carried_on import carried_on
 
@@ -57,10 +56,10 @@ async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
     stands = {"Where the work stands": sources.work.stands(history.governor.state_tokens, sources.gone)}
     if history.agent:
         return stands
-    transcript = originals(history.state, history.entries)
+    loads = history.whole_transcript.skill_loads(history.state, history.entries)
     instructions = await compaction.on.read_skills()
     window_tokens = history.governor.window.tokens
-    return {**stands, **carried_on(history.state, transcript, refs, window_tokens, instructions)}
+    return {**stands, **carried_on(history.state, loads, refs, window_tokens, instructions)}
 
 
 def _with_less_room(plan: Plan, carried: str, governor: Governor) -> Plan:

@@ -20,7 +20,7 @@ from co_tui.events.stored_messages import (
     pieces,
     prompt_of,
 )
-from co_tui.session.history.whole_transcript import originals
+from co_tui.session.history.originals import originals
 from co_tui.session.state.history_edits import has_system, is_final_reply, pair_around
 from co_tui.session.state.session_state import Entry, SessionState
 

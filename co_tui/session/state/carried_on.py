@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from co_tui.events import Json, Ref
-from co_tui.events.stored_messages import pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry, SessionState
 
@@ -24,21 +23,22 @@ _SYMBOLS: Final = {"completed": "x", "done": "x", "in_progress": "▶", "cancell
 
 def carried_on(
     state: SessionState,
-    transcript: Sequence[Entry],
+    skill_loads: Sequence[Entry],
     leaving: Collection[Ref],
     window_tokens: int,
     instructions: Mapping[str, str],
 ) -> Mapping[str, str]:
     """Texts by title, to put next to the summary; empty ones are left out there.
 
-    For the main agent only: a delegate has its task. `transcript` holds the original messages behind the history,
-    including those replaced earlier; `leaving` is what this compaction replaces; `instructions` are each skill's.
+    For the main agent only: a delegate has its task. `skill_loads` are the original messages behind the history
+    that load skills, including those replaced earlier; `leaving` is what this compaction replaces; `instructions` are
+    each skill's.
     """
     kept = {entry.ref for entry in state.history}.difference(leaving)
     room_chars = min(SKILLS_CHARS, int(window_tokens * CHARS_A_WINDOW_TOKEN))
     return {
         "The plan": _plan(state.plan),
-        "Skills in use": _skills(_loaded(transcript, kept), instructions, room_chars),
+        "Skills in use": _skills(_loaded(skill_loads, kept), instructions, room_chars),
         "Agents at work": "\n".join(_running(state)),
     }
 
@@ -53,16 +53,14 @@ def _plan(steps: Iterable[Json]) -> str:
     return "\n".join([*lines, *more])
 
 
-def _loaded(transcript: Iterable[Entry], kept: Collection[Ref]) -> list[str]:
+def _loaded(skill_loads: Iterable[Entry], kept: Collection[Ref]) -> list[str]:
     """The loaded skills, except those whose load call stays in the history and is sent anyway."""
     names: dict[str, str] = {}
     loaded: dict[str, None] = {}
-    for entry in transcript:
-        for role, _, part in pieces(entry.message):
+    for entry in skill_loads:
+        for part in skill_parts(entry.message):
             call_id = str(part.get("tool_call_id"))
-            if part.get("tool_name") != LOAD_SKILL:
-                continue
-            if role == "tool_call" and isinstance(name := _arguments(part).get("id"), str):
+            if part.get("part_kind") == "tool-call" and isinstance(name := _arguments(part).get("id"), str):
                 names[call_id] = name
             elif part.get("part_kind") == "tool-return" and call_id in names:
                 name = names[call_id]
@@ -70,6 +68,14 @@ def _loaded(transcript: Iterable[Entry], kept: Collection[Ref]) -> list[str]:
                 if entry.ref not in kept:
                     loaded[name] = None
     return list(loaded)
+
+
+def skill_parts(message: Json) -> list[Json]:
+    """The calls that load a skill, and their results. Asked of every message, so this reads no text."""
+    parts = message.get("parts")
+    if not isinstance(parts, list | tuple):
+        return []
+    return [part for part in parts if isinstance(part, dict) and part.get("tool_name") == LOAD_SKILL]
 
 
 def _skills(names: Sequence[str], instructions: Mapping[str, str], room_chars: int) -> str:

@@ -76,7 +76,9 @@ def messages_removed_by(fact: CompactionComplete, state: SessionState) -> int:
     """How many messages of the conversation would be out of context because of this compaction."""
     seq = state.seq + 1
     after = apply(state, Event(session_id="", seq=seq, timestamp="", fact=fact))
-    return next((group.messages for group in out_of_context(after).groups if group.removal.seq == seq), 0)
+    removal = _Trace(after).removal
+    removals = (removal(entry) for entry in after.transcript if not entry.agent)
+    return sum(found is not None and found.seq == seq for found in removals)
 
 
 def _quoted(state: SessionState, removals: Mapping[int, Removal]) -> frozenset[int]:
