@@ -107,8 +107,8 @@ def lab(conversations: Iterable[Conversation], policies: list[tuple[str, Loaded]
 
 
 def _results(replays: Replays, options: LabOptions) -> list[PolicyResult]:
-    with Progress(replays.count) as progress:
-        if options.jobs > 1 and replays.count > 1:
+    with Progress(replays.total) as progress:
+        if options.jobs > 1 and replays.total > 1:
             return run_in_processes(replays, options.jobs, progress.step)
         return asyncio.run(_run_here(replays, options, progress))
 
@@ -120,7 +120,7 @@ async def _run_here(replays: Replays, options: LabOptions, progress: Progress) -
         summaries = await CountedSummaries.open(options.model, options.config, timeout_s)
     results = []
     try:
-        for number in range(replays.count):
+        for number in range(replays.total):
             results.append(await replays.run(number, summaries))
             progress.step()
     finally:

@@ -39,7 +39,7 @@ class Replays(NamedTuple):
     dump: Path | None = None
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         return len(self.recordings) * len(self.policies)
 
     def in_order(self, results: Sequence[ConversationResult]) -> list[PolicyResult]:
@@ -72,10 +72,10 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
     """Run every replay in one of `jobs` processes; the results are in the same order as without. Raises `OSError`."""
     # A fresh interpreter each: a fork would copy threads in the middle of their work.
     context = multiprocessing.get_context("spawn")
-    workers = min(jobs, replays.count)
+    workers = min(jobs, replays.total)
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(replays,))
     try:
-        numbers = {pool.submit(_run, number): number for number in range(replays.count)}
+        numbers = {pool.submit(_run, number): number for number in range(replays.total)}
         results: dict[int, ConversationResult] = {}
         for done in as_completed(numbers):
             results[numbers[done]] = done.result()
@@ -88,7 +88,7 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
         for child in multiprocessing.active_children():
             child.terminate()
         raise
-    return replays.in_order([results[number] for number in range(replays.count)])
+    return replays.in_order([results[number] for number in range(replays.total)])
 
 
 class _Worker:

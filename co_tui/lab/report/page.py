@@ -11,15 +11,18 @@ from co_tui.lab.results import PolicyResult
 
 _CSS: Final = """
 :root { color-scheme: light dark; --ink: #1d2330; --quiet: #5b6475; --paper: #ffffff; --rule: #d9dde5;
-  --c0: #0b62c4; --c1: #b3470b; --c2: #1a7a3c; --c3: #8a2fb0; --c4: #b0123f; --c5: #00727a; --c6: #7a5c00; --c7: #4b5563; }
+  --c0: #0b62c4; --c1: #b3470b; --c2: #1a7a3c; --c3: #8a2fb0; --c4: #b0123f; --c5: #00727a;
+  --c6: #7a5c00; --c7: #4b5563; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e9ef; --quiet: #a2abba; --paper: #14171d; --rule: #343a46;
-  --c0: #74b0ff; --c1: #ff9d62; --c2: #6fd08c; --c3: #d59bf2; --c4: #ff8aa5; --c5: #5fd0d8; --c6: #e3c04f; --c7: #c3cad6; } }
+  --c0: #74b0ff; --c1: #ff9d62; --c2: #6fd08c; --c3: #d59bf2; --c4: #ff8aa5; --c5: #5fd0d8;
+  --c6: #e3c04f; --c7: #c3cad6; } }
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.6rem; margin: 0 0 .5rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .2rem; overflow-wrap: anywhere; }
-p, dd { max-width: 46rem; } p.quiet, .quiet, dd { color: var(--quiet); } dd { margin: 0 0 .6rem; } dt { font-weight: 600; }
+p, dd { max-width: 46rem; } p.quiet, .quiet, dd { color: var(--quiet); }
+dd { margin: 0 0 .6rem; } dt { font-weight: 600; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap; }
@@ -71,7 +74,10 @@ _DEFINITIONS: Final = (
         "conversations are drawn again. Shares without it are over all requests together.",
     ),
     ("price", "Of all summaries, at $3 and $15 per million tokens where no price is known."),
-    ("breaches", "Requests that lose a system message or the latest prompt, split a call from its result, or do not fit."),
+    (
+        "breaches",
+        "Requests that lose a system message or the latest prompt, part a call from its result, or are too long.",
+    ),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Final
 
@@ -63,6 +64,6 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
     """Positions near those wanted, at least `gap` apart, so that labels do not overlap."""
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     placed = list(wanted)
-    for before, after in zip(order, order[1:], strict=False):
+    for before, after in pairwise(order):
         placed[after] = max(placed[after], placed[before] + gap)
     return placed

@@ -75,4 +75,5 @@ def table(records: Sequence[Record], columns: Sequence[Column]) -> str:
         + "</tr>"
         for record in records
     )
-    return f'<div class="scroll"><table><thead><tr><th scope="col">policy</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    head = f'<thead><tr><th scope="col">policy</th>{head}</tr></thead>'
+    return f'<div class="scroll"><table>{head}<tbody>{rows}</tbody></table></div>'
