@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from co_tui.context.measure.count import Window
 from co_tui.lab.report.plots import fill_of, kept_against_tokens, kept_by_age, telling_conversations
+from co_tui.lab.report.svg import STYLES
 from co_tui.lab.report.tables import KEPT, READABILITY, SENT, STATE, table
 from co_tui.lab.results import PolicyResult
 
@@ -17,25 +18,27 @@ _CSS: Final = """
   :root { --ink: #e6e9ef; --quiet: #a2abba; --paper: #14171d; --rule: #343a46;
   --c0: #74b0ff; --c1: #ff9d62; --c2: #6fd08c; --c3: #d59bf2; --c4: #ff8aa5; --c5: #5fd0d8;
   --c6: #e3c04f; --c7: #c3cad6; } }
-body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; background: var(--paper); color: var(--ink);
+body { margin: 0 auto; max-width: 70rem; padding: 1.5rem 1rem 4rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.6rem; margin: 0 0 .5rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .2rem; overflow-wrap: anywhere; }
 p, dd { max-width: 46rem; } p.quiet, .quiet, dd { color: var(--quiet); }
 dd { margin: 0 0 .6rem; } dt { font-weight: 600; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap; }
+table { border-collapse: separate; border-spacing: 0; margin-top: .8rem; font-size: .8125rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap; }
 th[scope=row], thead th:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
 thead th { color: var(--quiet); font-weight: 600; vertical-align: bottom; }
 svg { display: block; width: 100%; min-width: 36rem; max-width: 60rem; height: auto; font-size: 12px; }
-svg text { fill: var(--ink); } svg text.quiet { fill: var(--quiet); }
+svg text { fill: var(--ink); stroke: none; } svg text.quiet { fill: var(--quiet); }
 .axis { stroke: var(--quiet); } .grid { stroke: var(--rule); }
 .series { fill: none; stroke-width: 1.8; stroke-linejoin: round; } .dashed.series { stroke-dasharray: 5 3; }
 .hollow { fill: var(--paper); stroke-width: 1.8; }
 """
 _SERIES: Final = "".join(
-    f".s{n} {{ stroke: var(--c{n}); }} .point.s{n} {{ fill: var(--c{n}); stroke: var(--paper); }}\n" for n in range(8)
+    f".s{n} {{ stroke: var(--c{n}); }} .point.s{n} {{ fill: var(--c{n}); stroke: var(--paper); }}\n"
+    f"svg text.s{n} {{ fill: var(--c{n}); stroke: none; font-weight: 600; }}\n"
+    for n in range(STYLES)
 )
 _DEFINITIONS: Final = (
     (
@@ -99,7 +102,7 @@ def report_page(results: Sequence[PolicyResult], replayed: Replayed) -> str:
         f"<p>{escape(_what(records[0], replayed))}</p>",
         "<h2>Details kept against tokens sent</h2>",
         _quiet("Filled: in context; hollow: anywhere in the request. Up and to the left is better."),
-        kept_against_tokens(results),
+        kept_against_tokens(results, replayed.window_tokens),
         table(records, KEPT),
         "<h2>What was sent</h2>",
         table(records, SENT),

@@ -13,6 +13,8 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 150, 18, 46
 STRIP = 62
 """Height of one policy in the plot of a conversation."""
 MOST_CONVERSATIONS = 3
+FEWEST_DETAILS = 20
+"""A share of fewer is not drawn."""
 
 
 class _Scale(NamedTuple):
@@ -28,25 +30,28 @@ class _Scale(NamedTuple):
         return self.start + (value - self.low) / span * (self.end - self.start)
 
 
-def kept_against_tokens(results: Sequence[PolicyResult]) -> str:
-    """Details kept against mean tokens sent: one point a policy, a filled one in context, a hollow one at all."""
+def kept_against_tokens(results: Sequence[PolicyResult], window: int) -> str:
+    """Details kept against mean tokens sent: one point a policy, a filled one in context, a hollow one at all.
+
+    Requests over the window are drawn at its right end: they would leave no room for the others."""
     rows = [(result.policy, result.total.shares()) for result in results]
-    most = max(row["mean_tokens"] for _, row in rows)
+    most = max((row["mean_tokens"] for _, row in rows if row["mean_tokens"] <= window), default=window)
     least = min(row["details_in_context_share"] for _, row in rows)
     x = _Scale(0, most * 1.08 or 1, LEFT, WIDTH - RIGHT)
     y = _Scale(max(0.0, least - 0.05), 1, HEIGHT - BOTTOM, TOP)
     parts = [*_y_axis(y, lambda value: percent(value)), *_x_axis(x, _thousands, "mean tokens of a request")]
     labels = svg.spread([y.at(row["details_in_context_share"]) for _, row in rows], 14)
     for number, ((policy, row), label) in enumerate(zip(rows, labels, strict=True)):
-        at, strict, loose = x.at(row["mean_tokens"]), row["details_in_context_share"], row["details_kept_share"]
+        tokens, strict, loose = row["mean_tokens"], row["details_in_context_share"], row["details_kept_share"]
+        at = x.at(min(tokens, x.high))
         style = svg.series(number)
-        words = f"{policy}: {percent(loose, 1)} kept, {percent(strict, 1)} in context, {row['mean_tokens']:,} tokens"
+        words = f"{policy}: {percent(loose, 1)} kept, {percent(strict, 1)} in context, {tokens:,} tokens"
         parts += [
             svg.line(at, y.at(loose), at, y.at(strict), f"series {style}"),
             svg.dot(at, y.at(loose), f"hollow {style}", words),
             svg.dot(at, y.at(strict), f"point {style}", words),
             svg.line(at + 6, y.at(strict), at + 12, label, "grid"),
-            svg.text(at + 14, label + 4, policy),
+            svg.text(at + 14, label + 4, policy if tokens <= x.high else f"{policy}, {tokens:,} →", style=style),
         ]
     return svg.figure(WIDTH, HEIGHT, "Details kept against mean tokens sent, by policy", parts)
 
@@ -63,12 +68,15 @@ def kept_by_age(results: Sequence[PolicyResult]) -> str:
     for number, result in enumerate(results):
         total = result.total
         pairs = zip(total.details_kept_by_age, total.details_needed_by_age, strict=True)
-        points = [(x.at(at), y.at(kept / needed)) for at, (kept, needed) in enumerate(pairs) if needed]
+        points = [
+            (x.at(at), y.at(kept / needed)) for at, (kept, needed) in enumerate(pairs) if needed >= FEWEST_DETAILS
+        ]
         parts.append(svg.path(points, f"series {svg.series(number)}"))
         parts += [svg.dot(*point, f"point small {svg.series(number)}", result.policy) for point in points]
         ends.append(points[-1] if points else (x.end, y.start))
-    for (at, end), label, result in zip(ends, svg.spread([end for _, end in ends], 14), results, strict=True):
-        parts += [svg.line(at + 6, end, x.end + 12, label, "grid"), svg.text(x.end + 14, label + 4, result.policy)]
+    for number, (at, label) in enumerate(zip(ends, svg.spread([end for _, end in ends], 14), strict=True)):
+        name = svg.text(x.end + 14, label + 4, results[number].policy, style=svg.series(number))
+        parts += [svg.line(at[0] + 6, at[1], x.end + 12, label, "grid"), name]
     return svg.figure(WIDTH, max(HEIGHT, _lowest(ends)), "Details kept by age, by policy", parts)
 
 
@@ -115,7 +123,7 @@ def _strip(policy: str, run: ConversationResult, x: _Scale, y: _Scale, style: st
         svg.text(x.start - 6, y.start, "0", anchor="end"),
         svg.path(points, f"series {style}"),
         *marks,
-        svg.text(x.end + 14, (y.start + y.end) / 2, policy),
+        svg.text(x.end + 14, (y.start + y.end) / 2, policy, style=style),
         svg.text(x.end + 14, (y.start + y.end) / 2 + 15, f"◆ {len(run.compacted):,}", style="quiet"),
     ]
 
