@@ -25,7 +25,8 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .2rem; overflow-wrap: anywhere; }
 p, dd { max-width: 46rem; } p.quiet, .quiet, dd { color: var(--quiet); }
 dd { margin: 0 0 .6rem; } dt { font-weight: 600; }
 .scroll { overflow-x: auto; }
-table { border-collapse: separate; border-spacing: 0; margin-top: .8rem; font-size: .8125rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: separate; border-spacing: 0; margin-top: .8rem; font-size: .8125rem;
+  font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap; }
 th[scope=row], thead th:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
 thead th { color: var(--quiet); font-weight: 600; vertical-align: bottom; }

@@ -13,6 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 150, 18, 46
 STRIP = 62
 """Height of one policy in the plot of a conversation."""
 MOST_CONVERSATIONS = 3
+LABEL_CHARS = 16
 FEWEST_DETAILS = 20
 """A share of fewer is not drawn."""
 
@@ -51,7 +52,12 @@ def kept_against_tokens(results: Sequence[PolicyResult], window: int) -> str:
             svg.dot(at, y.at(loose), f"hollow {style}", words),
             svg.dot(at, y.at(strict), f"point {style}", words),
             svg.line(at + 6, y.at(strict), at + 12, label, "grid"),
-            svg.text(at + 14, label + 4, policy if tokens <= x.high else f"{policy}, {tokens:,} →", style=style),
+            svg.text(
+                at + 14,
+                label + 4,
+                _short(policy) if tokens <= x.high else f"{_short(policy)}, {_thousands(tokens)} →",
+                style=style,
+            ),
         ]
     return svg.figure(WIDTH, HEIGHT, "Details kept against mean tokens sent, by policy", parts)
 
@@ -75,7 +81,7 @@ def kept_by_age(results: Sequence[PolicyResult]) -> str:
         parts += [svg.dot(*point, f"point small {svg.series(number)}", result.policy) for point in points]
         ends.append(points[-1] if points else (x.end, y.start))
     for number, (at, label) in enumerate(zip(ends, svg.spread([end for _, end in ends], 14), strict=True)):
-        name = svg.text(x.end + 14, label + 4, results[number].policy, style=svg.series(number))
+        name = svg.text(x.end + 14, label + 4, _short(results[number].policy), style=svg.series(number))
         parts += [svg.line(at[0] + 6, at[1], x.end + 12, label, "grid"), name]
     return svg.figure(WIDTH, max(HEIGHT, _lowest(ends)), "Details kept by age, by policy", parts)
 
@@ -123,7 +129,7 @@ def _strip(policy: str, run: ConversationResult, x: _Scale, y: _Scale, style: st
         svg.text(x.start - 6, y.start, "0", anchor="end"),
         svg.path(points, f"series {style}"),
         *marks,
-        svg.text(x.end + 14, (y.start + y.end) / 2, policy, style=style),
+        svg.text(x.end + 14, (y.start + y.end) / 2, _short(policy), style=style),
         svg.text(x.end + 14, (y.start + y.end) / 2 + 15, f"◆ {len(run.compacted):,}", style="quiet"),
     ]
 
@@ -145,5 +151,10 @@ def _x_axis(x: _Scale, name: Callable[[float], str], label: str) -> list[str]:
     return [svg.line(x.start, bottom, x.end, bottom, "axis"), *marks, words]
 
 
+def _short(policy: str) -> str:
+    """A name that fits beside the plot."""
+    return policy if len(policy) <= LABEL_CHARS else policy[: LABEL_CHARS - 1] + "…"
+
+
 def _thousands(value: float) -> str:
-    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+    return f"{value / 1000:.3g}k" if value >= 1000 else f"{value:g}"

@@ -57,12 +57,18 @@ STATE: Final[Sequence[Column]] = (
     ("failing commands", _share("failing_stated_share")),
     ("conclusions", _share("conclusions_stated_share")),
 )
+
+
+def _if_replaced(cell: Callable[[Record], str]) -> Callable[[Record], str]:
+    return lambda record: cell(record) if record["replaced_requests"] else "–"
+
+
 READABILITY: Final[Sequence[Column]] = (
-    ("joined or marked", _share("joined_share")),
-    ("lone words", _share("lone_words_share")),
-    ("repeated", _share("repeated_share")),
-    ("headers a request", lambda record: f"{record['headers_per_request']:.2f}"),
-    ("lists of names", _share("lists_share")),
+    ("joined or marked", lambda record: percent(record["joined_share"], 1) if record["line_pairs"] else "–"),
+    ("lone words", _if_replaced(_share("lone_words_share"))),
+    ("repeated", _if_replaced(_share("repeated_share"))),
+    ("headers a request", _if_replaced(lambda record: f"{record['headers_per_request']:.2f}")),
+    ("lists of names", _if_replaced(_share("lists_share"))),
 )
 
 
