@@ -72,6 +72,7 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
     """Run every replay in one of `jobs` processes; the results are in the same order as without. Raises `OSError`."""
     # A fresh interpreter each: a fork would copy threads in the middle of their work.
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     workers = min(jobs, replays.total)
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(replays,))
     try:
@@ -84,9 +85,9 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
     except BrokenProcessPool:
         raise ReplayFailed("A process of the lab ended before its replays did. Try fewer with --jobs.") from None
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
+        for child in set(multiprocessing.active_children()) - others:
             child.terminate()
+        pool.shutdown(cancel_futures=True)
         raise
     return replays.in_order([results[number] for number in range(replays.total)])
 

@@ -44,45 +44,42 @@ _SERIES: Final = "".join(
 _DEFINITIONS: Final = (
     (
         "details kept",
-        "Of the paths, identifiers, numbers and names that the next six messages use and that were said before, the "
-        "share that is anywhere in the request.",
+        "Paths, identifiers, numbers and names that the next six messages use and that were said before. "
+        "The figure is the share that is anywhere in the request.",
     ),
-    (
-        "in context",
-        "The same, with three words before and after it as in the original, or on its whole original line.",
-    ),
+    ("in context", "The same, with the three words before and after it, or on its whole original line."),
     (
         "state stated",
-        "The mean of three shares, as far as there is anything to state: the files changed so far, by the last two "
-        "names of their path; the five newest commands that failed and did not run well since, by their head and the "
-        "line of their error; the five newest conclusions of the assistant, in their words or with 80 % of them on a "
-        "line.",
+        "The mean of three shares, of those that apply. Files changed: by the last two names of their path. "
+        "Failing commands: the five newest that did not run well since, by their head and error line. "
+        "Conclusions: the assistant's five newest, in their words or with 80 % of them on a line.",
     ),
     (
         "joined or marked",
-        "In the text that stands for the past: of the original lines that follow one another, the share that did so "
-        "in the conversation, or whose gap is marked.",
+        "Measured on the text that replaces the past, where one original line follows another. "
+        "The share that did so in the conversation, or whose gap is marked.",
     ),
     ("lone words", "Lines of one word or number without a neighbour from the conversation."),
-    ("repeated", "Original lines that stand in the same text before."),
-    ("headers a request", "How many times a request says that a summary follows."),
+    ("repeated", "Original lines that are in the same text twice."),
+    ("headers a request", "How often a request says that a summary follows."),
     ("lists of names", "The share of characters in lines that only list names."),
     (
         "prefix reused",
-        "The share of tokens up to the first character that differs from the last request, which most providers read "
-        "from their cache; in whole blocks, as far as content blocks are the same.",
+        "The share of tokens before the first difference to the last request. "
+        "Most providers read them from their cache; some only in whole blocks.",
     ),
     (
         "mean (95 %)",
-        "The mean over conversations, each with the same weight, and the interval that holds 95 % of the means when "
-        "conversations are drawn again. Shares without it are over all requests together.",
+        "The mean over conversations, each with the same weight. "
+        "The interval holds 95 % of the means when conversations are drawn again. "
+        "Shares without it are over all requests together.",
     ),
     ("price", "Of all summaries, at $3 and $15 per million tokens where no price is known."),
     (
         "breaches",
         "Requests that lose a system message or the latest prompt, part a call from its result, or are too long.",
     ),
-)  # fmt: skip
+)
 
 
 class Replayed(NamedTuple):
@@ -130,10 +127,10 @@ def report_page(results: Sequence[PolicyResult], replayed: Replayed) -> str:
 def _what(record: dict[str, float], replayed: Replayed) -> str:
     ratio = f" Token counts are multiplied by {replayed.ratio:g}." if replayed.ratio != 1 else ""
     return (
-        f"{record['conversations']:,} recorded conversations from {replayed.source}, replayed request by request in a "
-        f"window of {replayed.window_tokens:,} tokens; {replayed.summariser} wrote the summaries. Of "
-        f"{record['requests']:,} requests, the whole conversation no longer fits before {record['long_requests']:,}: "
-        f"details, state, readability and reuse are measured on these.{ratio}"
+        f"{record['conversations']:,} recorded conversations from {replayed.source}, replayed request by request. "
+        f"The window is {replayed.window_tokens:,} tokens; {replayed.summariser} wrote the summaries. "
+        f"Before {record['long_requests']:,} of {record['requests']:,} requests the conversation no longer fits. "
+        f"Details, state, readability and reuse are measured on these.{ratio}"
     )
 
 
