@@ -218,6 +218,8 @@ COMMANDS: Final = (
                 metavar="M",
                 help="model that writes the summaries (default: offline summariser)",
             ),
+            _option("--jobs", type=_positive, default=1, metavar="N", help="use N processes"),
+            _option("--report", type=Path, metavar="FILE.html", help="write tables and plots to FILE.html"),
             _option("--dump", type=Path, metavar="DIR", help="write every request to DIR"),
             _JSON,
         ),

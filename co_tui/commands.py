@@ -303,20 +303,23 @@ def _lab(call: CommandCall) -> int:
         policies.append((name, loaded))
     _silence_libraries(environ)
     from co_tui.agent.models.open_model import config_for
-    from co_tui.headless.lab_command import lab, ratio_of, recorded, window_of
+    from co_tui.headless.lab_command import LabOptions, lab, ratio_of, recorded, window_of
 
-    window = window_of(options.window or context.loaded.settings.context_window, options.as_model)
-    ratio = ratio_of(options.as_model, context)
-    conversations = recorded(options.input, options.id, context)
+    settings = context.loaded.settings
     return lab(
-        conversations,
+        recorded(options.input, options.id, context),
         policies,
-        window,
-        ratio=ratio,
-        model=options.summariser or "",
-        config=config_for(context.loaded.settings, environ, context.paths),
-        dump=options.dump,
-        as_json=options.json,
+        LabOptions(
+            window_of(options.window or settings.context_window, options.as_model),
+            ratio_of(options.as_model, context),
+            model=options.summariser or "",
+            config=config_for(settings, environ, context.paths),
+            dump=options.dump,
+            as_json=options.json,
+            jobs=options.jobs,
+            report=options.report,
+            source=options.input.name if options.input else options.id,
+        ),
     )
 
 

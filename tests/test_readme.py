@@ -5,6 +5,7 @@ from pathlib import Path
 
 from co_tui.arguments import _parser
 from co_tui.ui.keys.command_table import COMMANDS
+from tests import lab_reference
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -47,3 +48,13 @@ def test_pictures_are_ours_and_need_nothing_else() -> None:
         assert "<script" not in drawing and "/tmp" not in drawing and "/home" not in drawing
         assert set(re.findall(r"https?://[^\"' <]+", drawing)) <= {"http://www.w3.org/2000/svg"}
         assert not re.search(r"href=\"(?!#)|url\(", drawing)
+
+
+def test_the_lab_measured_every_policy_in_both_windows() -> None:
+    """The form only: figures change with the engine, and the recordings are not in the repository."""
+    made = README.partition(lab_reference.BEGIN)[2].partition(lab_reference.END)[0].strip()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in made.splitlines() if line.startswith("|")]
+    columns = 1 + len(lab_reference.WINDOWS) * len(lab_reference.COLUMNS)
+    assert {len(row) for row in rows} == {columns}
+    assert [row[0].strip("`") for row in rows[2:]] == [name for name, _ in lab_reference.built_in()]
+    assert all(re.fullmatch(r"\d+\.\d( %|k)", cell) for row in rows[2:] for cell in row[1:])

@@ -1,32 +1,27 @@
 """`co-tui lab`: what each policy would have done to recorded conversations."""
 
 import asyncio
-import json
-import re
-import sys
-import time
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+import errno
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from co_tui.agent.model_messages import read_messages
 from co_tui.agent.models.open_model import ModelConfig
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
-from co_tui.context.policy import policy_of
 from co_tui.events.wording import percent
-from co_tui.exchange.openai_format import BadInput, Conversation, load, to_chat
-from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say, table
+from co_tui.exchange.openai_format import BadInput, Conversation, load
+from co_tui.headless.lab_jobs import Progress, ReplayFailed, Replays, run_in_processes
+from co_tui.headless.lab_model import CountedSummaries
+from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, put, put_json, say, table
 from co_tui.headless.sessions.show_command import load_state
-from co_tui.lab.replayed_conversation import replay
-from co_tui.lab.tally import ReplayedRequest, Tally, means, summed
-from co_tui.paths import ensure_dir
-from co_tui.session.compaction.job import SummaryWriter
+from co_tui.lab.results import PolicyResult
+from co_tui.paths import write_atomically
 from co_tui.session.history.learned_ratios import Ratios
 from co_tui.settings import Loaded
 
-PROGRESS_EVERY_S = 1.0
 RATIOS_FILE = "token-ratios.json"
 
 
@@ -58,82 +53,104 @@ def ratio_of(model: str | None, context: CommandContext) -> float:
     return (Ratios(context.paths.state / RATIOS_FILE).of(model) if model else None) or 1.0
 
 
-def lab(
-    conversations: Iterable[Conversation],
-    policies: list[tuple[str, Loaded]],
-    window: Window,
-    *,
-    ratio: float = 1.0,
-    model: str = "",
-    config: ModelConfig | None = None,
-    dump: Path | None,
-    as_json: bool,
-) -> int:
-    """Replay every conversation under every policy, and tell what came of it; `model` writes the summaries, if any."""
+class LabOptions(NamedTuple):
+    """How the lab replays, and what it writes."""
+
+    window: Window
+    ratio: float = 1.0
+    model: str = ""
+    """Writes the summaries, if any; otherwise the offline summariser does."""
+    config: ModelConfig | None = None
+    dump: Path | None = None
+    as_json: bool = False
+    jobs: int = 1
+    report: Path | None = None
+    source: str = ""
+    """Where the recordings come from, for the report."""
+
+
+def lab(conversations: Iterable[Conversation], policies: list[tuple[str, Loaded]], options: LabOptions) -> int:
+    """Replay every conversation under every policy, and report the figures."""
+    if options.model and options.jobs > 1:
+        say("Use --jobs without --model: one model writes all summaries, one after the other.")
+        return WRONG_USAGE
     try:
-        recordings = list(conversations)
-        if not recordings:
+        if options.report is not None:
+            require_writable(options.report)
+    except OSError as error:
+        say(f"Cannot write {options.report}: {error.strerror or error}.")
+        return FAILED
+    try:
+        replays = Replays(
+            list(conversations),
+            [(name, loaded.settings) for name, loaded in policies],
+            options.window,
+            options.ratio,
+            options.dump,
+        )
+        if not replays.recordings:
             say("The input contains no conversation.")
             return FAILED
-        replays = _Replays(recordings, window, ratio, dump)
-        results = asyncio.run(_results(replays, policies, model, config))
-    except (BadInput, ModelUnusable) as error:
+        results = _results(replays, options)
+    except (BadInput, ModelUnusable, ReplayFailed) as error:
         say(str(error))
         return FAILED
     except OSError as error:
-        say(f"Cannot write {dump}: {error.strerror or error}.")
+        say(f"Cannot write {options.dump}: {error.strerror or error}.")
         return FAILED
-    if as_json:
+    if options.as_json:
         for result in results:
-            put_json(_record(result, window))
+            put_json(result.record(options.window))
     else:
         put(table(_HEADER, map(_row, results)))
+    return _write_report(results, options) if options.report is not None else DONE
+
+
+def _results(replays: Replays, options: LabOptions) -> list[PolicyResult]:
+    with Progress(replays.total) as progress:
+        if options.jobs > 1 and replays.total > 1:
+            return run_in_processes(replays, options.jobs, progress.step)
+        return asyncio.run(_run_here(replays, options, progress))
+
+
+async def _run_here(replays: Replays, options: LabOptions, progress: Progress) -> list[PolicyResult]:
+    summaries: CountedSummaries | None = None
+    if options.model and options.config is not None:
+        timeout_s = replays.policies[0][1].compaction_timeout_s
+        summaries = await CountedSummaries.open(options.model, options.config, timeout_s)
+    results = []
+    try:
+        for number in range(replays.total):
+            results.append(await replays.run(number, summaries))
+            progress.step()
+    finally:
+        if summaries is not None:
+            say(summaries.report())
+            await summaries.close()
+    return replays.in_order(results)
+
+
+def _write_report(results: Sequence[PolicyResult], options: LabOptions) -> int:
+    from co_tui.lab.report.page import Replayed, report_page
+
+    assert options.report is not None
+    summariser = options.model or "the offline summariser"
+    page = report_page(results, Replayed(options.source, options.window.tokens, options.ratio, summariser))
+    try:
+        write_atomically(options.report, page)
+    except OSError as error:
+        say(f"Cannot write {options.report}: {error.strerror or error}.")
+        return FAILED
+    say(f"Report: {options.report}")
     return DONE
 
 
-class _Replays(NamedTuple):
-    """What is replayed, and as if by which model."""
-
-    recordings: list[Conversation]
-    window: Window
-    ratio: float
-    dump: Path | None
-
-
-async def _results(
-    replays: _Replays, policies: list[tuple[str, Loaded]], model: str, config: ModelConfig | None
-) -> list["_Result"]:
-    if not model or config is None:
-        return [await _run(name, loaded, replays) for name, loaded in policies]
-    from co_tui.headless.lab_model import CountedSummaries
-
-    summaries = await CountedSummaries.open(model, config, policies[0][1].settings.compaction_timeout_s)
-    try:
-        return [await _run(name, loaded, replays, summaries) for name, loaded in policies]
-    finally:
-        say(summaries.report())
-        await summaries.close()
-
-
-class _Result(NamedTuple):
-    """The figures of one policy: of each conversation, and of all together."""
-
-    policy: str
-    conversations: list[Tally]
-
-    @property
-    def total(self) -> Tally:
-        return summed(self.policy, self.conversations)
-
-
-def _record(result: _Result, window: Window) -> dict[str, Any]:
-    total = result.total
-    record = {**asdict(total), **total.shares(), "window": window.tokens}
-    for name, mean in means(result.conversations).items():
-        record[f"{name}_mean"] = round(mean.mean, 4)
-        record[f"{name}_interval"] = [round(mean.low, 4), round(mean.high, 4)]
-        record[f"{name}_conversations"] = mean.conversations
-    return record
+def require_writable(file: Path) -> None:
+    """Raises `OSError` if a report cannot be written there; leaves nothing behind."""
+    if file.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    with tempfile.TemporaryFile(dir=file.parent):
+        pass
 
 
 _HEADER = (
@@ -142,7 +159,7 @@ _HEADER = (
 )  # fmt: skip
 
 
-def _row(result: _Result) -> tuple[str, ...]:
+def _row(result: PolicyResult) -> tuple[str, ...]:
     total = result.total
     shares = total.shares()
     return (
@@ -160,37 +177,3 @@ def _row(result: _Result) -> tuple[str, ...]:
         f"${total.summary_cost:.2f}",
         f"{total.breaches:,}",
     )
-
-
-async def _run(name: str, loaded: Loaded, replays: _Replays, summaries: SummaryWriter | None = None) -> _Result:
-    tallies, policy = list[Tally](), policy_of(loaded.settings)
-    recordings, window = replays.recordings, replays.window
-    reported = time.monotonic()
-    for number, conversation in enumerate(recordings, 1):
-        tally = Tally(name, conversations=1)
-        tallies.append(tally)
-        async for request in replay(conversation, policy, window, ratio=replays.ratio, summaries=summaries):
-            tally.add(request)
-            if replays.dump is not None:
-                _write(replays.dump, name, number, conversation.id, request, window)
-        if sys.stderr.isatty() and time.monotonic() - reported > PROGRESS_EVERY_S:
-            reported = time.monotonic()
-            say(f"{name}: {number} of {len(recordings)} conversations")
-    return _Result(name, tallies)
-
-
-def _write(folder: Path, policy: str, number: int, name: str, request: ReplayedRequest, window: Window) -> None:
-    safe = re.sub(r"[^\w.-]+", "_", name)[:80]
-    target = ensure_dir(folder / policy / f"{number}-{safe}") / f"{request.number:05}.json"
-    record = {
-        "id": name,
-        "policy": policy,
-        "request": request.number,
-        "input_messages": request.input_messages,
-        "limit_tokens": window.tokens,
-        "tokens": request.prepared.reading.current_tokens,
-        "compactions": request.compactions,
-        "truncated": request.prepared.truncation is not None,
-        "messages": to_chat(request.prepared.messages),
-    }
-    target.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8", errors="replace")

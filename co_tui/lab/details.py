@@ -61,10 +61,12 @@ class Details:
         self._said_in: dict[str, list[_Text]] = {}
         self._last_said: dict[str, int] = {}
         self._originals: dict[int, _Text] = {}
+        self._lines: set[int] = set()
 
     def add(self, message: ModelMessage) -> None:
         """Add the next message: its details can be needed from now on."""
         text = self._originals[id(message)] = self._of(message)
+        self._lines.update(map(hash, text.lines))
         position = len(self._originals)
         for detail in text.details:
             self._said_in.setdefault(detail, []).append(text)
@@ -98,9 +100,11 @@ class Details:
 
     def _is_in_context(self, detail: str, text: "_Text") -> bool:
         mentions = text.mentions(detail)
-        arounds, lines = {mention.around for mention in mentions}, {mention.line for mention in mentions}
+        if any(mention.line in self._lines for mention in mentions):
+            return True
+        arounds = {mention.around for mention in mentions}
         originals = (mention for original in self._said_in[detail] for mention in original.mentions(detail))
-        return any(mention.around in arounds or mention.line in lines for mention in originals)
+        return any(mention.around in arounds for mention in originals)
 
     def _by_age(self, details: Iterable[str]) -> tuple[int, ...]:
         now, counts = len(self._originals), list(_NONE)
@@ -120,8 +124,8 @@ class _Text:
 
     def __init__(self, message: ModelMessage) -> None:
         self.message = message
-        self._lines = [_MARK.sub("", line).rstrip() for line in message_text(message).splitlines()]
-        self.details = frozenset(filter(None, _DETAIL.findall("\n".join(self._lines))))
+        self.lines = [_MARK.sub("", line).rstrip() for line in message_text(message).splitlines()]
+        self.details = frozenset(filter(None, _DETAIL.findall("\n".join(self.lines))))
         self._words: list[str] = []
         self._first_words: list[int] = []
         self._mentions: dict[str, frozenset[Mention]] = {}
@@ -134,10 +138,10 @@ class _Text:
 
     def _find(self, detail: str) -> Iterator[Mention]:
         if not self._first_words:
-            for line in self._lines:
+            for line in self.lines:
                 self._first_words.append(len(self._words))
                 self._words += line.split()
-        for number, line in enumerate(self._lines):
+        for number, line in enumerate(self.lines):
             if detail not in line:
                 continue
             for match in _DETAIL.finditer(line):

@@ -64,6 +64,7 @@ class Originals:
         self._pairs: set[tuple[int, int]] = set()
         self._long: list[str] = []
         self._read: dict[str, tuple[Readability, tuple[str, ...]]] = {}
+        self._last: tuple[list[ModelMessage], Readability] = [], Readability()
 
     def add(self, message: ModelMessage) -> None:
         """Add the next message of the conversation."""
@@ -83,12 +84,24 @@ class Originals:
 
     def replacements(self, request: Sequence[ModelMessage]) -> list[str]:
         """The blocks of a request that stand for the past: nobody said them in the conversation."""
-        changed = (message for message in request if id(message) not in self._messages)
+        changed = self._changed(request)
         return [block for message in changed for block in said_blocks(message) if hash(block) not in self._said]
 
+    def _changed(self, request: Sequence[ModelMessage]) -> list[ModelMessage]:
+        return [message for message in request if id(message) not in self._messages]
+
     def readability(self, request: Sequence[ModelMessage]) -> Readability:
+        """The counts over all that stands for the past in a request."""
+        changed = self._changed(request)
+        last, found = self._last
+        if len(changed) != len(last) or any(one is not two for one, two in zip(changed, last, strict=True)):
+            found = self._read_all(self.replacements(changed))
+            self._last = changed, found
+        return found
+
+    def _read_all(self, blocks: Sequence[str]) -> Readability:
         total, seen = Readability(), set[str]()
-        for block in self.replacements(request):
+        for block in blocks:
             found, lines = self._read.get(block) or self._read_block(block)
             total = total.plus(found)
             repeated = 0

@@ -55,15 +55,15 @@ class _Figures:
         self._meter = meter
         self._details, self._inspector, self._cache = Details(), Inspector(), PromptCache(meter.tokens)
         self._state, self._originals = WorkState(), Originals()
+        self._unread: list[ModelMessage] = []
+        """Messages that the measures of long requests have not read yet; most conversations never need them."""
         self._requests = self._compactions = self._messages = 0
         self._said_tokens = 0.0
 
     def add(self, message: ModelMessage) -> None:
         self._messages += 1
         self._inspector.add(message)
-        self._details.add(message)
-        self._state.add(message)
-        self._originals.add(message)
+        self._unread.append(message)
         self._said_tokens += self._meter.tokens(message)
 
     def of(self, sent: Sent, upcoming: Sequence[ModelMessage], bill: SummaryBill) -> ReplayedRequest:
@@ -72,6 +72,8 @@ class _Figures:
         self._requests += 1
         self._compactions += len(done)
         details, is_long = self._details, self._said_tokens > self._window.tokens
+        if is_long:
+            self._read()
         # Without truncation a request need not fit; nor if the prompt alone is too long.
         fits = prepared.overshoot_tokens == 0 or not self._policy.truncates or _is_smallest(prepared)
         return ReplayedRequest(
@@ -89,6 +91,13 @@ class _Figures:
             stated=self._state.stated_in(prepared.messages) if is_long else Stated(),
             readability=self._originals.readability(prepared.messages) if is_long else Readability(),
         )
+
+    def _read(self) -> None:
+        for message in self._unread:
+            self._details.add(message)
+            self._state.add(message)
+            self._originals.add(message)
+        self._unread.clear()
 
 
 def _is_smallest(prepared: Prepared) -> bool:

@@ -54,6 +54,8 @@ _SHOWS: Final = _SEARCHES | frozenset(
     }
 )
 """Programs whose output quotes others: an error in it is not theirs."""
+END_CHARS: Final = 500
+"""An exit code is looked for in so much at both ends of a result."""
 _LEADING_CD: Final = re.compile(r"^(?:cd\s+\S+\s*(?:&&|;)\s*)+")
 
 
@@ -91,7 +93,8 @@ def outcome_of(step: Step) -> Outcome:
 
 def _exit_code(result: str) -> int | None:
     found = None
-    for match in _CODE.finditer(result):
+    ends = result if len(result) <= 2 * END_CHARS else f"{result[:END_CHARS]}\n{result[-END_CHARS:]}"
+    for match in _CODE.finditer(ends):
         found = match
     return int(next(filter(None, found.groups()))) if found else None
 
