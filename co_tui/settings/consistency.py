@@ -39,6 +39,8 @@ def _contradictions_in(settings: Settings, window_tokens: int) -> Iterator[str]:
     ):
         if value(low) > value(high):
             yield (f"{low} = {value(low):g} must not be above {high} = {value(high):g}.")
+    if settings.compaction == "python" and settings.policy_code is None:
+        yield f"compaction = python needs a policy written in Python; {settings.policy} is not."
     waits = value("buffer_exhaustion_threshold")
     if settings.compaction == "background" and value("keep_recent_share") + value("summary_share") >= waits:
         yield (

@@ -1,14 +1,19 @@
 """The settings that control how the context is managed."""
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from co_tui.record import Record
 from co_tui.settings.by_window import ByWindow
 from co_tui.settings.rules import TOOLS, About, number, number_by_window, one_of, some_of, text, whole_number
 
+if TYPE_CHECKING:
+    from co_tui.settings.policy_code import PolicyCode
+
 MOST_TOKENS: Final = 1_000_000_000
 MOST_CHARS: Final = 1_000_000_000
 MOST_MESSAGES: Final = 1_000_000
+NOT_SET: Final = ("policy_code",)
+"""Fields that no layer sets: they follow from the policy."""
 
 
 class ContextSettings(Record):
@@ -16,6 +21,8 @@ class ContextSettings(Record):
     conversation, or block the app."""
 
     policy: Annotated[str, text("the name of a policy"), About("context", "The context policy.")] = "balanced"
+    policy_code: "PolicyCode | None" = None
+    """The policy's source, if it is written in Python."""
     context_window: Annotated[
         int,
         whole_number(0, MOST_TOKENS, "asks the model"),
@@ -67,8 +74,8 @@ class ContextSettings(Record):
     ] = 0
     compaction: Annotated[
         str,
-        one_of("none", "window", "compress", "turns", "background"),
-        About("context", "The rule that decides when and what to summarise."),
+        one_of("none", "window", "compress", "turns", "background", "python"),
+        About("context", "The rule that decides when and what to summarise; `python` is the policy's own."),
     ] = "background"
     summary_form: Annotated[
         str,

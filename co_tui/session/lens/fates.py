@@ -23,6 +23,7 @@ _STAYS: Final = {
     CompactionRule.TURNS: "In the newer half of the turns.",
     CompactionRule.COMPRESS: "In the newest turn.",
     CompactionRule.RUN: "In the newest step.",
+    CompactionRule.PYTHON: "The policy's code keeps it.",
     CompactionRule.BACKGROUND: "Among the newest messages, kept verbatim.",
 }
 
