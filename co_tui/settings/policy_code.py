@@ -60,7 +60,9 @@ def read_code(text: str, file: Path) -> ReadPolicy:
     try:
         body = ast.parse(text).body
     except SyntaxError as error:
-        raise SettingsError(f"Cannot read {file}: line {error.lineno or 1}: {one_line(error.msg, ERROR_CHARS)}.") from None
+        raise SettingsError(
+            f"Cannot read {file}: line {error.lineno or 1}: {one_line(error.msg, ERROR_CHARS)}."
+        ) from None
     except (ValueError, RecursionError, MemoryError):
         raise SettingsError(f"Cannot read {file}: it is not Python.") from None
     found: dict[str, object] = {"settings": {}}

@@ -131,9 +131,7 @@ def _named_file(name: str, paths: Paths, folder: Path | None) -> Path:
 def _file_of(name: str, paths: Paths) -> Path:
     """A policy's file; the user's own comes before one of the same name that is built in."""
     if name and "\0" not in name and not name.startswith("."):
-        candidates = (
-            folder / f"{name}{suffix}" for folder in (paths.policies, BUILT_IN, PEERS) for suffix in SUFFIXES
-        )
+        candidates = (folder / f"{name}{suffix}" for folder in (paths.policies, BUILT_IN, PEERS) for suffix in SUFFIXES)
         try:
             found = next((file for file in candidates if file.exists()), None)
         except OSError:  # a name too long for a file

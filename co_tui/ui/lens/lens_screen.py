@@ -221,7 +221,8 @@ class LensScreen(Dialog[Ref | None]):
         for name, label in names.items():
             line.append(f" {label} ", "reverse bold" if name == self._tab else "")
             line.append("  ")
-        under = f"under policy {self._policy}" if self._policy else f"policy {self._subject.policy}"
+        own = policy_label(self._subject.policy)
+        under = f"under policy {policy_label(self._policy)}" if self._policy else f"policy {own}"
         if line.cell_len + len(under) <= self.size.width - 4:
             line.append(under, "dim")
         self.query_one("#tabs", Static).update(line)
