@@ -299,7 +299,7 @@ def _lab(call: CommandCall) -> int:
     if (options.input is None) == (options.id is None):
         say("Give recordings with --input FILE.jsonl, or the ID of a session.")
         return WRONG_USAGE
-    policies = []
+    policies: list[tuple[str, Loaded]] = []
     for name in options.policies or ["balanced"]:
         loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line={"policy": name})
         if loaded.problems:

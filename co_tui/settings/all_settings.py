@@ -197,10 +197,7 @@ class Settings(ContextSettings):
 def rules() -> Mapping[str, Rule]:
     """The rule of every setting, the most sought-after first."""
     hints = {name: hint for name, hint in Settings.FIELDS.items() if name not in NOT_SET}
-    order = (
-        *(name for name in hints if needs_trust(name)),
-        *(name for name in ContextSettings.FIELDS if name in hints),
-    )
+    order = sorted(hints, key=lambda name: not needs_trust(name))
     return {name: hints[name].__metadata__[0] for name in order}
 
 

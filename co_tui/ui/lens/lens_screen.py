@@ -19,6 +19,7 @@ from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import Kind, Lens, LensMessage
 from co_tui.session.lens.snapshot import LensSource, read_lens
+from co_tui.settings import policy_label
 from co_tui.ui.background import guarded_callback, in_thread, run_in_background
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import tokens
