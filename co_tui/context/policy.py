@@ -67,6 +67,9 @@ class Policy(Record):
     tool_output_trim_chars: int
     head_tail_chars: int
     archive_over_chars: int
+    clear_results_tokens: int
+    clear_results_step_tokens: int
+    cleared_result_chars: int
     max_history_messages: int
     min_compaction_messages: int
     background_compaction_threshold: float | ByWindow
@@ -84,6 +87,7 @@ class Policy(Record):
     compacted_share: float | ByWindow
     merged_share: float | ByWindow
     keep_recent_share: float | ByWindow
+    keep_recent_tokens: int
     recollection_share: float | ByWindow
 
     def for_delegation(self) -> "Policy":

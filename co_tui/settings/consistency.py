@@ -57,6 +57,9 @@ def unused(settings: Settings) -> Mapping[str, str]:
         found |= dict.fromkeys(_OF_ANY_COMPACTION, why)
     if settings.summary_fallback != "limits":
         found |= dict.fromkeys(("fallback_messages", "fallback_tokens"), "unused unless summary_fallback is limits")
+    if not settings.clear_results_tokens:
+        why_not = "unused while clear_results_tokens is 0"
+        found |= dict.fromkeys(("clear_results_step_tokens", "cleared_result_chars"), why_not)
     if settings.truncation == "off":
         found["truncation_headroom"] = "unused while truncation is off"
     if settings.model and not settings.model.startswith("openai-chat:"):

@@ -124,6 +124,11 @@ class ContextSettings(Record):
         number_by_window(0, 0.9),
         About("context", "Share of the window kept verbatim for the newest messages."),
     ] = 0.25
+    keep_recent_tokens: Annotated[
+        int,
+        whole_number(0, MOST_TOKENS, "sets no limit"),
+        About("context", "Most tokens kept verbatim for the newest messages, in large windows."),
+    ] = 0
     recollection_share: Annotated[
         float | ByWindow,
         number_by_window(0, 0.3),
@@ -141,6 +146,21 @@ class ContextSettings(Record):
         int,
         whole_number(0, MOST_CHARS, "disables it"),
         About("context", "Archive older tool results longer than this; the model sees a reference."),
+    ] = 0
+    clear_results_tokens: Annotated[
+        int,
+        whole_number(0, MOST_TOKENS, "disables it"),
+        About("context", "Clear tool results that are older than the newest ones of this many tokens."),
+    ] = 0
+    clear_results_step_tokens: Annotated[
+        int,
+        whole_number(1, MOST_TOKENS),
+        About("context", "Clear at least this many tokens at once, so that the prompt cache is rewritten seldom."),
+    ] = 20000
+    cleared_result_chars: Annotated[
+        int,
+        whole_number(0, MOST_CHARS, "keeps nothing"),
+        About("context", "Characters of a cleared tool result that stay, from both ends."),
     ] = 0
     compression_threshold: Annotated[
         float,

@@ -218,6 +218,7 @@ def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
     room = in_window(situation.policy.keep_recent_share, situation.window_tokens) * situation.left_tokens
     if not room:
         return cuts.share_cut(situation.history, trigger, pinned=situation.pinned)
+    room = min(room, situation.policy.keep_recent_tokens or room)
     start = cuts.recent_start(situation.history, room, situation.tokens)
     if trigger is Trigger.BLOCKING:  # in the background the model sees everything before it is removed
         start = min(start, cuts.unseen_start(situation.history))
