@@ -1,6 +1,6 @@
 """What a policy written in Python is given (G11). It defines
 
-    def decide(context: PolicyContext) -> dict | None: ...
+    def decide(context: PolicyContext) -> Answer: ...
 
 and returns None to leave the conversation as it is, or what to do with messages by their index:
 
@@ -14,8 +14,8 @@ System messages, pinned messages, the latest prompt, and results the model has n
 call and its results go together or stay together.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias, overload
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -35,6 +35,8 @@ from co_tui.events.content import content_text, prompt_text
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool", "summary", "note"]
 Tokens: TypeAlias = Callable[[ModelMessage], float]
+Answer: TypeAlias = Mapping[str, Any] | None
+"""What `decide` returns; a plain dict."""
 
 
 class PolicyMessage:
