@@ -17,6 +17,7 @@ from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.lens.snapshot import LensSource
 from co_tui.settings import PolicyGroup, policy_label
 from co_tui.ui.background import in_thread, run_in_background
+from co_tui.ui.dialogs.dialog import LEAST_ROWS
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
 from co_tui.ui.formatting import tokens
 from co_tui.ui.lens.lens_lines import policy_head, policy_line
@@ -82,6 +83,12 @@ class PolicyScreen(ChoosingDialog[str]):
     def on_resize(self) -> None:
         super().on_resize()
         self.call_after_refresh(self._fill)
+
+    @property
+    def rows_for_content(self) -> int:
+        """Also leaves the rows of the headings and the text below."""
+        taken = 3 + (not self.has_class("-low")) + (self._conversation is not None)
+        return max(LEAST_ROWS, super().rows_for_content - taken)
 
     async def _compare(self) -> None:
         assert self._conversation is not None
