@@ -11,7 +11,7 @@ from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.settings import DEBUG_VARIABLE, Loaded, is_policy_path, load, policy_label
+from co_tui.settings import DEBUG_VARIABLE, Loaded, Settings, is_policy_path, load, policy_label
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import SessionNotFound
 
@@ -314,7 +314,7 @@ def _lab(call: CommandCall) -> int:
     window = window_of(options.window or context.loaded.settings.context_window, options.as_model)
     ratio = ratio_of(options.as_model, context)
     conversations = recorded(options.input, options.id, context)
-    return lab(
+    code = lab(
         conversations,
         policies,
         window,
@@ -324,6 +324,16 @@ def _lab(call: CommandCall) -> int:
         dump=options.dump,
         as_json=options.json,
     )
+    _report_failed_policies([loaded for _, loaded in policies])
+    return code
+
+
+def _report_failed_policies(every: Sequence[Loaded]) -> None:
+    from co_tui.context.compact.by_code import first_failure
+
+    for written in dict.fromkeys(loaded.settings.policy_code for loaded in every):
+        if written is not None and (failed := first_failure(written)):
+            say(f"{failed} {Settings().policy} decided where it failed.")
 
 
 @command("lens")

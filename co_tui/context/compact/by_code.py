@@ -7,7 +7,7 @@ from co_tui.context.compact.cuts import Cut, unseen_start
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
 from co_tui.context.turns import is_replacement, kept_by_rule, step_around
 from co_tui.events.triggers import Trigger
-from co_tui.settings import SettingsError
+from co_tui.settings import PolicyCode, SettingsError
 from co_tui.settings.rules import quoted
 
 if TYPE_CHECKING:
@@ -45,8 +45,25 @@ def _indexes(given: Any, count: int) -> set[int]:
     return found
 
 
+_first_failures: dict[PolicyCode, str] = {}
+
+
+def first_failure(code: PolicyCode) -> str:
+    """The first failure of a policy in this process, for commands without a session to report it in; or empty."""
+    return _first_failures.get(code, "")
+
+
 def ask(situation: "Situation", *, asked: bool = False) -> tuple[Decision, Cut] | None:
     """What the policy decides; None if nothing is to be done. Raises `PolicyFailed`."""
+    try:
+        return _ask(situation, asked)
+    except PolicyFailed as failed:
+        assert situation.policy.policy_code is not None
+        _first_failures.setdefault(situation.policy.policy_code, str(failed))
+        raise
+
+
+def _ask(situation: "Situation", asked: bool) -> tuple[Decision, Cut] | None:
     code = situation.policy.policy_code
     assert code is not None
     history = situation.history
