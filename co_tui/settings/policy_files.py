@@ -65,7 +65,7 @@ def _names_in(folder: Path) -> set[str]:
 def policy_description(name: str, paths: Paths) -> str:
     """The description in a policy's file, on one line; empty without one. Nothing is run."""
     try:
-        return read_policy(name, paths).description
+        return read_policy(name, paths, folder=Path.cwd() if is_policy_path(name) else None).description
     except SettingsError:
         return ""
 

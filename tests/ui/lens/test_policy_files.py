@@ -39,10 +39,13 @@ async def test_a_policy_whose_file_is_gone_gives_way_with_a_notice(home: Path, p
 async def test_a_file_named_on_the_command_line_is_among_the_policies(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     file = launch.cwd / "mine.py"
-    file.write_text("def decide(context):\n    return None\n")
+    file.write_text('"""Mine, by its path."""\n\ndef decide(context):\n    return None\n')
     loaded = launch.reloaded(policy=str(file))
     async with running(launch.but(loaded=loaded, policy_path=str(file))) as (app, pilot):
         await until(pilot, lambda: "mine.py" in screen_text(app))
+        await type_text(pilot, "/policy\n")
+        await until(pilot, lambda: "● mine.py     Mine, by its path." in screen_text(app))
+        await pilot.press("escape")
         await type_text(pilot, "/policy codex\n")
         await until(pilot, lambda: app.controller.launch.settings.policy == "codex")
         await type_text(pilot, f"/policy {file}\n")
