@@ -72,7 +72,7 @@ MODEL_OPTIONS = (
         "--policy",
         default=argparse.SUPPRESS,
         metavar="P",
-        help="context policy, as listed by /policy (default: balanced)",
+        help="context policy, as listed by /policy, or a .toml or .py file (default: balanced)",
     ),
     _option(
         "--mode",
@@ -161,7 +161,9 @@ COMMANDS: Final = (
         "show the next request of a session, message by message",
         (
             _ID,
-            _option("--policy", default=argparse.SUPPRESS, metavar="P", help="show it under this policy"),
+            _option(
+                "--policy", default=argparse.SUPPRESS, metavar="P", help="show it under this policy, by name or file"
+            ),
             _JSON,
         ),
     ),
@@ -208,7 +210,11 @@ COMMANDS: Final = (
             _option("id", nargs="?", metavar="ID", help="a stored session"),
             _option("--input", type=Path, metavar="FILE.jsonl", help="recordings in OpenAI chat format, one per line"),
             _option(
-                "--policy", action="append", dest="policies", metavar="P", help="policy to try; repeat for several"
+                "--policy",
+                action="append",
+                dest="policies",
+                metavar="P",
+                help="policy to try, by name or file; repeat for several",
             ),
             _option("--window", type=_positive, metavar="N", help="context window in tokens"),
             _option("--as", dest="as_model", metavar="MODEL", help="assume this model's window and token ratio"),

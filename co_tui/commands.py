@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -11,7 +11,7 @@ from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.settings import DEBUG_VARIABLE, load
+from co_tui.settings import DEBUG_VARIABLE, Loaded, Settings, is_policy_path, load, policy_label
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import SessionNotFound
 
@@ -81,7 +81,7 @@ def _open_app(call: CommandCall) -> int:
     if options.resume or options.resume_latest:
         row = _stored_session(options.resume, context, cwd)
         session_id = row.id
-        context = _under_policy_of(row, call)
+        context = _under_policy_of(row, call, quiet=True)  # the app reports it itself
     from co_tui.ui.launch import Launch
     from co_tui.ui.start import start
 
@@ -98,8 +98,14 @@ def _open_app(call: CommandCall) -> int:
             browse=options.resume == "",
             model=context.loaded.overriding_model,
             private=context.private,
+            policy_path=_policy_path(context.loaded),
         )
     )
+
+
+def _policy_path(loaded: Loaded) -> str:
+    """The policy file named on the command line; empty for a policy by name."""
+    return loaded.settings.policy if is_policy_path(loaded.settings.policy) else ""
 
 
 @command("serve")
@@ -293,20 +299,20 @@ def _lab(call: CommandCall) -> int:
     if (options.input is None) == (options.id is None):
         say("Give recordings with --input FILE.jsonl, or the ID of a session.")
         return WRONG_USAGE
-    policies = []
+    policies: list[tuple[str, Loaded]] = []
     for name in options.policies or ["balanced"]:
         loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line={"policy": name})
         if loaded.problems:
             for problem in loaded.problems:
                 say(problem)
             return WRONG_USAGE
-        policies.append((name, loaded))
+        policies.append((_label(name, [known for known, _ in policies]), loaded))
     _silence_libraries(environ)
     from co_tui.agent.models.open_model import config_for
     from co_tui.headless.lab_command import LabOptions, lab, ratio_of, recorded, window_of
 
     settings = context.loaded.settings
-    return lab(
+    code = lab(
         recorded(options.input, options.id, context),
         policies,
         LabOptions(
@@ -321,6 +327,16 @@ def _lab(call: CommandCall) -> int:
             source=options.input.name if options.input else options.id,
         ),
     )
+    _report_failed_policies([loaded for _, loaded in policies])
+    return code
+
+
+def _report_failed_policies(every: Sequence[Loaded]) -> None:
+    from co_tui.context.compact.by_code import first_failure
+
+    for written in dict.fromkeys(loaded.settings.policy_code for loaded in every):
+        if written is not None and (failed := first_failure(written)):
+            say(f"{failed} {Settings().policy} decided where it failed.")
 
 
 @command("lens")
@@ -376,10 +392,24 @@ def _report_other_folder(row: "SessionRow", cwd: Path) -> None:
         say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it now works in {path_text(cwd)}.")
 
 
-def _under_policy_of(row: "SessionRow", call: CommandCall) -> CommandContext:
-    """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone."""
+def _label(name: str, known: Sequence[str]) -> str:
+    """A policy's name in the lab's tables and folders; files of the same name are numbered."""
+    label, number = policy_label(name), 1
+    while label in known:
+        number += 1
+        label = f"{policy_label(name)} ({number})"
+    return label
+
+
+def _under_policy_of(row: "SessionRow", call: CommandCall, *, quiet: bool = False) -> CommandContext:
+    """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone, which
+    is reported unless `quiet`."""
     options, context, environ, cwd = call
     given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
     own = {"policy": row.policy}
     loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given, resumed=own)
-    return context if loaded.problems else context._replace(loaded=loaded)
+    if not loaded.problems:
+        return context._replace(loaded=loaded)
+    if not quiet:
+        say(f"{loaded.problems[0]} Using {context.loaded.settings.policy}.")
+    return context

@@ -1,10 +1,14 @@
 """The context policy: one frozen record, built from the settings. Imports nothing heavy."""
 
 from enum import StrEnum
+from functools import cache
+from typing import Any
 
 from co_tui.record import Record
-from co_tui.settings import ContextSettings
+from co_tui.settings import ContextSettings, PolicyCode, Settings, check
 from co_tui.settings.by_window import ByWindow
+from co_tui.settings.files import read_table
+from co_tui.settings.policy_files import BUILT_IN
 
 
 class CompactionRule(StrEnum):
@@ -15,6 +19,8 @@ class CompactionRule(StrEnum):
     COMPRESS = "compress"
     TURNS = "turns"
     BACKGROUND = "background"
+    PYTHON = "python"
+    """The policy's own code."""
     RUN = "run"
     """For delegations only: compresses their own steps, keeps the task and the earlier conversation (G3c)."""
 
@@ -39,6 +45,8 @@ class SummaryFallback(StrEnum):
 class Policy(Record):
     """Every choice and number of a policy; numbers are named like their settings."""
 
+    policy_code: PolicyCode | None
+    """The source of a policy in Python."""
     rule: CompactionRule
     form: SummaryForm
     form_on_demand: SummaryForm
@@ -59,6 +67,9 @@ class Policy(Record):
     tool_output_trim_chars: int
     head_tail_chars: int
     archive_over_chars: int
+    clear_results_tokens: int
+    clear_results_step_tokens: int
+    cleared_result_chars: int
     max_history_messages: int
     min_compaction_messages: int
     background_compaction_threshold: float | ByWindow
@@ -74,8 +85,8 @@ class Policy(Record):
     fallback_tokens: int
     summary_share: float | ByWindow
     compacted_share: float | ByWindow
-    merged_share: float | ByWindow
     keep_recent_share: float | ByWindow
+    keep_recent_tokens: int
     recollection_share: float | ByWindow
 
     def for_delegation(self) -> "Policy":
@@ -104,3 +115,11 @@ def policy_of(settings: ContextSettings) -> Policy:
         truncates=settings.truncation == "on",
         **numbers,
     )
+
+
+@cache
+def default_policy() -> Policy:
+    """The policy that decides in place of one that failed."""
+    numbers = read_table(BUILT_IN / f"{Settings().policy}.toml")["settings"]
+    checked: dict[str, Any] = {key: check(key, value) for key, value in numbers.items()}
+    return policy_of(Settings(**checked))

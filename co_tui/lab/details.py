@@ -27,7 +27,8 @@ _DETAIL = re.compile(
     r"|\d{3,}+\b"  # numbers
     r"|(?<=[a-z,] )[A-Z][a-z]{2,}+\b))"  # names within a sentence
 )
-_MARK = re.compile(r"^\s*(?:[-*>•]\s+)?")
+_MARK = re.compile(r"^\s*(?:[-*>•›$]\s+|(?:user|assistant): )*")
+_OUTCOME = re.compile(r"(?<=\S)(?: \(time \d+\))?(?: → [a-z][\w ()-]{0,40})?$")
 
 
 AGES: Final = (5, 10, 20, 50, 100, 200)

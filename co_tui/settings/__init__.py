@@ -8,8 +8,18 @@ from co_tui.settings.all_settings import Settings, SettingsError, about, check, 
 from co_tui.settings.command_files import CommandFile, CommandFiles
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
-from co_tui.settings.files import policy_description, policy_names, read_text
+from co_tui.settings.files import read_text
 from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, DEBUG_VARIABLE, RESUMED, Loaded, Origin, load
+from co_tui.settings.policy_code import PolicyCode
+from co_tui.settings.policy_files import (
+    PolicyGroup,
+    is_policy_path,
+    policy_description,
+    policy_groups,
+    policy_label,
+    policy_names,
+    read_policy,
+)
 from co_tui.settings.rules import GROUPS, About, SettingGroup, quoted, value_text
 from co_tui.settings.trust_requests import (
     agents_in_force,
@@ -39,6 +49,8 @@ __all__ = [
     "ContextSettings",
     "Loaded",
     "Origin",
+    "PolicyCode",
+    "PolicyGroup",
     "SettingGroup",
     "Settings",
     "SettingsError",
@@ -50,11 +62,15 @@ __all__ = [
     "commands_in_force",
     "commands_text",
     "contradictions",
+    "is_policy_path",
     "load",
     "policy_description",
+    "policy_groups",
+    "policy_label",
     "policy_names",
     "project_trust_request",
     "quoted",
+    "read_policy",
     "read_text",
     "remove",
     "requested_settings_text",

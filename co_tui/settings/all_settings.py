@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
 from co_tui.settings.after_edit import NO_CHECKS, check_table
-from co_tui.settings.context_settings import ContextSettings
+from co_tui.settings.context_settings import NOT_SET, ContextSettings
 from co_tui.settings.hook_entries import HookTable, hook_table
 from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
@@ -196,8 +196,8 @@ class Settings(ContextSettings):
 @cache
 def rules() -> Mapping[str, Rule]:
     """The rule of every setting, the most sought-after first."""
-    hints = Settings.FIELDS
-    order = (*(name for name in hints if needs_trust(name)), *ContextSettings.FIELDS)
+    hints = {name: hint for name, hint in Settings.FIELDS.items() if name not in NOT_SET}
+    order = sorted(hints, key=lambda name: not needs_trust(name))
     return {name: hints[name].__metadata__[0] for name in order}
 
 

@@ -8,7 +8,7 @@ from co_tui.settings.by_window import in_window, windows_of
 
 _OF_COMPACTION: Final[Mapping[str, tuple[str, ...]]] = {
     "window": ("max_history_messages",),
-    "background": ("background_compaction_threshold", "buffer_exhaustion_threshold", "merged_share"),
+    "background": ("background_compaction_threshold", "buffer_exhaustion_threshold"),
     "turns": ("agent_max_context_tokens", "agent_max_context_turns", "few_turns"),
     "compress": ("compression_threshold", "run_compression_low", "run_compression_high"),
 }
@@ -39,6 +39,8 @@ def _contradictions_in(settings: Settings, window_tokens: int) -> Iterator[str]:
     ):
         if value(low) > value(high):
             yield (f"{low} = {value(low):g} must not be above {high} = {value(high):g}.")
+    if settings.compaction == "python" and settings.policy_code is None:
+        yield f"compaction = python needs a policy written in Python; {settings.policy} is not."
     waits = value("buffer_exhaustion_threshold")
     if settings.compaction == "background" and value("keep_recent_share") + value("summary_share") >= waits:
         yield (
@@ -55,6 +57,9 @@ def unused(settings: Settings) -> Mapping[str, str]:
         found |= dict.fromkeys(_OF_ANY_COMPACTION, why)
     if settings.summary_fallback != "limits":
         found |= dict.fromkeys(("fallback_messages", "fallback_tokens"), "unused unless summary_fallback is limits")
+    if not settings.clear_results_tokens:
+        why_not = "unused while clear_results_tokens is 0"
+        found |= dict.fromkeys(("clear_results_step_tokens", "cleared_result_chars"), why_not)
     if settings.truncation == "off":
         found["truncation_headroom"] = "unused while truncation is off"
     if settings.model and not settings.model.startswith("openai-chat:"):

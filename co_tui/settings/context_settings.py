@@ -1,14 +1,19 @@
 """The settings that control how the context is managed."""
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from co_tui.record import Record
 from co_tui.settings.by_window import ByWindow
 from co_tui.settings.rules import TOOLS, About, number, number_by_window, one_of, some_of, text, whole_number
 
+if TYPE_CHECKING:
+    from co_tui.settings.policy_code import PolicyCode
+
 MOST_TOKENS: Final = 1_000_000_000
 MOST_CHARS: Final = 1_000_000_000
 MOST_MESSAGES: Final = 1_000_000
+NOT_SET: Final = ("policy_code",)
+"""Fields that no layer sets: they follow from the policy."""
 
 
 class ContextSettings(Record):
@@ -16,6 +21,8 @@ class ContextSettings(Record):
     conversation, or block the app."""
 
     policy: Annotated[str, text("the name of a policy"), About("context", "The context policy.")] = "balanced"
+    policy_code: "PolicyCode | None" = None
+    """The policy's source, if it is written in Python."""
     context_window: Annotated[
         int,
         whole_number(0, MOST_TOKENS, "asks the model"),
@@ -67,8 +74,8 @@ class ContextSettings(Record):
     ] = 0
     compaction: Annotated[
         str,
-        one_of("none", "window", "compress", "turns", "background"),
-        About("context", "The rule that decides when and what to summarise."),
+        one_of("none", "window", "compress", "turns", "background", "python"),
+        About("context", "The rule that decides when and what to summarise; `python` is the policy's own."),
     ] = "background"
     summary_form: Annotated[
         str,
@@ -96,14 +103,6 @@ class ContextSettings(Record):
     summary_share: Annotated[
         float | ByWindow, number_by_window(0.01, 0.5), About("context", "Share of the window that a summary may take.")
     ] = 0.1
-    merged_share: Annotated[
-        float | ByWindow,
-        number_by_window(0, 0.9),
-        About(
-            "context",
-            "Merge summaries once together they take this share of the window.",
-        ),
-    ] = 0.0
     compacted_share: Annotated[
         float | ByWindow,
         number_by_window(0, 0.9),
@@ -117,6 +116,11 @@ class ContextSettings(Record):
         number_by_window(0, 0.9),
         About("context", "Share of the window kept verbatim for the newest messages."),
     ] = 0.25
+    keep_recent_tokens: Annotated[
+        int,
+        whole_number(0, MOST_TOKENS, "sets no limit"),
+        About("context", "Most tokens kept verbatim for the newest messages, in large windows."),
+    ] = 0
     recollection_share: Annotated[
         float | ByWindow,
         number_by_window(0, 0.3),
@@ -134,6 +138,21 @@ class ContextSettings(Record):
         int,
         whole_number(0, MOST_CHARS, "disables it"),
         About("context", "Archive older tool results longer than this; the model sees a reference."),
+    ] = 0
+    clear_results_tokens: Annotated[
+        int,
+        whole_number(0, MOST_TOKENS, "disables it"),
+        About("context", "Clear tool results that are older than the newest ones of this many tokens."),
+    ] = 0
+    clear_results_step_tokens: Annotated[
+        int,
+        whole_number(1, MOST_TOKENS),
+        About("context", "Clear at least this many tokens at once, so that the prompt cache is rewritten seldom."),
+    ] = 20000
+    cleared_result_chars: Annotated[
+        int,
+        whole_number(0, MOST_CHARS, "keeps nothing"),
+        About("context", "Characters of a cleared tool result that stay, from both ends."),
     ] = 0
     compression_threshold: Annotated[
         float,

@@ -7,15 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from co_tui.inert import one_line
-from co_tui.paths import Paths, is_inside, path_text, read_small_text
+from co_tui.paths import is_inside, path_text, read_small_text
 from co_tui.settings.all_settings import SettingsError
 
 LIMIT_BYTES: Final = 64_000
 """Far more than people write by hand."""
 MOST_DOTS: Final = 100
 """In one line: parsing time grows with the square of a key's parts."""
-BUILT_IN_POLICIES: Final = Path(__file__).parents[1] / "context" / "policies"
 _LONG_NUMBER: Final = re.compile(r"\d{40,}")
 
 
@@ -48,35 +46,6 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
         raise SettingsError(f"Cannot read {file}: it is nested too deeply.") from None
     except ValueError as error:
         raise SettingsError(f"Cannot read {file}: {error}.") from None
-
-
-def policy_names(paths: Paths) -> list[str]:
-    """The available policies, built in and the user's own."""
-    folders = (BUILT_IN_POLICIES, paths.policies)
-    return sorted({file.stem for folder in folders if folder.is_dir() for file in folder.glob("*.toml")})
-
-
-def policy_description(name: str, paths: Paths) -> str:
-    """The description in a policy's file, on one line; empty without one."""
-    file = policy_file(name, paths)
-    try:
-        description = read_table(file).get("description") if file is not None else ""
-    except SettingsError:
-        return ""
-    return one_line(description, 120) if isinstance(description, str) else ""
-
-
-def policy_file(name: str, paths: Paths) -> Path | None:
-    if not name or "/" in name or "\\" in name or "\0" in name or name.startswith("."):
-        return None
-    try:
-        return next((file for file in _policy_files(name, paths) if file.exists()), None)
-    except OSError:  # a name too long for a file
-        return None
-
-
-def _policy_files(name: str, paths: Paths) -> tuple[Path, ...]:
-    return tuple(folder / f"{name}.toml" for folder in (paths.policies, BUILT_IN_POLICIES))
 
 
 def definition_folders(project: Path, names: Iterable[str]) -> tuple[list[Path], list[Path]]:

@@ -8,15 +8,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.inert import shell_text
+from co_tui.inert import one_line, shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.all_settings import Settings, SettingsError, check, rules, unknown_key
 from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.consistency import contradictions
-from co_tui.settings.files import policy_file, policy_names, read_table
+from co_tui.settings.files import read_table
 from co_tui.settings.hook_entries import joined
+from co_tui.settings.policy_code import PolicyCode
+from co_tui.settings.policy_files import (
+    PolicyFile,
+    UnknownPolicy,
+    is_policy_path,
+    may_set,
+    read_policy,
+    unknown_policy,
+)
 from co_tui.settings.rules import SANDBOXES, quoted
 from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
 from co_tui.trust import Trust, TrustRequest
@@ -122,7 +131,7 @@ def _merged(
     merge.project(cwd, Trust(paths.trust_file), without=faults)
     if paths.config_file.exists():
         merge.layer(str(paths.config_file), merge.table(paths.config_file, merge.problems))
-    merge.policy(paths)
+    merge.policy(paths, cwd)
     merge.narrow()
     return merge
 
@@ -147,6 +156,7 @@ class _Merge:
         self.commands = CommandFiles()
         self._folder_file = ""
         self._bad_policy = ""
+        self._policy_code: PolicyCode | None = None
         self._narrowing: dict[str, Origin] = {}
         """Values of the project's file that may only restrict weaker layers."""
 
@@ -158,7 +168,7 @@ class _Merge:
     @property
     def settings(self) -> Settings:
         values: dict[str, Any] = {key: origin.value for key, origin in self.origins.items()}
-        return Settings(**values)
+        return Settings(**values, policy_code=self._policy_code)
 
     def folder_faults(self) -> dict[str, str]:
         """Values of the project's file that would prevent startup, each with a sentence: an unknown policy, and
@@ -224,24 +234,42 @@ class _Merge:
                     f"{narrowing.source}: {key} = {quoted(narrowing.value)} is ignored; yours is stricter."
                 )
 
-    def policy(self, paths: Paths) -> None:
-        name = self.found.get("policy", Origin(Settings().policy, "default"))
-        file = policy_file(str(name.value), paths)
-        if file is None:
-            names = ", ".join(policy_names(paths))
-            problem = f"policy = {quoted(name.value)} ({name.source}) is not allowed. Use one of {names}."
-            if name.source == self._folder_file:
-                self._bad_policy = problem
-            else:
-                self.problems.append(problem)
-            self.found.pop("policy", None)
-            file = policy_file(Settings().policy, paths)
-        if file is not None:
-            numbers = self.table(file, self.problems).get("settings", {})
-            if isinstance(numbers, Mapping):
-                self.layer(f"policy {file.stem}", numbers)
-            else:
-                self.problems.append(f"{file} is not a policy: `settings` must be a table.")
+    def policy(self, paths: Paths, cwd: Path) -> None:
+        """Add the layer of the policy. One that cannot be used is reported, and the default takes its place."""
+        chosen = self.found.get("policy", Origin(Settings().policy, "default"))
+        name, source = str(chosen.value), chosen.source
+        try:
+            policy = read_policy(name, paths, folder=cwd if source == COMMAND_LINE else None)
+            if policy.code is not None:
+                policy.code.function()
+        except SettingsError as error:
+            self._refuse_policy(error, chosen, paths)
+            policy = read_policy(Settings().policy, paths)
+        else:
+            if "policy" in self.found:
+                self.found["policy"] = Origin(policy.name, source)
+        self._add_policy(policy)
+
+    def _add_policy(self, policy: PolicyFile) -> None:
+        source = f"policy {policy.name}"
+        self.warnings += [f"{source}: {key} is not for a policy to set. Ignored." for key in _not_for_policies(policy)]
+        numbers = {key: value for key, value in policy.settings.items() if key not in rules() or may_set(key)}
+        if policy.code is not None:
+            self._policy_code = policy.code
+            numbers = {"compaction": "python"} | numbers
+        self.layer(source, numbers)
+
+    def _refuse_policy(self, error: SettingsError, chosen: Origin, paths: Paths) -> None:
+        name, source = str(chosen.value), chosen.source
+        is_unknown = isinstance(error, UnknownPolicy)
+        problem = unknown_policy(chosen.value, paths, source) if is_unknown else str(error)
+        if is_unknown and source == RESUMED:
+            problem = _gone(name)
+        if source == self._folder_file:
+            self._bad_policy = problem
+        else:
+            self.problems.append(problem)
+        self.found.pop("policy", None)
 
     def table(self, file: Path, problems: list[str]) -> dict[str, Any]:
         try:
@@ -249,6 +277,17 @@ class _Merge:
         except SettingsError as error:
             problems.append(str(error))
             return {}
+
+
+def _not_for_policies(policy: PolicyFile) -> list[str]:
+    return [key for key in policy.settings if key in rules() and not may_set(key)][:MOST_WARNINGS]
+
+
+def _gone(name: str) -> str:
+    """The sentence about a resumed session's policy that cannot be used."""
+    if is_policy_path(name):
+        return f"The policy of this session is a file: name it again with --policy {one_line(name, 300)} to use it."
+    return f"The policy of this session, {quoted(name)}, no longer exists."
 
 
 def _narrower_tools(current: Origin, narrowing: Origin) -> Origin:

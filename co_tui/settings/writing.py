@@ -8,11 +8,12 @@ from co_tui.paths import Paths, write_atomically
 from co_tui.settings.all_settings import Settings, SettingsError, check
 from co_tui.settings.by_window import ByWindow
 from co_tui.settings.consistency import contradictions, unused
-from co_tui.settings.files import parsed, policy_file, policy_names, read_text
+from co_tui.settings.files import parsed, read_text
 from co_tui.settings.hook_entries import hooks_as_table
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
 from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, parse_rule, read_permissions
+from co_tui.settings.policy_files import read_policy
 from co_tui.settings.rules import quoted
 
 KEY_PREFIX: Final = "keys."
@@ -36,8 +37,8 @@ def write(key: str, value: str, paths: Paths, current: Settings | None = None) -
     kept = check(key, value)
     if current is not None and (wrong := contradictions(current.but(**{key: kept}))):
         raise SettingsError(f"{wrong[0]} Nothing was saved.")
-    if key == "policy" and policy_file(str(kept), paths) is None:
-        raise SettingsError(f"policy = {quoted(value)} is not allowed. Use one of {', '.join(policy_names(paths))}.")
+    if key == "policy":
+        read_policy(str(kept), paths)
     _put(key, _spelled(key, kept), kept, paths.config_file)
     return kept
 

@@ -8,7 +8,7 @@ from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import Choice, choose
 from co_tui.paths import Paths
 from co_tui.record import Record
-from co_tui.settings import COMMAND_LINE, RESUMED, Loaded, Origin, Settings, load
+from co_tui.settings import COMMAND_LINE, RESUMED, Loaded, Origin, Settings, load, policy_names
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store
@@ -33,6 +33,8 @@ class Launch(Record):
     """Named on the command line or in the environment: replaces a resumed session's own."""
     private: bool = False
     """Whether its sessions are not kept."""
+    policy_path: str = ""
+    """The policy file named on the command line."""
 
     @property
     def settings(self) -> Settings:
@@ -59,6 +61,11 @@ class Launch(Record):
         """The providers whose key is kept by `co-tui login`."""
         return KeptKeys(self.paths).providers(self.environ, self.settings.base_url)
 
+    @property
+    def policies(self) -> list[str]:
+        """The policies to choose from; a file named on the command line is the last."""
+        return [*policy_names(self.paths), *([self.policy_path] if self.policy_path else [])]
+
     def reloaded(self, *, policy: str = "", resumed: str = "", written: str = "") -> Loaded:
         """The settings read again, below command-line options and choices made in the app. `policy` is chosen now,
         `resumed` is the policy of a session resumed now, `written` the setting just written: it replaces an earlier
@@ -73,6 +80,8 @@ class Launch(Record):
         # A policy sets other values, so it must be known when the layers are read.
         given |= {key: value for key, value in chosen.items() if key == "policy"}
         loaded = load(paths=self.paths, cwd=self.cwd, environ=self.environ, command_line=given, resumed=own)
+        if loaded.settings.policy != str(chosen.get("policy", loaded.settings.policy)):
+            del chosen["policy"]  # its file is gone or broken: the settings are another policy's now
         return loaded if loaded.problems and (policy or resumed) else _with_chosen(loaded, chosen)
 
     def _set_by(self, source: str) -> dict[str, object]:

@@ -73,6 +73,17 @@ def test_a_policy_that_is_gone_gives_way_to_the_files(session: Here) -> None:
     assert done.code == 0
     (change,) = [event["payload"] for event in done.objects if event["type"] == "session.policy_change"]
     assert (change["from"], change["to"]) == ("long-gone", "co-cli")
+    assert "The policy of this session, 'long-gone', no longer exists. Using co-cli." in done.err
+
+
+def test_a_policy_by_path_is_named_again_on_resuming(session: Here) -> None:
+    (session.cwd / "mine.py").write_text("def decide(context):\n    return None\n")
+    path = str(session.cwd / "mine.py")
+    first = resumed(session, "--policy", "mine.py")["session.policy_change"]
+    assert [change["to"] for change in first] == [path]
+    without = session("run", "--session", "s-1", "-p", "again", "--json")
+    assert without.code == 0 and f"name it again with --policy {path} to use it. Using co-cli." in without.err
+    assert [change["to"] for change in resumed(session, "--policy", path)["session.policy_change"]] == [path]
 
 
 def test_config_names_bad_values_of_the_project_as_run_does(session: Here) -> None:

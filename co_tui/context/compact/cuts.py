@@ -29,6 +29,8 @@ class Cut(NamedTuple):
 
     replaced: tuple[int, ...]
     trigger: Trigger
+    dropped: frozenset[int] = frozenset()
+    """Those of them that are removed without being summarised."""
 
 
 def window_cut(messages: Sequence[ModelMessage], max_messages: int, pinned: Collection[int] = ()) -> Cut | None:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.compact import cuts
+from co_tui.context.compact import by_code, cuts
 from co_tui.context.compact.cuts import Cut, Tokens
 from co_tui.context.compact.replacement import difference
 from co_tui.context.compact.thresholds import Thresholds, run_threshold, thresholds_of
 from co_tui.context.measure.count import Reading
-from co_tui.context.policy import CompactionRule, Policy, SummaryFallback
+from co_tui.context.policy import CompactionRule, Policy, SummaryFallback, default_policy
 from co_tui.context.turns import is_replacement, turn_starts
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import in_window
@@ -80,6 +80,8 @@ class Situation(NamedTuple):
 
     @property
     def thresholds(self) -> Thresholds:
+        if self.policy.rule is CompactionRule.PYTHON:
+            return Thresholds()  # its code decides, not a threshold
         return thresholds_of(self.policy, self.window_tokens, self.reading.fixed_tokens)
 
     @property
@@ -100,7 +102,10 @@ class Situation(NamedTuple):
 
 
 def decide(situation: Situation) -> Plan | None:
-    """The compaction the policy asks for; None if none is needed or it could not free enough."""
+    """The compaction the policy asks for; None if none is needed or it could not free enough.
+
+    Raises `PolicyFailed` if the policy's own code fails.
+    """
     if len(situation.history) < situation.policy.min_compaction_messages:
         return None
     match situation.policy.rule:
@@ -114,6 +119,8 @@ def decide(situation: Situation) -> Plan | None:
             return _worth_it(situation, _background(situation))
         case CompactionRule.RUN:
             return _worth_it(situation, _run(situation))
+        case CompactionRule.PYTHON:
+            return _worth_it(situation, _by_code(situation))
         case CompactionRule.NONE:
             return None
 
@@ -132,8 +139,27 @@ def next_cut(situation: Situation) -> Cut | None:
             return before_tail(situation, Trigger.BACKGROUND)
         case CompactionRule.RUN:
             return cuts.run_cut(history, Trigger.BLOCKING, pinned)
+        case CompactionRule.PYTHON:
+            return asked_cut(situation, Trigger.BLOCKING)
         case CompactionRule.NONE:
             return None
+
+
+def asked_cut(situation: Situation, trigger: Trigger) -> Cut | None:
+    """What the policy's own code would replace if it were asked now; if it fails, what the default policy would."""
+    try:
+        found = by_code.ask(situation, asked=True)
+    except by_code.PolicyFailed:
+        return next_cut(situation._replace(policy=default_policy()))
+    return found[1]._replace(trigger=trigger) if found is not None else None
+
+
+def _by_code(situation: Situation) -> Plan | None:
+    found = by_code.ask(situation)
+    if found is None:
+        return None
+    decision, cut = found
+    return Plan(cut, decision.waits, focus=decision.focus)
 
 
 def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
@@ -192,6 +218,7 @@ def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
     room = in_window(situation.policy.keep_recent_share, situation.window_tokens) * situation.left_tokens
     if not room:
         return cuts.share_cut(situation.history, trigger, pinned=situation.pinned)
+    room = min(room, situation.policy.keep_recent_tokens or room)
     start = cuts.recent_start(situation.history, room, situation.tokens)
     if trigger is Trigger.BLOCKING:  # in the background the model sees everything before it is removed
         start = min(start, cuts.unseen_start(situation.history))

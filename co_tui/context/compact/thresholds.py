@@ -49,6 +49,8 @@ def thresholds_of(policy: Policy, window_tokens: int, fixed_tokens: float = 0.0)
             return Thresholds(share=share, turns=policy.agent_max_context_turns or None)
         case CompactionRule.RUN:
             return Thresholds(share=run_threshold(policy, window_tokens))
+        case CompactionRule.PYTHON:
+            return Thresholds(share=policy.policy_code.compacts_at if policy.policy_code else None)
         case CompactionRule.NONE:
             return Thresholds()
 

@@ -114,6 +114,11 @@ class JournalTask(NamedTuple):
 
 def appended(task: JournalTask) -> Journal | None:
     """The journal with entries for what leaves now; None if there is no room for them."""
+    with task.sources.ledger.lock:
+        return _appended(task)
+
+
+def _appended(task: JournalTask) -> Journal | None:
     earlier, room = task.earlier, task.limit_tokens - task.earlier.tokens
     if earlier.blocks and room < min(task.ration_tokens, LEAST_APPENDED * task.limit_tokens):
         return None
@@ -130,10 +135,15 @@ def appended(task: JournalTask) -> Journal | None:
 
 def rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
     """All that left, written anew within the budget, with the story first."""
+    with task.sources.ledger.lock:
+        return _rewritten(task, budget_tokens, story)
+
+
+def _rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
     sources, fresh = task.sources, _fresh(task)
     candidates = merged(
         fresh_candidates(sources, fresh),
-        [Candidate(entry.head, list(entry.lines)) for entry in task.earlier.entries if entry.head.at[0] in sources.gone],
+        [Candidate(each.head, list(each.lines)) for each in task.earlier.entries if each.head.at[0] in sources.gone],
     )
     weights = _heaviest(sources.ledger, budget_tokens)
     candidates = merged(candidates, remembered(sources, weights, frozenset(fresh)))

@@ -16,7 +16,7 @@ _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _ENVELOPE: Final = re.compile(r"</?[A-Za-z][\w-]{0,30}>(?:\s*-?\d{0,4}\s*</[A-Za-z][\w-]{0,30}>)?")
 """A line that only wraps a result: a tag, or an exit code within one."""
-_LONG_LISTING: Final = re.compile(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*\s+\S+\s+\S+\s+\S+\s+(\S.*)")
+_LONG_LISTING: Final = re.compile(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*(?:\s+\S+){3}\s+(\S.*)")
 _PLAIN_NAME: Final = re.compile(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
 _WORD: Final = re.compile(r"\w+")
 _IDEOGRAM: Final = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
@@ -51,7 +51,6 @@ class ShownLine(NamedTuple):
             case [int(message), int(part), int(line), str(text), int(after), int(last), int(name)]:
                 return cls(LinePosition(message, part, line), text, after, bool(last), bool(name))
         return None
-
 
     def follows(self, other: "ShownLine") -> bool:
         """Whether it stood directly after another line."""

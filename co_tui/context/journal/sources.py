@@ -124,4 +124,3 @@ def merged(one: Sequence[Candidate], other: Sequence[Candidate]) -> list[Candida
         if more:
             found[each.head.at] = Candidate(known.head, sorted((*known.lines, *more)))
     return [found[place] for place in sorted(found)]
-

@@ -9,13 +9,14 @@ from typing import NamedTuple
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact import cuts, replacement, user_messages
+from co_tui.context.compact.by_code import PolicyFailed
 from co_tui.context.compact.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut, is_stuck
 from co_tui.context.compact.replacement import Digest, Replacement
 from co_tui.context.journal.recollection import Recollected, recollect
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimated_window
 from co_tui.context.measure.meter import Meter
-from co_tui.context.policy import Policy, SummaryForm
+from co_tui.context.policy import Policy, SummaryForm, default_policy
 from co_tui.context.request.stages import Keep, Note, Stages
 from co_tui.context.request.tool_outputs import Memo
 from co_tui.context.request.truncate import NOTHING_OMITTED, Omitted, omit, omitted_from, truncate
@@ -96,6 +97,8 @@ class Governor:
         """Cache of the last call: a compaction asks before and after its summary."""
         self.suppressed_lengths = suppressed_lengths
         """History lengths at which automatic compaction is suppressed: the last freed too little or was declined."""
+        self.policy_failure = ""
+        """Why the policy's own code could not decide the last time; empty if it never failed."""
 
     @property
     def window(self) -> Window:
@@ -200,8 +203,15 @@ class Governor:
     # Whether and what to compact
 
     def decide(self, measured: Measured) -> Plan | None:
-        """The compaction the policy asks for now, if any."""
-        return decide(self.situation(measured)) if len(measured.live) not in self.suppressed_lengths else None
+        """The compaction the policy asks for now, if any. If its own code fails, the default policy decides."""
+        if len(measured.live) in self.suppressed_lengths:
+            return None
+        situation = self.situation(measured)
+        try:
+            return decide(situation)
+        except PolicyFailed as failed:
+            self.policy_failure = str(failed)
+            return decide(situation._replace(policy=default_policy()))
 
     def situation(self, measured: Measured) -> Situation:
         return Situation(

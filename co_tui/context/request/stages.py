@@ -10,7 +10,16 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 from co_tui.append_only import AppendOnly, Joined
 from co_tui.context.policy import Policy
 from co_tui.context.request.repair import Repaired, repair_traced
-from co_tui.context.request.tool_outputs import RECENT_MESSAGES, Memo, archive, keep_ends, trim
+from co_tui.context.request.tool_outputs import (
+    RECENT_MESSAGES,
+    Memo,
+    archive,
+    clear,
+    cleared_upto,
+    keep_ends,
+    result_tokens,
+    trim,
+)
 from co_tui.context.turns import latest_prompt
 from co_tui.events.stored_messages import RECOLLECTED
 
@@ -59,8 +68,12 @@ class Stages:
     def __init__(self, policy: Policy, keep: Keep | None = None) -> None:
         self._policy = policy
         self._keep = keep or _reference
-        self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}}
+        self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}, "clear": {}}
         self._settled = _Settled()
+        self._result_tokens: list[int] = []
+        """Of the results up to and with each message, if the policy clears old ones."""
+        self._cleared = 0
+        """How many messages at the start have their results cleared."""
         self._pinned: list[ModelMessage] = []
         self._note: Note | None = None
         self._noted: tuple[ModelMessage, str, ModelMessage] | None = None
@@ -84,8 +97,12 @@ class Stages:
         if kept is None:
             settled = settled._replace(request=AppendOnly())
             kept = {n for n, origin in enumerate(all_origins) if origin in pinned}
+        cleared = self._cleared_upto(len(settled.live), live)
+        if cleared != self._cleared:
+            self._cleared, settled = cleared, settled._replace(request=AppendOnly())
         unchanged = len(settled.request)
         rest = self._tool_outputs(live[unchanged:])
+        rest = clear(rest, cleared - unchanged, self._policy.cleared_result_chars, self._memos["clear"])
         if note is not None:
             self._add_note(note, rest, unchanged, all_origins)
         request = _joined(settled.request, rest)
@@ -93,9 +110,9 @@ class Stages:
         return Staged(live, all_origins, request, kept, unchanged)
 
     def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
-        """The stages that shortened a message of the history: `archive`, `trim`, `ends`."""
+        """The stages that shortened a message of the history: `archive`, `trim`, `ends`, `clear`."""
         found = []
-        for stage in ("archive", "trim", "ends"):
+        for stage in ("archive", "trim", "ends", "clear"):
             known = self._memos[stage].get(id(message))
             if known is not None and known[0] is message and known[1] is not message:
                 found.append(stage)
@@ -140,6 +157,17 @@ class Stages:
         if self._noted is None or self._noted[0] is not message or self._noted[1] != note.text:
             self._noted = (message, note.text, with_note(message, note.text))
         rest[index - start] = self._noted[2]
+
+    def _cleared_upto(self, known: int, live: Sequence[ModelMessage]) -> int:
+        """How many messages at the start get their results cleared; the results of the first `known` are counted."""
+        policy, totals = self._policy, self._result_tokens
+        if not policy.clear_results_tokens:
+            return 0
+        del totals[known:]
+        for index in range(len(totals), len(live)):
+            totals.append((totals[-1] if totals else 0) + result_tokens(live[index]))
+        upto = cleared_upto(totals, policy.clear_results_tokens, policy.clear_results_step_tokens)
+        return max(0, min(upto, len(live) - RECENT_MESSAGES))
 
     def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         policy, upto = self._policy, latest_prompt(messages) or 0

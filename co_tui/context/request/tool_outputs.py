@@ -1,10 +1,12 @@
 """Shorten old tool results: trim, keep both ends, or archive (G2)."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
+from co_tui.context.measure.count import estimate_text
 from co_tui.context.turns import latest_prompt
 from co_tui.events.content import content_text, files_in, without_files
 
@@ -13,6 +15,9 @@ RECENT_MESSAGES = 2
 
 SMALLEST_ENDS_CHARS = 200
 """Below this the notice would be longer than the ends."""
+
+CLEARED = "[cleared: an older result; run the call again if it is needed]"
+"""Stands in a request for a result that was cleared."""
 
 Shorten = Callable[[ToolReturnPart, str], str | None]
 """The shortened result; None leaves it unchanged."""
@@ -69,6 +74,29 @@ def archive(
         return keep(part, text) if len(text) > over_chars else None
 
     return shortened(messages, upto, shorten, memo) if over_chars else list(messages)
+
+
+def result_tokens(message: ModelMessage) -> int:
+    """The estimated tokens of the results in a message."""
+    return sum(estimate_text(content_text(part.content)) for part in message.parts if isinstance(part, ToolReturnPart))
+
+
+def cleared_upto(totals: Sequence[int], keep_tokens: int, step_tokens: int) -> int:
+    """How many messages at the start have their results cleared. `totals` are the tokens of the results up to and with
+    each message. It moves on in steps, and depends on nothing but the results, so that a replay does the same."""
+    beyond = (totals[-1] if totals else 0) - keep_tokens
+    return bisect_right(totals, beyond // step_tokens * step_tokens) if beyond >= step_tokens else 0
+
+
+def clear(messages: Sequence[ModelMessage], upto: int, kept_chars: int, memo: Memo | None = None) -> list[ModelMessage]:
+    """Replace the results before `upto` by a note, or by their ends within `kept_chars`."""
+
+    def shorten(_: ToolReturnPart, text: str) -> str | None:
+        if kept_chars:
+            return ends_of(text, kept_chars)
+        return CLEARED if len(text) > len(CLEARED) else None
+
+    return shortened(messages, upto, shorten, memo)
 
 
 def shortened(

@@ -119,7 +119,7 @@ def _replacement(
     plan = job.plan._replace(cut=Cut(indexes, job.trigger))
     if not plan.cut.replaced:
         raise _NotWorthIt("the messages it would replace are gone")
-    if not summary.text and not plan.texts_only:
+    if not summary.text and not plan.texts_only and job.messages:
         plan = _without_summary(plan, summary, governor, measured)
     digest = summary.digest if summary.text else None
     done = governor.replace(measured, plan, digest, extras=extras)
@@ -149,7 +149,8 @@ def _ends_well(job: Job, governor: Governor, measured: Measured, done: Replaceme
     if not job.trigger.must_free:
         return True
     after = measured.reading.current_tokens - governor.freed(measured, done)
-    is_below = after <= WELL_BELOW * governor.situation(measured).threshold_tokens
+    threshold = governor.situation(measured).threshold_tokens
+    is_below = not threshold or after <= WELL_BELOW * threshold
     return is_below and governor.frees_enough(measured, done)
 
 

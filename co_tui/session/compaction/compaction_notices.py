@@ -6,10 +6,12 @@ from co_tui.context.request.pipeline import Measured
 from co_tui.events import ModelChange, PolicyChange, SessionError, share_of
 from co_tui.events.wording import percent
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.settings import Settings
 
 FIXED_PART: Final = "fixed_part"
 NO_ROOM: Final = "no_room"
 STOPPED: Final = "compaction_stopped"
+POLICY_FAILED: Final = "policy_failed"
 MUCH_SHARE: Final = 0.1
 """Share of the window above which a part is named."""
 
@@ -30,6 +32,17 @@ class Notices:
             help_ = _what_helps(measured)
             error = SessionError(what=f"{what} {help_}", kind=kind, outcome=outcome, agent=history.agent)
             await history.recorder.record(error)
+
+    async def give_policy_failure(self, history: GovernedHistory) -> None:
+        """Say that the policy's own code failed, and what decides instead."""
+        key = (POLICY_FAILED, history.model, history.state.policy)
+        if key not in self._given:
+            self._given.add(key)
+            if not _is_logged(POLICY_FAILED, history):
+                outcome = f"{Settings().policy} decides where it fails"
+                what = history.governor.policy_failure
+                fact = SessionError(what=what, kind=POLICY_FAILED, outcome=outcome, agent=history.agent)
+                await history.recorder.record(fact)
 
 
 _WORDING: Final = {

@@ -92,6 +92,8 @@ class Compactor:
         """One pass before a request; False if the request may be sent as it was measured."""
         history = on.history
         plan = self._plan(history, measured)
+        if history.governor.policy_failure:
+            await self._notices.give_policy_failure(history)
         if notice := notice_before_request(history.governor, measured):
             await self._notices.give(notice, history, measured)
         if notice == FIXED_PART:

@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelResponse
 
 from co_tui.context.compact import cuts
 from co_tui.context.compact.cuts import Cut
-from co_tui.context.compact.decide import LEAST_FREED, LEAST_LEFT_TOKENS, WELL_BELOW, Plan, frees_enough
+from co_tui.context.compact.decide import LEAST_FREED, LEAST_LEFT_TOKENS, WELL_BELOW, Plan, asked_cut, frees_enough
 from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
 from co_tui.context.turns import is_prompt, latest_prompt, turn_starts
@@ -30,6 +30,8 @@ def requested_cut(governor: Governor, measured: Measured, trigger: Trigger) -> C
         earlier = (cuts.share_cut(live, trigger, pinned=pinned), cuts.run_cut(live, trigger, pinned))
         worth = (cut for cut in earlier if cut is not None and frees_enough(situation, cut))
         return next(worth, None) or cuts.whole_cut(live, trigger, pinned=pinned)
+    if governor.policy.rule is CompactionRule.PYTHON and (cut := asked_cut(governor.situation(measured), trigger)):
+        return cut
     if governor.policy.keep_recent_share and len(turn_starts(live)) > 1:
         cut = cuts.whole_cut(live, trigger, upto=latest_prompt(live), pinned=pinned)
         held = sum(governor.meter.tokens(live[index]) for index in cut.replaced) if cut else 0

@@ -53,6 +53,7 @@ class Job:
     refs: frozenset[Ref]
     """The messages to replace, by their identity in the log."""
     messages: Sequence[ModelMessage]
+    """Those of them to summarise; none if they are only removed."""
     reading: Reading
     """The measurement of the history before the compaction."""
     history_messages: int
@@ -115,7 +116,8 @@ def planned(on: Compactable, measured: Measured, plan: Plan, *, blocks: bool = T
 
 def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan, blocks: bool) -> Job:
     gone = (measured.origins[index] for index in plan.cut.replaced)
-    messages = [measured.live[index] for index in plan.cut.replaced]
+    replaced = [measured.live[index] for index in plan.cut.replaced]
+    messages = [measured.live[index] for index in plan.cut.replaced if index not in plan.cut.dropped]
     trigger = plan.cut.trigger
     return Job(
         plan=plan,
@@ -123,7 +125,7 @@ def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan,
         messages=messages,
         reading=measured.reading,
         history_messages=len(entries),
-        kept_tokens=measured.reading.current_tokens - sum(map(meter.tokens, messages)),
+        kept_tokens=measured.reading.current_tokens - sum(map(meter.tokens, replaced)),
         trigger=Trigger.BACKGROUND if trigger is Trigger.BLOCKING and not blocks else trigger,
         focus=plan.focus,
         blocks=blocks,

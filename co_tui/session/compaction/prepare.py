@@ -41,7 +41,7 @@ async def prepare(compaction: Compaction, questions: Questions) -> None:
     await _log_start(job, history)
     if hooks.entries:
         await _run_hooks(job, hooks, history)
-    if job.plan.texts_only:
+    if job.plan.texts_only or not job.messages:
         job.summary = Summary("", "")
         return
     job.summary = await summaries.write(await _request(job, history, carried), job.trigger)

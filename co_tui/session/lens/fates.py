@@ -23,6 +23,7 @@ _STAYS: Final = {
     CompactionRule.TURNS: "In the newer half of the turns.",
     CompactionRule.COMPRESS: "In the newest turn.",
     CompactionRule.RUN: "In the newest step.",
+    CompactionRule.PYTHON: "The policy's code keeps it.",
     CompactionRule.BACKGROUND: "Among the newest messages, kept verbatim.",
 }
 
@@ -80,6 +81,8 @@ class Fates:
         if before is live:
             return None
         stages, chars = self._governor.shortened_by(live), f"{after:,} of {_result_chars(live):,} characters"
+        if "clear" in stages:
+            return Judgement(Fate.TRIMMED, f"An older result, cleared: {chars}.")
         if "archive" in stages:
             return Judgement(Fate.ARCHIVED, f"The model sees a reference it can open: {chars}.")
         if "ends" in stages:

@@ -156,6 +156,7 @@ class RuntimeSwitcher:
         window = await self._environment.window(before.model_handle, settings)
         self.runtime = self._factory.make(before.model_handle, settings, window, before.history.governor.meter)
         self.runtime.history.scaffold = before.history.scaffold
+        await self.record_policy_change(before.settings.policy, window.tokens)  # another one if its file is gone
         await self._report()
 
     async def fit_tools(self) -> bool:

@@ -23,7 +23,7 @@ def command_values(name: str, launch: Launch) -> ArgumentValues:
 def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
     match name:
         case "policy":
-            for policy in settings.policy_names(launch.paths):
+            for policy in launch.policies:
                 yield ArgumentValue(policy, settings.policy_description(policy, launch.paths))
         case "mode":
             yield from (ArgumentValue(mode, sentence) for mode, sentence in SENTENCES.items())

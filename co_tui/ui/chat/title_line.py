@@ -9,6 +9,7 @@ from textual.widgets import Static
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.events.model_names import model_name, short_name
 from co_tui.inert import one_line
+from co_tui.settings import policy_label
 
 EMBEDDED_NOTICES = (
     f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). {{}} chooses another.",
@@ -84,7 +85,7 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     waits = Content.styled(pending, "bold $warning")
     private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""
     effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
-    policy, branch = one_line(facts.policy, 24), one_line(facts.branch, 24)
+    policy, branch = one_line(policy_label(facts.policy), 24), one_line(facts.branch, 24)
     without_provider = model_name(facts.model)
     for who, further in (
         (model, (effort, policy, sandbox, branch)),

@@ -135,7 +135,7 @@ async def settings_screen(host: CommandHost, filter_text: str) -> None:
 @command("policy")
 async def policy(host: CommandHost, name: str) -> None:
     launch = host.settings.launch
-    names = settings.policy_names(launch.paths)
+    names = launch.policies
     if not name:
         if chosen := await _chosen_policy(host, names):
             host.run("policy", chosen)
@@ -148,7 +148,7 @@ async def policy(host: CommandHost, name: str) -> None:
         host.fail(" ".join(changed.problems))
         return
     await host.settings.choose_policy(changed)
-    host.say(f"Policy is now {name}, for this session and new ones until you quit.")
+    host.say(f"Policy is now {settings.policy_label(name)}, for this session and new ones until you quit.")
 
 
 async def _chosen_policy(host: CommandHost, names: Sequence[str]) -> str:
@@ -158,7 +158,8 @@ async def _chosen_policy(host: CommandHost, names: Sequence[str]) -> str:
 
     paths, session = host.settings.launch.paths, host.session
     policies = {name: settings.policy_description(name, paths) for name in names}
+    peers = settings.policy_groups(paths)[-1]
     subject = OpenSubject(host, session) if session is not None and host.state.turn else None
     present = host.state.policy or host.settings.launch.settings.policy
-    chosen = await host.ask(lambda: PolicyScreen(policies, present, subject)) or ""
+    chosen = await host.ask(lambda: PolicyScreen(policies, present, subject, peers)) or ""
     return "" if chosen == present else chosen

@@ -91,8 +91,8 @@ class SessionController:
                 state = self.older.stored.preview_state()
         except StoreError as error:
             self.older.stored, self.session_id, trouble = None, "", str(error)
-        if under_own_policy:
-            self.settings.adopt_policy(state.policy)
+        if under_own_policy and (gone := self.settings.adopt_policy(state.policy)):
+            trouble = gone
         self.bridge.begin(state)
         stored = self.older.stored
         self.chat.show_session(stored.newest() if stored else BlockBuilder(self.chat.shortcut_for), self.bridge.state)

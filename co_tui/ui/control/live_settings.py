@@ -39,13 +39,17 @@ class LiveSettings:
             self._backend.prefer(model)
             self.show()
 
-    def adopt_policy(self, name: str) -> None:
-        """Use the policy of the session about to be shown, unless a stronger layer sets one or it no longer exists."""
-        if name and name != self.launch.settings.policy:
-            loaded = self.launch.reloaded(resumed=name)
-            if not loaded.problems:
-                self._backend.use_settings(loaded)
-                self.show()
+    def adopt_policy(self, name: str) -> str:
+        """Use the policy of the session about to be shown, unless a stronger layer sets one. Returns why it cannot be
+        used, and which one is; empty otherwise."""
+        if not name or name == self.launch.settings.policy:
+            return ""
+        loaded = self.launch.reloaded(resumed=name)
+        if loaded.problems:
+            return f"{loaded.problems[0]} Using {self.launch.settings.policy}."
+        self._backend.use_settings(loaded)
+        self.show()
+        return ""
 
     async def move(self, folder: Path) -> None:
         """Work in another folder, with that folder's settings."""

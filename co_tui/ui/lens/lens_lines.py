@@ -11,6 +11,7 @@ from co_tui.events.wording import percent
 from co_tui.inert import one_line
 from co_tui.lab.outlook import PolicyOutlook
 from co_tui.session.lens.request_rows import Fate, Judgement, Kind, LeftMessage, LensMessage
+from co_tui.settings import policy_label
 from co_tui.ui.formatting import tokens
 
 LINE_CHARS: Final = 400
@@ -117,7 +118,7 @@ def policy_head(width: int, style_of: StyleOf) -> Text:
 def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, style_of: StyleOf) -> Text:
     """The next request under one policy; without an outlook it is still being computed."""
     mark = "●" if name == own else " "
-    label = f"{one_line(name, _NAME_WIDTH):<{_NAME_WIDTH}}"
+    label = f"{one_line(policy_label(name), _NAME_WIDTH):<{_NAME_WIDTH}}"
     line = Text.assemble((f"{mark} ", style_of("pinned")), label, no_wrap=True)
     if seen is None:
         return line.append("  computing …", style_of("muted"))

@@ -19,6 +19,7 @@ from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import Kind, Lens, LensMessage
 from co_tui.session.lens.snapshot import LensSource, read_lens
+from co_tui.settings import policy_label
 from co_tui.ui.background import guarded_callback, in_thread, run_in_background
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import tokens
@@ -221,7 +222,8 @@ class LensScreen(Dialog[Ref | None]):
         for name, label in names.items():
             line.append(f" {label} ", "reverse bold" if name == self._tab else "")
             line.append("  ")
-        under = f"under policy {self._policy}" if self._policy else f"policy {self._subject.policy}"
+        own = policy_label(self._subject.policy)
+        under = f"under policy {policy_label(self._policy)}" if self._policy else f"policy {own}"
         if line.cell_len + len(under) <= self.size.width - 4:
             line.append(under, "dim")
         self.query_one("#tabs", Static).update(line)

@@ -34,7 +34,8 @@ from tests.support.governed import Governed
 from tests.support.histories import histories, paired_histories, pins_on
 from tests.support.long_run import drawn
 
-POLICIES = ("balanced", "off", "co-cli", "inkeep", "copilot", "cowagent")
+PEERS = ("claude-code", "cline", "codex", "gemini-cli", "letta", "opencode", "openhands")
+POLICIES = ("balanced", "off", "co-cli", "inkeep", "copilot", "cowagent", *PEERS)
 EXAMPLES = drawn(60)
 
 

@@ -80,8 +80,8 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
 
         await pilot.press("left", "left")  # the same as Tab
         await until(pilot, lambda: "● balanced" in screen_text(app) and "computing" not in screen_text(app))
-        assert screen_text(app).count(f"{usage.current_tokens:,}") == 5, "all but inkeep, which brings a tool"
-        await pilot.press("end", "enter")
+        assert screen_text(app).count(f"{usage.current_tokens:,}") == 12, "all but inkeep, which brings a tool"
+        await pilot.press("home", *["down"] * 5, "enter")
         await until(pilot, lambda: "under policy off" in screen_text(app))
         assert "p Pin" not in screen_text(app) and "Esc Back to your policy" in screen_text(app)
         await until(pilot, lambda: "to be summarised" not in screen_text(app))

@@ -182,6 +182,14 @@ async def test_a_session_chosen_in_the_app_keeps_its_own_policy(home: Path, prov
         assert app.controller.resume_hint == f"{launch.program} --resume s-1   continues “off with it”"
 
 
+async def test_a_session_whose_policy_is_gone_continues_under_yours_and_says_so(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider)
+    say(home, "s-1", "how full?", cwd=str(launch.cwd), policy="long-gone")
+    async with running(launch.but(session_id="s-1")) as (app, pilot):
+        await until(pilot, lambda: app.controller.session is not None and app.controller.state.policy == "balanced")
+        assert "'long-gone', no longer exists. Using balanced." in transcript_text(app)
+
+
 def test_the_command_that_resumes_is_one_the_shell_finds(home: Path, tmp_path: Path) -> None:
     assert launch_for(home, environ={"UV_RUN_RECURSION_DEPTH": "1"}).program == "uv run co-tui"
     assert launch_for(home, environ={"PATH": str(tmp_path)}).program == f"{sys.executable} -m co_tui"
