@@ -120,6 +120,11 @@ class Details:
         return found
 
 
+def _bare(line: str) -> str:
+    """A line without the marks of whoever quotes it."""
+    return _MARK.sub("", _OUTCOME.sub("", line) if line.startswith("- ") else line).rstrip()
+
+
 class _Text:
     """The details of one message; where they stand in it is found when it is asked for."""
 
