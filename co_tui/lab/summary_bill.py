@@ -49,14 +49,15 @@ class BilledSummaries:
 
 
 def _bill_of(request: SummaryRequest, summary: Summary) -> SummaryBill:
-    """As reported by the model; for offline summaries, as if a model had written them."""
+    """As reported by the model, else as if a model had written it; nothing for a journal that only grew."""
     asked = request.bill
+    if summary.is_grown:
+        return SummaryBill()
     if asked.requests:
         tokens = asked.input_tokens, asked.output_tokens
     else:
-        tokens = (
-            round(request.held_tokens + request.ratio * estimate_text(INSTRUCTIONS)),
-            round(request.ratio * estimate_text(summary.text)),
-        )
+        held = request.ratio * estimate_text(request.folding) if request.folding else request.held_tokens
+        written = min(request.ratio * estimate_text(summary.text), request.budget_tokens)
+        tokens = round(held + request.ratio * estimate_text(INSTRUCTIONS)), round(written)
     assumed = (tokens[0] * INPUT_PRICE + tokens[1] * OUTPUT_PRICE) / MILLION
     return SummaryBill(1, *tokens, assumed if asked.cost is None else asked.cost)

@@ -4,6 +4,7 @@ The choice is greedy. Names already present count little; a line next to a chose
 """
 
 import heapq
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -12,9 +13,15 @@ from typing import Final
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import FIRST, ShownLine
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.memory.ledger import NOTABLE_LINE
 from co_tui.context.memory.names import names_in, names_in_line
 
+NOTABLE_LINE: Final = re.compile(
+    r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
+    r"|still need|pending|not yet|\w*error\b|exception|traceback|failed|fatal|denied|not found)\b"
+    r"|决定|因此|错误|失败|待办|下一步|決定|エラー|次に|未完",
+    re.I,
+)
+"""Lines about decisions, errors and open tasks."""
 AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
 NEIGHBOUR: Final = 0.1

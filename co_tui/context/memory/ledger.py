@@ -1,6 +1,5 @@
 """The names used in a conversation: who used each, how often, and where last. Updated message by message."""
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,8 +10,6 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.memory.names import Kind, names_by_line, parts_of
 from co_tui.context.memory.transcript_lines import (
-    CALLED,
-    MODEL,
     USER,
     Excerpt,
     LinePosition,
@@ -24,13 +21,6 @@ from co_tui.context.memory.transcript_lines import (
 LINES: Final = 2
 """How many of the latest lines are kept for each name."""
 CHARS_A_TOKEN: Final = 4
-MOST_NOTABLE, NOTABLE_A_PART = 300, 6
-NOTABLE_LINE: Final = re.compile(
-    r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
-    r"|still need|pending|not yet|\w*error\b|exception|traceback|failed|fatal|denied|not found)\b"
-    r"|决定|因此|错误|失败|待办|下一步|決定|エラー|次に|未完",
-    re.I,
-)
 MOST_DETAILS: Final = 12_000
 OVERFULL: Final = 1.25
 """Factor above `MOST_DETAILS` at which the lightest are dropped."""
@@ -79,16 +69,10 @@ class Ledger:
         self.details: dict[str, Detail] = {}
         self.by_part: dict[str, list[str]] = {}
         """Word → names that contain it."""
-        self.notable: deque[Excerpt] = deque(maxlen=MOST_NOTABLE)
-        """Lines about decisions, errors and open tasks, whatever names they contain."""
         self.names: list[tuple[str, ...]] = []
         """The names in each message."""
         self.tokens = 0
         """Approximate length of the conversation."""
-        self._calls: dict[str, tuple[int, int]] = {}
-        """The message and part of each call of the latest response, by its id."""
-        self._refused: dict[tuple[int, int], str] = {}
-        """The calls that were not run: what to add to their headings."""
 
     def add(self, message: ModelMessage) -> None:
         """Add the next message of the conversation."""
@@ -98,10 +82,7 @@ class Ledger:
     def _add(self, message: ModelMessage) -> None:
         number = len(self.names)
         used: dict[str, None] = {}
-        if isinstance(message, ModelResponse):
-            self._calls.clear()  # later responses may use the same ids
         for part, said in enumerate(transcript_parts(message)):
-            self._note_call(number, part, said)
             self.tokens += len(said.text) // CHARS_A_TOKEN
             for line, name, kind in _named(number, part, said):
                 detail = self.details.get(name)
@@ -113,34 +94,12 @@ class Ledger:
                 detail.by_user |= said.by == USER
                 detail.lines.append(line)
                 used[name] = None
-            self._note_notable(number, part, said)
         self.names.append(tuple(used))
         if isinstance(message, ModelResponse):
             for name in used:
                 self.details[name].uses += 1
         if len(self.details) > MOST_DETAILS * OVERFULL:
             self._drop_lightest()
-
-    def _note_call(self, number: int, part: int, said: TranscriptPart) -> None:
-        if said.is_model and said.call_id:
-            self._calls[said.call_id] = number, part
-        elif said.refusal and (call := self._calls.get(said.call_id)) is not None:
-            self._refused[call] = said.refusal
-
-    def as_it_ended(self, excerpt: Excerpt) -> Excerpt:
-        """The line; that of a call that was not run says so in its heading."""
-        message, part, _ = excerpt.position
-        refusal = self._refused.get((message, part), "")
-        return excerpt._replace(by=f"{excerpt.by}{refusal}") if refusal and excerpt.by.endswith(CALLED) else excerpt
-
-    def _note_notable(self, number: int, part: int, said: TranscriptPart) -> None:
-        """Keep the first line of a reply, and its lines about decisions, errors and open tasks."""
-        if said.by != MODEL:
-            return
-        lines = [(index, line) for index, line in enumerate(lines_of(said.text)) if line.strip()]
-        notable = [pair for pair in lines if pair == lines[0] or NOTABLE_LINE.search(pair[1])]
-        for index, line in notable[:NOTABLE_A_PART]:
-            self.notable.append(Excerpt(LinePosition(number, part, index), said.by, line))
 
     def _drop_lightest(self) -> None:
         """Keep the heaviest, so that long sessions use bounded memory."""

@@ -1,7 +1,8 @@
-"""Messages as lines with their speaker, from which excerpts are chosen."""
+"""Messages as lines with their speaker, from which a journal is written."""
 
+import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -16,11 +17,13 @@ from pydantic_ai.messages import (
 
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
-from co_tui.events.stored_messages import COMMAND, NOT_A_HEADING, NOTE, REPLACES
+from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES
 from co_tui.inert import one_line
 
 LINE_CHARS: Final = 240
 """Longer lines are split."""
+RECORD_CHARS: Final = 600
+"""Longer records of JSON are split, too."""
 NAME_CHARS: Final = 60
 USER: Final = "user"
 MODEL: Final = "assistant"
@@ -30,8 +33,7 @@ NOTED: Final = "a note said"
 CALLED: Final = " called with"
 DENIED_BY_USER, NOT_ALLOWED = ", denied by the user", ", not allowed"
 """Added to the heading of a call that was not run."""
-SUMMARY_SAID: Final = "an earlier summary said"
-_OF_BEFORE: Final = {"you said": MODEL, "the user said": USER, "the user ran": USER_RAN}
+_BETWEEN_RECORDS: Final = re.compile(r"(?<=\},)\s*(?=\{)")
 
 
 class LinePosition(NamedTuple):
@@ -48,29 +50,6 @@ class Excerpt(NamedTuple):
     position: LinePosition
     by: str
     text: str
-
-    @property
-    def shown(self) -> str:
-        """The line as shown, with a prefix if it could be mistaken for a heading and so forge a speaker."""
-        first = self.text.lstrip()[:1]
-        return f"{NOT_A_HEADING}{self.text}" if first in "[#*" or not first.isprintable() else self.text
-
-    def as_json(self) -> list[Any]:
-        return [*self.position, self.by, self.text]
-
-    @classmethod
-    def from_json(cls, value: Any) -> "Excerpt | None":
-        """The stored excerpt; None if it is invalid."""
-        match value:
-            case [int(message), int(part), int(line), str(by), str(text)]:
-                return cls(LinePosition(message, part, line), _current_speaker(by), text)
-        return None
-
-
-def _current_speaker(by: str) -> str:
-    """The speaker as summaries name it today; older summaries addressed the model."""
-    called = by.removeprefix("you called ")
-    return _OF_BEFORE.get(by, by) if called == by else f"{called}{CALLED}"
 
 
 class TranscriptPart(NamedTuple):
@@ -144,19 +123,19 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
-def bare_line(line: str) -> str:
-    """A line without our prefix and surrounding blanks, to compare shown lines with originals."""
-    return line.strip().removeprefix(NOT_A_HEADING).strip()
-
-
-def bare_lines(text: str) -> set[str]:
-    """Every line of a text that shows excerpts, as `bare_line` has it."""
-    # Remove the prefix first: it would make a full-length line too long and split it.
-    unmarked = (line.removeprefix(NOT_A_HEADING) for line in text.splitlines())
-    return {bare_line(piece) for line in unmarked for piece in lines_of(line)}
-
-
 def _pieces(line: str) -> Iterator[str]:
+    """JSON by its records, other text between its words."""
+    if line.lstrip()[:1] not in ("{", "["):
+        yield from _cut(line)
+        return
+    for record in _BETWEEN_RECORDS.split(line):
+        while len(record) > RECORD_CHARS and (end := record.find(', "', RECORD_CHARS // 2)) > 0:
+            yield record[: end + 1].strip()
+            record = record[end + 2 :]
+        yield from [record.strip()] if len(record) <= RECORD_CHARS else _cut(record)
+
+
+def _cut(line: str) -> Iterator[str]:
     start = 0
     while start < len(line):
         end = start + LINE_CHARS

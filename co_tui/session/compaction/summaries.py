@@ -40,6 +40,8 @@ class Summary:
     """Why the model's summary was not used."""
     edited: bool = False
     journal: Journal | None = None
+    is_grown: bool = False
+    """Whether entries were only appended to the journal, for which no model is asked."""
     words: user_messages.UserMessages | None = None
 
     @property
@@ -144,7 +146,9 @@ async def grown_journal(request: SummaryRequest) -> Summary | None:
 
 def _grown(task: JournalTask) -> Summary | None:
     journal = appended(task)
-    return Summary(journal.text, OFFLINE, journal=journal) if journal is not None and journal.text else None
+    if journal is None or not journal.text:
+        return None
+    return Summary(journal.text, OFFLINE, journal=journal, is_grown=True)
 
 
 async def fallback_summary(request: SummaryRequest, *, note: str = "") -> Summary:

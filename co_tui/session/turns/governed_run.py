@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
+from co_tui.context.journal.cache_blocks import in_cache_blocks
 from co_tui.context.measure.count import Scaffold
 from co_tui.session.approvals.asking import Approvals
 from co_tui.session.compaction.recovery import Recovery
@@ -95,4 +96,4 @@ class GovernedRun(ABC):
         prepared = await self._requests.next()
         if prepared.overshoot_tokens and self._history.policy.truncates:
             raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, what)
-        return prepared.messages
+        return in_cache_blocks(prepared.messages, self._history.model)
