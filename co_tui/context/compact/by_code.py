@@ -1,17 +1,15 @@
 """Let a policy written in Python decide what to compact, and make a safe plan of its answer (G11)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from co_tui.context.compact.cuts import Cut, unseen_start
+from co_tui.context.compact.situation import Situation
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
 from co_tui.context.turns import is_replacement, kept_by_rule, step_around
 from co_tui.events.triggers import Trigger
 from co_tui.settings import PolicyCode, SettingsError
 from co_tui.settings.rules import quoted
-
-if TYPE_CHECKING:
-    from co_tui.context.compact.decide import Situation
 
 KEYS: Final = ("summarise", "drop", "keep", "wait", "focus")
 FOCUS_CHARS: Final = 2_000
@@ -53,7 +51,7 @@ def first_failure(code: PolicyCode) -> str:
     return _first_failures.get(code, "")
 
 
-def ask(situation: "Situation", *, asked: bool = False) -> tuple[Decision, Cut] | None:
+def ask(situation: Situation, *, asked: bool = False) -> tuple[Decision, Cut] | None:
     """What the policy decides; None if nothing is to be done. Raises `PolicyFailed`."""
     try:
         return _ask(situation, asked)
@@ -63,7 +61,7 @@ def ask(situation: "Situation", *, asked: bool = False) -> tuple[Decision, Cut] 
         raise
 
 
-def _ask(situation: "Situation", asked: bool) -> tuple[Decision, Cut] | None:
+def _ask(situation: Situation, asked: bool) -> tuple[Decision, Cut] | None:
     code = situation.policy.policy_code
     assert code is not None
     history = situation.history

@@ -10,8 +10,9 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact import cuts, replacement, user_messages
 from co_tui.context.compact.by_code import PolicyFailed
-from co_tui.context.compact.decide import LEAST_FREED, Plan, Situation, decide, fallback_cut, is_stuck
+from co_tui.context.compact.decide import LEAST_FREED, Plan, decide, fallback_cut, is_stuck
 from co_tui.context.compact.replacement import Digest, Replacement
+from co_tui.context.compact.situation import Situation
 from co_tui.context.journal.recollection import Recollected, recollect
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimated_window

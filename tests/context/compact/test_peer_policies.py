@@ -104,7 +104,7 @@ def test_asked_for_a_compaction_it_names_what_would_go_at_any_fill(name: str) ->
 def test_summaries_are_plain_and_nothing_of_ours_is_added(name: str) -> None:
     settings = LOADED[name]
     ours = (settings.compacted_share, settings.recollection_share)
-    assert ours == (0, 0, 0) and settings.summary_form == "marker" and settings.tool_output_trim_chars == 0
+    assert ours == (0, 0) and settings.summary_form == "marker" and settings.tool_output_trim_chars == 0
 
 
 def test_claude_code_keeps_as_much_as_five_files_and_clears_results_first() -> None:
