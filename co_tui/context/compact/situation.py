@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context.compact.cuts import Tokens
 from co_tui.context.compact.thresholds import Thresholds, thresholds_of
 from co_tui.context.measure.count import Reading
-from co_tui.context.policy import Policy
+from co_tui.context.policy import CompactionRule, Policy
 
 
 class Situation(NamedTuple):
