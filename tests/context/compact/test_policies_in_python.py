@@ -93,7 +93,7 @@ def test_system_pinned_and_unseen_messages_stay() -> None:
     ],
 )
 def test_a_policy_that_fails_is_one_sentence_and_the_default_decides(body: str, problem: str) -> None:
-    made = governor(body, window=2_400)
+    made = governor(body, window=2_000)
     measured = made.measure(HISTORY, Scaffold())
     with pytest.raises(PolicyFailed) as failed:
         decide(made.situation(measured))
