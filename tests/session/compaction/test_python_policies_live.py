@@ -54,7 +54,7 @@ async def test_a_policy_that_fails_is_reported_once_and_balanced_decides(home: P
     balanced = {name: getattr(LOADED["balanced"], name) for name in ("compacted_share", "summary_share")}
     made = deciding("return 1 / 0") | balanced | {"context_window": 4_000}
     async with talking(home, provider, **made) as session:
-        await talk(session, 14)
+        await talk(session, 22)
         failures = [each for each in facts(list(session.state.timeline), SessionError) if each.kind == "policy_failed"]
         assert [each.what for each in failures] == [
             "The policy mine.py failed: line 2: ZeroDivisionError: division by zero."
