@@ -4,7 +4,7 @@ May import `trust`, `paths`, `record` and the modules below; nothing heavy, sinc
 """
 
 from co_tui.settings.agent_files import AgentFile, AgentFiles
-from co_tui.settings.all_settings import Settings, SettingsError, about, check, rules, unknown_key
+from co_tui.settings.all_settings import Settings, about, check, rules, unknown_key
 from co_tui.settings.command_files import CommandFile, CommandFiles
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
@@ -20,7 +20,7 @@ from co_tui.settings.policy_files import (
     policy_names,
     read_policy,
 )
-from co_tui.settings.rules import GROUPS, About, SettingGroup, quoted, value_text
+from co_tui.settings.rules import GROUPS, About, SettingGroup, SettingsError, quoted, value_text
 from co_tui.settings.trust_requests import (
     agents_in_force,
     agents_text,

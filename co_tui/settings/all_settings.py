@@ -23,6 +23,7 @@ from co_tui.settings.rules import (
     About,
     PartRefused,
     Rule,
+    SettingsError,
     address,
     dollars,
     host_names,
@@ -36,10 +37,6 @@ from co_tui.settings.rules import (
 
 NO_KEYS: Final[Mapping[str, str]] = {}
 NO_HOOKS: Final[HookTable] = {}
-
-
-class SettingsError(Exception):
-    """A setting that cannot be used; the text names the key, the value and what is allowed."""
 
 
 class Settings(ContextSettings):

@@ -13,11 +13,10 @@ from co_tui.inert import one_line
 from co_tui.paths import is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.agent_files import INHERITED
-from co_tui.settings.all_settings import SettingsError
 from co_tui.settings.command_text import shell_lines
 from co_tui.settings.files import definition_folders, link_out_problem, read_text
 from co_tui.settings.front_matter import FENCE, read_front_matter
-from co_tui.settings.rules import EMBEDDED
+from co_tui.settings.rules import EMBEDDED, SettingsError
 
 PROJECT_FOLDERS: Final = (".agents/commands", ".claude/commands")
 """Folders of a project; when two define the same name, the first wins."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.paths import is_inside, path_text, read_small_text
-from co_tui.settings.all_settings import SettingsError
+from co_tui.settings.rules import SettingsError
 
 LIMIT_BYTES: Final = 64_000
 """Far more than people write by hand."""

@@ -12,7 +12,7 @@ from co_tui.inert import one_line, shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
-from co_tui.settings.all_settings import Settings, SettingsError, check, rules, unknown_key
+from co_tui.settings.all_settings import Settings, check, rules, unknown_key
 from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import read_table
@@ -26,7 +26,7 @@ from co_tui.settings.policy_files import (
     read_policy,
     unknown_policy,
 )
-from co_tui.settings.rules import SANDBOXES, quoted
+from co_tui.settings.rules import SANDBOXES, SettingsError, quoted
 from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
 from co_tui.trust import Trust, TrustRequest
 

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.paths import Paths, path_text
-from co_tui.settings.all_settings import SettingsError, about, rules
+from co_tui.settings.all_settings import about, rules
 from co_tui.settings.files import read_table, read_text
 from co_tui.settings.policy_code import PolicyCode, read_code, refuse_others, table_of
-from co_tui.settings.rules import quoted
+from co_tui.settings.rules import SettingsError, quoted
 
 BUILT_IN: Final = Path(__file__).parents[1] / "context" / "policies"
 PEERS: Final = BUILT_IN / "peers"

@@ -7,10 +7,10 @@ from typing import Final
 from co_tui.inert import one_line
 from co_tui.paths import PROJECT_FILE, Paths, find_upwards
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
-from co_tui.settings.all_settings import SettingsError, needs_trust
+from co_tui.settings.all_settings import needs_trust
 from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.files import read_table
-from co_tui.settings.rules import SHOWN_CHARS, quoted
+from co_tui.settings.rules import SHOWN_CHARS, SettingsError, quoted
 from co_tui.trust import AGENTS, COMMANDS, Trust, TrustRequest
 
 AGENTS_CHARS: Final = 200

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.paths import Paths, write_atomically
-from co_tui.settings.all_settings import Settings, SettingsError, check
+from co_tui.settings.all_settings import Settings, check
 from co_tui.settings.by_window import ByWindow
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, read_text
@@ -14,7 +14,7 @@ from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
 from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, parse_rule, read_permissions
 from co_tui.settings.policy_files import read_policy
-from co_tui.settings.rules import quoted
+from co_tui.settings.rules import SettingsError, quoted
 
 KEY_PREFIX: Final = "keys."
 """Prefix of an action whose key is set by itself."""
