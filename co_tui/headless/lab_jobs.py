@@ -77,7 +77,7 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
     workers = min(jobs, replays.total)
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(replays,))
     try:
-        with _interrupts_ignored():
+        with _interrupts_held():
             numbers = {pool.submit(_run, number): number for number in range(replays.total)}
         results: dict[int, ConversationResult] = {}
         for done in as_completed(numbers):
@@ -95,13 +95,14 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """For processes that start meanwhile, for good: Ctrl+C reaches all processes, and the first one ends the others."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back until the end, and for good in processes that start meanwhile: Ctrl+C reaches all
+    processes, and the first one ends the others."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Worker:
