@@ -8,9 +8,10 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -76,7 +77,8 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
     workers = min(jobs, replays.total)
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(replays,))
     try:
-        numbers = {pool.submit(_run, number): number for number in range(replays.total)}
+        with _interrupts_held():
+            numbers = {pool.submit(_run, number): number for number in range(replays.total)}
         results: dict[int, ConversationResult] = {}
         for done in as_completed(numbers):
             results[numbers[done]] = done.result()
@@ -92,6 +94,17 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
     return replays.in_order([results[number] for number in range(replays.total)])
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back until the end, and for good in processes that start meanwhile: Ctrl+C reaches all
+    processes, and the first one ends the others."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Worker:
     """What this process replays."""
 
@@ -100,7 +113,6 @@ class _Worker:
 
 def _begin(replays: Replays) -> None:
     _Worker.replays = replays
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches all processes; the first one ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

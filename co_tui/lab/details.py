@@ -131,7 +131,8 @@ class _Text:
     def __init__(self, message: ModelMessage) -> None:
         self.message = message
         self.lines = [_MARK.sub("", line).rstrip() for line in message_text(message).splitlines()]
-        self.details = frozenset(filter(None, _DETAIL.findall("\n".join(self.lines))))
+        self._text = "\n".join(self.lines)
+        self.details = frozenset(filter(None, _DETAIL.findall(self._text)))
         self._words: list[str] = []
         self._first_words: list[int] = []
         self._mentions: dict[str, frozenset[Mention]] = {}
@@ -147,12 +148,21 @@ class _Text:
             for line in self.lines:
                 self._first_words.append(len(self._words))
                 self._words += line.split()
-        for number, line in enumerate(self.lines):
-            if detail not in line:
-                continue
+        for number in self._lines_with(detail):
+            line = self.lines[number]
             for match in _DETAIL.finditer(line):
                 if match[1] == detail:
                     # The last word that starts at or before the match contains it.
                     index = self._first_words[number] + max(1, len(line[: match.start(1) + 1].split())) - 1
                     around = tuple(self._words[max(0, index - WORDS_BEFORE) : index + WORDS_AFTER + 1])
                     yield Mention(hash(around), hash(line))
+
+    def _lines_with(self, part: str) -> Iterator[int]:
+        """The numbers of the lines that contain a text."""
+        number = end = 0
+        while (found := self._text.find(part, end)) >= 0:
+            number += self._text.count("\n", end, found)
+            yield number
+            end = self._text.find("\n", found)
+            if end < 0:
+                return

@@ -18,11 +18,13 @@ _ANNOUNCES: Final = re.compile(
 )
 WORD: Final = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
 """A word; each character of a script without blanks is one."""
+_PLAIN_WORD: Final = re.compile(r"\w+")
 FEWEST_WORDS: Final = 5
 
 
 def words_of(text: str) -> list[str]:
-    return WORD.findall(text.lower())
+    lower = text.lower()
+    return _PLAIN_WORD.findall(lower) if lower.isascii() else WORD.findall(lower)
 
 
 def conclusion_of(reply: str) -> str:

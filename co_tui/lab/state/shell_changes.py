@@ -12,6 +12,8 @@ _PATCHED: Final = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (
 _ENDS: Final = frozenset({"|", "||", "&&", ";", "&", "(", ")", "|&", ";;"})
 _WRITES: Final = frozenset({">", ">>", ">|", "&>", "&>>"})
 _NOT_A_NAME: Final = re.compile(r"[$*?{}<>|;&`\n=]|^\d*$|^-|^/dev/|^&")
+_MAY_CHANGE: Final = re.compile(r">|\b(?:tee|sed|cp|mv|rm|touch|install|ln)\b")
+"""Reading a line word by word is slow."""
 _LONGEST: Final = 20_000
 """Longer commands are read up to here, without what they feed to a file."""
 
@@ -27,7 +29,7 @@ def changed_files(command: str) -> tuple[str, ...]:
     found = patched_files(command)
     # The body of a here-document is data; the rest of its first line is still the command.
     plain = _HEREDOC.sub(lambda match: f" {match[3]}", command)[:_LONGEST]
-    for line in _logical_lines(plain):
+    for line in filter(_MAY_CHANGE.search, _logical_lines(plain)):
         for words in _simple_commands(line):
             found += _changed_by(words)
     return tuple(dict.fromkeys(name for name in map(_clean, found) if name))
@@ -44,6 +46,8 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _is_closed(text: str) -> bool:
+    if "'" not in text and '"' not in text:
+        return True
     quote, skip = "", False
     for character in text:
         if skip:

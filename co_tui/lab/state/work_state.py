@@ -51,11 +51,17 @@ class Stated(NamedTuple):
 class _Fact:
     """Something that a message may state; each is one object, which is found faster than an equal value."""
 
-    __slots__ = ("kind", "text")
+    __slots__ = ("fewest", "kind", "longest", "text", "words")
 
     def __init__(self, kind: str, text: str) -> None:
         self.kind = kind
         self.text = text
+        self.words = words_of(text) if kind == "words" else []
+        different = sorted(set(self.words), key=len, reverse=True)
+        self.fewest = WORDS_ON_A_LINE * len(different)
+        """Different words that a line must have."""
+        self.longest = different[: int(len(different) - self.fewest) + 1]
+        """A text without any of these has too few."""
 
 
 class WorkState:
@@ -151,6 +157,7 @@ class _Text:
     def __init__(self, message: ModelMessage) -> None:
         self.message = message
         self.lines = "\n".join(" ".join(line.split()) for line in _shown_text(message).splitlines())
+        self._lower = self.lines.lower()
         self._words = ""
         self._vocabulary: frozenset[str] = frozenset()
         self._word_lines: list[frozenset[str]] | None = None
@@ -168,21 +175,20 @@ class _Text:
                 return fact.text in self.lines and bool(_path_pattern(fact.text).search(self.lines))
             case "line":
                 return all(piece in self.lines for piece in fact.text.split("\n"))
-        return self._says(words_of(fact.text))
+        return any(word in self._lower for word in fact.longest) and self._says(fact)
 
-    def _says(self, words: list[str]) -> bool:
+    def _says(self, fact: _Fact) -> bool:
         if not self._words:
             spoken = words_of(self.lines)
             self._words, self._vocabulary = f" {' '.join(spoken)} ", frozenset(spoken)
-        wanted = frozenset(words)
-        fewest = WORDS_ON_A_LINE * len(wanted)
-        if len(wanted & self._vocabulary) < fewest:
+        wanted = frozenset(fact.words)
+        if len(wanted & self._vocabulary) < fact.fewest:
             return False
-        if f" {' '.join(words)} " in self._words:
+        if f" {' '.join(fact.words)} " in self._words:
             return True
         if self._word_lines is None:
             self._word_lines = [frozenset(words_of(line)) for line in self.lines.splitlines()]
-        return any(len(line & wanted) >= fewest for line in self._word_lines)
+        return any(len(line & wanted) >= fact.fewest for line in self._word_lines)
 
 
 def searched_files(reply: str) -> list[str]:
