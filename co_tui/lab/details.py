@@ -27,8 +27,8 @@ _DETAIL = re.compile(
     r"|\d{3,}+\b"  # numbers
     r"|(?<=[a-z,] )[A-Z][a-z]{2,}+\b))"  # names within a sentence
 )
-_MARK = re.compile(r"^\s*(?:[-*>•›$]\s+|(?:user|assistant): )*")
-_OUTCOME = re.compile(r"(?<=\S)(?: \(time \d+\))?(?: → [a-z][\w ()-]{0,40})?$")
+_MARK = re.compile(r"^\s*(?:[-*>•›$]\s+)*")
+"""Marks of a quotation."""
 
 
 AGES: Final = (5, 10, 20, 50, 100, 200)
@@ -118,11 +118,6 @@ class Details:
         if found is None or found.message is not message:
             found = self._texts[id(message)] = _Text(message)
         return found
-
-
-def _bare(line: str) -> str:
-    """A line without the marks of whoever quotes it."""
-    return _MARK.sub("", _OUTCOME.sub("", line) if line.startswith("- ") else line).rstrip()
 
 
 class _Text:

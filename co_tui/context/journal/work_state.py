@@ -12,7 +12,7 @@ from co_tui.context.measure.count import estimate_text
 from co_tui.events.tool_wording import FAILED
 from co_tui.inert import one_line
 
-MOST_FAILING: Final = 8
+MOST_FAILING: Final = 12
 MOST_CONCLUSIONS: Final = 5
 MOST_READ: Final = 6
 MOST_DONE: Final = 12

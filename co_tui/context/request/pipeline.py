@@ -27,7 +27,7 @@ from co_tui.settings.by_window import ByWindow, in_window
 LARGEST_SUMMARY_TOKENS = 20_000
 STATE_SHARE = 0.12
 """Of the window: the most for where the work stands."""
-LARGEST_STATE_TOKENS = 2_000
+LARGEST_STATE_TOKENS = 3_000
 MOST_LEFT_SHARE = 0.5
 """Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
