@@ -1,7 +1,7 @@
 """Let a policy written in Python decide what to compact, and make a safe plan of its answer (G11)."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from co_tui.context.compact.cuts import Cut, unseen_start
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
@@ -9,9 +9,6 @@ from co_tui.context.turns import is_replacement, kept_by_rule, step_around
 from co_tui.events.triggers import Trigger
 from co_tui.settings import PolicyCode, SettingsError
 from co_tui.settings.rules import quoted
-
-if TYPE_CHECKING:
-    from co_tui.context.compact.decide import Situation
 
 KEYS: Final = ("summarise", "drop", "keep", "wait", "focus")
 FOCUS_CHARS: Final = 2_000
@@ -53,28 +50,18 @@ def first_failure(code: PolicyCode) -> str:
     return _first_failures.get(code, "")
 
 
-def ask(situation: "Situation", *, asked: bool = False) -> tuple[Decision, Cut] | None:
+def ask(code: PolicyCode, context: PolicyContext) -> tuple[Decision, Cut] | None:
     """What the policy decides; None if nothing is to be done. Raises `PolicyFailed`."""
     try:
-        return _ask(situation, asked)
+        decision = _decision(code, context)
     except PolicyFailed as failed:
-        assert situation.policy.policy_code is not None
-        _first_failures.setdefault(situation.policy.policy_code, str(failed))
+        _first_failures.setdefault(code, str(failed))
         raise
+    cut = _cut(context.messages, decision) if decision is not None else None
+    return (decision, cut) if decision is not None and cut is not None else None
 
 
-def _ask(situation: "Situation", asked: bool) -> tuple[Decision, Cut] | None:
-    code = situation.policy.policy_code
-    assert code is not None
-    history = situation.history
-    context = PolicyContext(
-        PolicyMessages(history, situation.pinned, situation.tokens),
-        situation.window_tokens,
-        situation.reading.current_tokens,
-        situation.reading.fixed_tokens,
-        asked,
-        situation.ratio,
-    )
+def _decision(code: PolicyCode, context: PolicyContext) -> Decision | None:
     try:
         answer = code.function()(context)
     except SettingsError as error:
@@ -86,15 +73,14 @@ def _ask(situation: "Situation", asked: bool) -> tuple[Decision, Cut] | None:
     try:
         if not isinstance(answer, Mapping):
             raise ValueError(f"{type(answer).__name__} is neither None nor a dict")
-        decision = Decision(answer, len(history))
+        return Decision(answer, len(context.messages))
     except (Exception, SystemExit) as error:  # also those of its own sequences
         raise PolicyFailed(f"The policy {code.name} returned nonsense: {str(error).rstrip('.')}.") from None
-    cut = _cut(history, decision, situation.pinned)
-    return (decision, cut) if cut is not None else None
 
 
-def _cut(history: Sequence[Any], decision: Decision, pinned: Collection[int]) -> Cut | None:
+def _cut(messages: PolicyMessages, decision: Decision) -> Cut | None:
     """The messages that may go: no system, pinned or unseen ones, and no half of a call and its results."""
+    history, pinned = messages.history, messages.pinned
     kept = kept_by_rule(history, pinned) | set(range(unseen_start(history), len(history)))
     kept |= set(range(len(history))) - decision.replaced
     for index in tuple(kept):
