@@ -33,13 +33,10 @@ from co_tui.settings.rules import (
     quoted,
     whole_number,
 )
+from co_tui.settings.rules import SettingsError as SettingsError
 
 NO_KEYS: Final[Mapping[str, str]] = {}
 NO_HOOKS: Final[HookTable] = {}
-
-
-class SettingsError(Exception):
-    """A setting that cannot be used; the text names the key, the value and what is allowed."""
 
 
 class Settings(ContextSettings):

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.settings.all_settings import SettingsError
+from co_tui.settings.rules import SettingsError
 
 FUNCTION: Final = "decide"
 """What a policy in Python must define."""

@@ -48,6 +48,10 @@ THEMES: Final = (
 )  # fmt: skip
 
 
+class SettingsError(Exception):
+    """A setting that cannot be used; the text names the key, the value and what is allowed."""
+
+
 class Rule(NamedTuple):
     """The values a setting accepts, and how to describe them."""
 
