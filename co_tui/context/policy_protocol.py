@@ -96,10 +96,10 @@ class PolicyMessages(Sequence[PolicyMessage]):
     """The conversation, message by message, oldest first."""
 
     def __init__(self, history: Sequence[ModelMessage], pinned: Collection[int], tokens: Tokens) -> None:
-        self._history, self._pinned, self._tokens = history, pinned, tokens
+        self.history, self.pinned, self._tokens = history, pinned, tokens
 
     def __len__(self) -> int:
-        return len(self._history)
+        return len(self.history)
 
     @overload
     def __getitem__(self, index: int) -> PolicyMessage: ...
@@ -109,7 +109,7 @@ class PolicyMessages(Sequence[PolicyMessage]):
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self)))]
         place = range(len(self))[index]
-        return PolicyMessage(place, self._history[place], place in self._pinned, self._tokens)
+        return PolicyMessage(place, self.history[place], place in self.pinned, self._tokens)
 
 
 class PolicyContext(NamedTuple):
@@ -134,7 +134,7 @@ class PolicyContext(NamedTuple):
     @property
     def turns(self) -> list[int]:
         """The index of each of the user's prompts."""
-        return turn_starts(self.messages._history)
+        return turn_starts(self.messages.history)
 
     def tokens(self, text: str) -> float:
         """How many tokens a text has."""
@@ -142,4 +142,4 @@ class PolicyContext(NamedTuple):
 
     def newest(self, room_tokens: float) -> int:
         """The index at which the newest messages that fit into so many tokens start; splits no call from its result."""
-        return recent_start(self.messages._history, room_tokens, self.messages._tokens)
+        return recent_start(self.messages.history, room_tokens, self.messages._tokens)

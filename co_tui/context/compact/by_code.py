@@ -1,6 +1,10 @@
 """Let a policy written in Python decide what to compact, and make a safe plan of its answer (G11)."""
 
+<<<<<<< HEAD
 from collections.abc import Collection, Mapping, Sequence
+=======
+from collections.abc import Mapping
+>>>>>>> peers26
 from typing import Any, Final
 
 from co_tui.context.compact.cuts import Cut, unseen_start
@@ -51,16 +55,22 @@ def first_failure(code: PolicyCode) -> str:
     return _first_failures.get(code, "")
 
 
+<<<<<<< HEAD
 def ask(situation: Situation, *, asked: bool = False) -> tuple[Decision, Cut] | None:
+=======
+def ask(code: PolicyCode, context: PolicyContext) -> tuple[Decision, Cut] | None:
+>>>>>>> peers26
     """What the policy decides; None if nothing is to be done. Raises `PolicyFailed`."""
     try:
-        return _ask(situation, asked)
+        decision = _decision(code, context)
     except PolicyFailed as failed:
-        assert situation.policy.policy_code is not None
-        _first_failures.setdefault(situation.policy.policy_code, str(failed))
+        _first_failures.setdefault(code, str(failed))
         raise
+    cut = _cut(context.messages, decision) if decision is not None else None
+    return (decision, cut) if decision is not None and cut is not None else None
 
 
+<<<<<<< HEAD
 def _ask(situation: Situation, asked: bool) -> tuple[Decision, Cut] | None:
     code = situation.policy.policy_code
     assert code is not None
@@ -73,6 +83,9 @@ def _ask(situation: Situation, asked: bool) -> tuple[Decision, Cut] | None:
         asked,
         situation.ratio,
     )
+=======
+def _decision(code: PolicyCode, context: PolicyContext) -> Decision | None:
+>>>>>>> peers26
     try:
         answer = code.function()(context)
     except SettingsError as error:
@@ -84,15 +97,14 @@ def _ask(situation: Situation, asked: bool) -> tuple[Decision, Cut] | None:
     try:
         if not isinstance(answer, Mapping):
             raise ValueError(f"{type(answer).__name__} is neither None nor a dict")
-        decision = Decision(answer, len(history))
+        return Decision(answer, len(context.messages))
     except (Exception, SystemExit) as error:  # also those of its own sequences
         raise PolicyFailed(f"The policy {code.name} returned nonsense: {str(error).rstrip('.')}.") from None
-    cut = _cut(history, decision, situation.pinned)
-    return (decision, cut) if cut is not None else None
 
 
-def _cut(history: Sequence[Any], decision: Decision, pinned: Collection[int]) -> Cut | None:
+def _cut(messages: PolicyMessages, decision: Decision) -> Cut | None:
     """The messages that may go: no system, pinned or unseen ones, and no half of a call and its results."""
+    history, pinned = messages.history, messages.pinned
     kept = kept_by_rule(history, pinned) | set(range(unseen_start(history), len(history)))
     kept |= set(range(len(history))) - decision.replaced
     for index in tuple(kept):

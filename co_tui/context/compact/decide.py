@@ -6,10 +6,18 @@ from typing import NamedTuple
 from co_tui.context.compact import by_code, cuts
 from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.replacement import difference
+<<<<<<< HEAD
 from co_tui.context.compact.situation import Situation
 from co_tui.context.compact.thresholds import run_threshold
 from co_tui.context.policy import CompactionRule, SummaryFallback, default_policy
 from co_tui.context.turns import is_replacement, turn_starts
+=======
+from co_tui.context.compact.thresholds import Thresholds, run_threshold, thresholds_of
+from co_tui.context.measure.count import Reading
+from co_tui.context.policy import CompactionRule, Policy, SummaryFallback, default_policy
+from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
+from co_tui.context.turns import holds_summary, is_replacement, turn_starts
+>>>>>>> peers26
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import in_window
 
@@ -92,14 +100,28 @@ def next_cut(situation: Situation) -> Cut | None:
 def asked_cut(situation: Situation, trigger: Trigger) -> Cut | None:
     """What the policy's own code would replace if it were asked now; if it fails, what the default policy would."""
     try:
-        found = by_code.ask(situation, asked=True)
+        found = _asked(situation, asked=True)
     except by_code.PolicyFailed:
         return next_cut(situation._replace(policy=default_policy()))
     return found[1]._replace(trigger=trigger) if found is not None else None
 
 
+def _asked(situation: Situation, *, asked: bool = False) -> tuple[by_code.Decision, Cut] | None:
+    """What the policy's own code decides. Raises `PolicyFailed`."""
+    assert situation.policy.policy_code is not None
+    context = PolicyContext(
+        PolicyMessages(situation.history, situation.pinned, situation.tokens),
+        situation.window_tokens,
+        situation.reading.current_tokens,
+        situation.reading.fixed_tokens,
+        asked,
+        situation.ratio,
+    )
+    return by_code.ask(situation.policy.policy_code, context)
+
+
 def _by_code(situation: Situation) -> Plan | None:
-    found = by_code.ask(situation)
+    found = _asked(situation)
     if found is None:
         return None
     decision, cut = found

@@ -9,8 +9,8 @@ from co_tui.exchange.importers.default_folders import claude_code_folder
 from co_tui.headless.output import DONE, FAILED, put, put_json, say
 from co_tui.inert import one_line
 from co_tui.paths import Paths, path_text, read_small_text
-from co_tui.settings.rules import SettingsError
 from co_tui.settings.permission_rules import EFFECTS, Effect, RuleInForce, parse_rule
+from co_tui.settings.rules import SettingsError
 from co_tui.settings.writing import add_permissions
 
 LIMIT_BYTES: Final = 1_000_000

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, SystemPromptPart
 
-from co_tui.context.compact.by_code import PolicyFailed, ask
-from co_tui.context.compact.decide import decide
+from co_tui.context.compact.by_code import PolicyFailed
+from co_tui.context.compact.decide import _asked, decide
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import Policy, default_policy, policy_of
 from co_tui.context.request.pipeline import Governor
@@ -29,8 +29,8 @@ def governor(body: str, window: int = 8_000) -> Governor:
 def cut_of(body: str, history: list[ModelMessage], pinned: tuple[int, ...] = ()) -> tuple[int, ...]:
     made = governor(body)
     measured = made.measure(history, Scaffold(), pinned=pinned)
-    found = ask(made.situation(measured))
-    return found[1].replaced if found else ()
+    cut = _asked(made.situation(measured))
+    return cut[1].replaced if cut else ()
 
 
 HISTORY = asked(talk(6, LONG))
