@@ -1,14 +1,9 @@
 """Let a policy written in Python decide what to compact, and make a safe plan of its answer (G11)."""
 
-<<<<<<< HEAD
-from collections.abc import Collection, Mapping, Sequence
-=======
 from collections.abc import Mapping
->>>>>>> peers26
 from typing import Any, Final
 
 from co_tui.context.compact.cuts import Cut, unseen_start
-from co_tui.context.compact.situation import Situation
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
 from co_tui.context.turns import is_replacement, kept_by_rule, step_around
 from co_tui.events.triggers import Trigger
@@ -55,11 +50,7 @@ def first_failure(code: PolicyCode) -> str:
     return _first_failures.get(code, "")
 
 
-<<<<<<< HEAD
-def ask(situation: Situation, *, asked: bool = False) -> tuple[Decision, Cut] | None:
-=======
 def ask(code: PolicyCode, context: PolicyContext) -> tuple[Decision, Cut] | None:
->>>>>>> peers26
     """What the policy decides; None if nothing is to be done. Raises `PolicyFailed`."""
     try:
         decision = _decision(code, context)
@@ -70,22 +61,7 @@ def ask(code: PolicyCode, context: PolicyContext) -> tuple[Decision, Cut] | None
     return (decision, cut) if decision is not None and cut is not None else None
 
 
-<<<<<<< HEAD
-def _ask(situation: Situation, asked: bool) -> tuple[Decision, Cut] | None:
-    code = situation.policy.policy_code
-    assert code is not None
-    history = situation.history
-    context = PolicyContext(
-        PolicyMessages(history, situation.pinned, situation.tokens),
-        situation.window_tokens,
-        situation.reading.current_tokens,
-        situation.reading.fixed_tokens,
-        asked,
-        situation.ratio,
-    )
-=======
 def _decision(code: PolicyCode, context: PolicyContext) -> Decision | None:
->>>>>>> peers26
     try:
         answer = code.function()(context)
     except SettingsError as error:

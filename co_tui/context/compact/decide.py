@@ -6,18 +6,11 @@ from typing import NamedTuple
 from co_tui.context.compact import by_code, cuts
 from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.replacement import difference
-<<<<<<< HEAD
 from co_tui.context.compact.situation import Situation
 from co_tui.context.compact.thresholds import run_threshold
 from co_tui.context.policy import CompactionRule, SummaryFallback, default_policy
-from co_tui.context.turns import is_replacement, turn_starts
-=======
-from co_tui.context.compact.thresholds import Thresholds, run_threshold, thresholds_of
-from co_tui.context.measure.count import Reading
-from co_tui.context.policy import CompactionRule, Policy, SummaryFallback, default_policy
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
-from co_tui.context.turns import holds_summary, is_replacement, turn_starts
->>>>>>> peers26
+from co_tui.context.turns import is_replacement, turn_starts
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import in_window
 
