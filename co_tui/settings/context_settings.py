@@ -108,7 +108,7 @@ class ContextSettings(Record):
         number_by_window(0, 0.9),
         About(
             "context",
-            "How full the window may be after a compaction; original lines fill the rest.",
+            "How full the window may be after a compaction; 0 for plain summaries without a journal.",
         ),
     ] = 0.0
     keep_recent_share: Annotated[
