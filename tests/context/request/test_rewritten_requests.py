@@ -1,4 +1,4 @@
-"""What a rewritten request holds, and that the next ones begin as it did: excerpts, layers, the note, what is out."""
+"""What a rewritten request holds, and that the next ones begin as it did: the journal, the note, what is out."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
+from co_tui.context.journal.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
 from co_tui.context.turns import holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode

@@ -6,9 +6,10 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.compact.replacement import Digest, build
-from co_tui.context.memory.excerpts import Sources
+from co_tui.context.journal.recollection import recollect
+from co_tui.context.journal.sources import Sources
+from co_tui.context.journal.work_record import WorkRecord
 from co_tui.context.memory.ledger import Ledger
-from co_tui.context.memory.recollection import recollect
 from co_tui.context.memory.transcript_lines import LINE_CHARS
 from co_tui.context.policy import SummaryForm
 from co_tui.events.triggers import Trigger
@@ -24,10 +25,13 @@ def answer(text: str) -> ModelMessage:
 
 def recollected(gone: list[ModelMessage], live: list[ModelMessage], newest: list[ModelMessage]) -> str:
     """What comes back of the messages that are gone, when these replace them and the newest step follows."""
-    ledger = Ledger()
-    for message in (*gone, *newest):
+    whole = [*gone, *newest]
+    ledger, work = Ledger(), WorkRecord()
+    for message in whole:
         ledger.add(message)
-    return recollect(Sources(ledger, frozenset(range(len(gone)))), [*live, *newest], 2_000).text
+        work.add(message)
+    sources = Sources(ledger, work, frozenset(range(len(gone))), lambda numbers: [whole[n] for n in numbers])
+    return recollect(sources, [*live, *newest], 2_000).text
 
 
 @pytest.mark.parametrize(("names", "comes_back"), [(20, True), (99, True), (101, False)])
@@ -58,7 +62,7 @@ def test_a_line_that_a_summary_carries_does_not_come_back(form: SummaryForm, lin
     history = [*gone, prompt("next")]
     summary = summarise_offline(gone, 300, user_words=False)
     assert line in summary.text
-    kept = build(form, history, Cut((0, 1), Trigger.MANUAL), Digest(summary.text, summary.excerpts)).applied(history)
+    kept = build(form, history, Cut((0, 1), Trigger.MANUAL), Digest(summary.text)).applied(history)
     assert recollected(gone, kept, newest) == ""
 
 
