@@ -1,4 +1,4 @@
-"""The ledger of names: what a new step costs, what the choice of lines costs, and how much memory it takes."""
+"""The ledger of names and the journal: what a new step costs, what writing costs, and how much memory they take."""
 
 import random
 import time
@@ -7,14 +7,16 @@ from collections.abc import Callable
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 
-from co_tui.context.memory.excerpts import Sources, choose_excerpts
+from co_tui.context.journal.journal import Journal, JournalTask, appended, rewritten
+from co_tui.context.journal.recollection import recollect
+from co_tui.context.journal.sources import Sources
+from co_tui.context.journal.work_record import WorkRecord
 from co_tui.context.memory.ledger import Ledger
-from co_tui.context.memory.recollection import recollect
 from tests.benchmarks.figures import median, print_table
 
 SIZES = (100, 1_000, 10_000)
-TAIL = 20
-SUMMARY_TOKENS, NOTE_TOKENS = 6_000, 1_500
+TAIL, LEAVING = 20, 60
+JOURNAL_TOKENS, RATION_TOKENS, NOTE_TOKENS = 6_000, 2_000, 1_500
 """Of a window of 32,000 tokens, about."""
 
 
@@ -45,18 +47,30 @@ def figures(size: int) -> str:
     draw = random.Random(size)
     messages = [message for n in range(size // 2) for message in step(n, draw)]
     tracemalloc.start()
-    ledger = Ledger()
+    ledger, work = Ledger(), WorkRecord()
     for message in messages:
         ledger.add(message)
+        work.add(message)
     held_mb = tracemalloc.get_traced_memory()[0] / 1e6
     tracemalloc.stop()
-    sources = Sources(ledger, frozenset(range(size - TAIL)))
-    choose_ms = timed_ms(lambda: choose_excerpts(sources, SUMMARY_TOKENS))
+    sources = Sources(
+        ledger, work, frozenset(range(size - TAIL)), lambda numbers: [messages[number] for number in numbers]
+    )
+    task = JournalTask(sources, Journal(), LEAVING, JOURNAL_TOKENS, RATION_TOKENS)
+    append_ms = timed_ms(lambda: appended(task))
+    rewrite_ms = timed_ms(lambda: rewritten(task, JOURNAL_TOKENS, ""))
     note_ms = timed_ms(lambda: recollect(sources, messages[-TAIL:], NOTE_TOKENS))
     new = iter([message for n in range(50) for message in step(size + n, draw)])
-    step_ms = 2 * timed_ms(lambda: ledger.add(next(new)), times=40)
+
+    def add_step() -> None:
+        message = next(new)
+        ledger.add(message)
+        work.add(message)
+
+    step_ms = 2 * timed_ms(add_step, times=40)
     return (
-        f"a new step {step_ms:.2f} ms, lines of a summary {choose_ms:.1f} ms, lines that come back {note_ms:.1f} ms, "
+        f"a new step {step_ms:.2f} ms, a journal appended to {append_ms:.1f} ms, written anew {rewrite_ms:.1f} ms, "
+        f"lines that come back {note_ms:.1f} ms, "
         f"{len(ledger.details):,} names in {held_mb:.1f} MB"
     )
 

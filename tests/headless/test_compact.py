@@ -11,9 +11,9 @@ from tests.support.talks import LONG, talk, talking
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
 
 
-def talked(served_here: Here, provider: Provider, turns: int = 3) -> str:
+def talked(served_here: Here, provider: Provider, turns: int = 3, reply: Reply = LONG) -> str:
     """A stored session, made in this process since that is quicker."""
-    provider.default, provider.window, provider.summary = LONG, 100_000, Reply(text=SUMMARY)
+    provider.default, provider.window, provider.summary = reply, 100_000, Reply(text=SUMMARY)
 
     async def converse() -> str:
         async with talking(served_here.home, provider) as session:
@@ -39,7 +39,8 @@ def test_a_stored_session_is_compacted_and_its_log_says_so(served_here: Here, pr
 
 
 def test_nothing_to_compact_is_a_sentence(served_here: Here, provider: Provider) -> None:
-    session = talked(served_here, provider, turns=1)
+    longer = Reply(text=LONG.text * 5, prompt_tokens=-1, completion_tokens=550)
+    session = talked(served_here, provider, turns=1, reply=longer)
     assert served_here("compact", session).code == 0
     again = served_here("compact", session)
     assert again.code == 1 and "Nothing to compact" in again.err and again.out == ""

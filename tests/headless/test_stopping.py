@@ -110,7 +110,8 @@ def test_while_it_compacts_during_the_turn(served: CliCommand, provider: Provide
     session = asyncio.run(converse())
     provider.window, provider.summary = 1_500, Reply(text="Title: x", wait_s=HANGING_S)
     provider.summary_requests.clear()
-    process = served.start_loaded("run", "--session", session, "-p", "Question about src/module.py " * 6)
+    asked = "Question about src/module.py " * 6
+    process = served.start_loaded("run", "--session", session, "--policy", "copilot", "-p", asked)
     wait_until(lambda: provider.summary_requests)
     process.send_signal(signal.SIGINT)
     ended(process)

@@ -5,10 +5,8 @@ from typing import Any, Literal
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 
-from co_tui.context.compact.offline_summary import sources_of, summarise_offline
+from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.compact.user_messages import QUOTE_CHARS, fitting, user_messages_in
-from co_tui.context.memory.excerpts import choose_excerpts
-from co_tui.context.memory.transcript_lines import Excerpt, LinePosition
 from co_tui.events.refusals import denied_by_user, read_refusal, refused_otherwise
 
 COMMAND = {"command": "rm -rf build_dir"}
@@ -63,9 +61,8 @@ def test_several_answers_are_quoted_in_order_each_with_its_question() -> None:
 def test_a_call_id_used_again_belongs_to_the_latest_call() -> None:
     history = [*step("run_command", {"command": "first_one"}, "ok", "success"), *step("run_command", COMMAND, WHY)]
     assert user_messages_in(history).said == ("denied `rm -rf build_dir`: keep it",)
-    text = summarise_offline(history, 300, user_words=False).text
-    assert "[run_command called with]\nfirst_one" in text
-    assert "[run_command called with, denied by the user]\nrm -rf build_dir" in text
+    told = summarise_offline(history, 300, user_words=False).text.splitlines()
+    assert told == ["- $ first_one", "- $ rm -rf build_dir → denied by the user"]
 
 
 def test_long_reasons_are_clipped_and_many_are_counted() -> None:
@@ -80,11 +77,10 @@ def test_a_standing_rule_in_a_reason_is_kept_as_one() -> None:
     assert user_messages_in(step("run_command", COMMAND, f"{WHY}. Never remove it.")).rules == ("Never remove it.",)
 
 
-def test_a_line_carried_from_an_older_compaction_is_marked_too() -> None:
-    carried = Excerpt(LinePosition(0, 0, 0), "run_command called with", "rm -rf build_dir")
-    chosen = choose_excerpts(sources_of(step("run_command", COMMAND, WHY)), 300, carried=[carried])
-    calls = [each.by for each in chosen.lines if each.text == carried.text]
-    assert calls == ["run_command called with, denied by the user"]
+@pytest.mark.parametrize("content", ["The user denied it.", WHY])
+def test_output_that_reads_like_a_refusal_makes_no_call_a_denied_one(content: str) -> None:
+    told = summarise_offline(step("run_command", COMMAND, content, "success"), 300, user_words=False).text
+    assert told.splitlines()[0] == "- $ rm -rf build_dir" and "denied by the user" not in told
 
 
 @pytest.mark.parametrize("reason", ["", "keep it", "a: b\nc"])

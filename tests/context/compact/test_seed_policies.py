@@ -24,7 +24,7 @@ from co_tui.session.compaction import recovery
 from co_tui.session.compaction.summaries import request_for
 from co_tui.session.history.restoring import LEAST_RESTORED_TURNS
 from co_tui.settings import Settings
-from tests.context.request.test_pipeline import LOADED, asked, talk
+from tests.context.request.test_pipeline import LOADED, asked, talk, wordy
 from tests.support.governed import Governed, Request
 
 NUMBERS = [
@@ -93,18 +93,6 @@ def test_co_cli_g2a_a_result_over_2000_characters_is_cut(chars: int, cut: bool) 
     request = prepared("co-cli", asked(talk(2, "r" * chars))).messages
     result = next(part for message in request for part in message.parts if isinstance(part, ToolReturnPart))
     assert result.content == ("r" * 2_000 + "\n[…truncated, 2001 chars total]" if cut else "r" * 2_000)
-
-
-def wordy(turns: int) -> list[ModelMessage]:
-    """Long enough for a summary to be shorter."""
-    return [
-        message
-        for n in range(turns)
-        for message in (
-            ModelRequest(parts=[UserPromptPart(f"question {n} " + "more words " * 100)]),
-            ModelResponse(parts=[TextPart(f"answer {n}")]),
-        )
-    ]
 
 
 @pytest.mark.parametrize(
@@ -266,6 +254,6 @@ def test_cowagent_g3f_the_budget_is_never_more_than_the_window() -> None:
 
 def test_every_fallback_is_a_setting_of_any_policy() -> None:
     for fallback, expected in (("offline", "## "), ("marker", "[Earlier conversation trimmed")):
-        done = prepared("co-cli", asked(talk(20)), summarise=fails, summary_fallback=fallback)
+        done = prepared("co-cli", asked(wordy(20)), summarise=fails, summary_fallback=fallback)
         assert expected in contents(done.messages)[2]
     assert Settings().summary_fallback == "offline"

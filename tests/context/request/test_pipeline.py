@@ -118,6 +118,19 @@ def talk(turns: int, result: str = "") -> list:
     return messages
 
 
+def wordy(turns: int) -> list:
+    """Long enough for a summary to be shorter."""
+    more = " more words" * 100
+    return [
+        message
+        for n in range(turns)
+        for message in (
+            ModelRequest(parts=[UserPromptPart(f"question {n}{more}")]),
+            ModelResponse(parts=[TextPart(f"answer {n}")]),
+        )
+    ]
+
+
 def asked(messages: list, prompt: str = "and now?") -> list:
     return [*messages, ModelRequest(parts=[UserPromptPart(prompt)])]
 
@@ -154,8 +167,8 @@ def test_co_cli_measures_dicts_as_json_and_keeps_name_and_id() -> None:
 
 def test_co_cli_slides_its_window_at_forty_messages() -> None:
     assert LOADED["co-cli"].max_history_messages == 40
-    assert prepared("co-cli", asked(talk(19))).compaction is None  # 39 messages
-    done = prepared("co-cli", asked(talk(20)))  # 41 messages
+    assert prepared("co-cli", asked(wordy(19))).compaction is None  # 39 messages
+    done = prepared("co-cli", asked(wordy(20)))  # 41 messages
     assert done.compaction is not None
     head, marker, *tail = [m.parts[0].content for m in (done.messages[1], done.messages[2], *done.messages[3:])]
     assert head == "answer 0" and marker.startswith("[Summary of 19 earlier messages]\n")
@@ -335,7 +348,8 @@ def test_a_rule_survives_a_pasted_specification_and_many_compactions(window: int
             Digest("A summary."),
             words=governor.user_messages_for(history, SummaryForm.FULL),
         )
-        assert rule in done.messages[0].parts[0].content
+        summary, under_way = (message.parts[0].content for message in done.messages)
+        assert rule in under_way and rule not in summary
         history = [*done.messages, *talk(30, "words " * 20)]
 
 

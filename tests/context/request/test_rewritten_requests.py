@@ -1,4 +1,4 @@
-"""What a rewritten request holds, and that the next ones begin as it did: excerpts, layers, the note, what is out."""
+"""What a rewritten request holds, and that the next ones begin as it did: the journal, the note, what is out."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,11 +17,14 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.memory.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
-from co_tui.context.turns import holds_summary, is_prompt
+from co_tui.context.journal.entries import GAP
+from co_tui.context.journal.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
+from co_tui.context.journal.shown_lines import bare_lines
+from co_tui.context.measure.count import estimate_text
+from co_tui.context.turns import EARLIER, holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
-from co_tui.events.stored_messages import NOT_A_HEADING, RECOLLECTED
+from co_tui.events.stored_messages import JOURNAL, NOT_A_HEADING, RECOLLECTED
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.lab.check import breaches
 from co_tui.session.compaction import prepare
@@ -74,6 +77,16 @@ def note_of(request: Sequence[ModelMessage]) -> str:
     return str(notes[0]) if notes else ""
 
 
+def texts_of(message: ModelMessage) -> list[str]:
+    return [part.content for part in message.parts if isinstance(getattr(part, "content", None), str)]
+
+
+def passages_in(note: str) -> set[str]:
+    """The original lines that a note shows, without marks."""
+    lines = note.removeprefix(RECOLLECTED_FROM_EARLIER).splitlines()
+    return bare_lines("\n".join(line for line in lines if line.startswith("  ") and line.strip() != GAP))
+
+
 def balanced(**changes: object) -> Governed:
     return Governed(LOADED["balanced"].but(**changes), WINDOW)
 
@@ -89,12 +102,9 @@ def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay()
         if note_of(before) and after[: len(before)] == before:
             assert note_of(after) == note_of(before)
         if note := note_of(after):
-            told = [
-                line for line in note.removeprefix(RECOLLECTED_FROM_EARLIER).splitlines() if line[:1] not in ("[", "")
-            ]
             (beside,) = (m for m in after if RECOLLECTED in (getattr(m, "metadata", None) or {}))
-            others = "\n".join(str(part) for m in after if m is not beside for part in m.parts)
-            assert told and not any(line in others.splitlines() for line in told)
+            others = "\n".join(text for m in after if m is not beside for text in texts_of(m))
+            assert passages_in(note) and not passages_in(note) & bare_lines(others)
             assert not is_prompt(beside) or len(beside.parts) > 1
 
 
@@ -116,31 +126,68 @@ def marked_work(steps: int) -> list[ModelMessage]:
 def test_a_marked_line_is_known_to_be_in_the_request_already() -> None:
     notes = set()
     for request in requests_of(balanced(recollection_share=0.08), marked_work(100)):
-        shown = [
-            line for text in replacement_texts(request) for line in text.splitlines() if line.startswith(NOT_A_HEADING)
-        ]
+        shown = [line for text in replacement_texts(request) for line in marked_in(text)]
         assert len(shown) == len(set(shown))
         if note := note_of(request):
             notes.add(note)
-            assert not set(shown) & set(note.splitlines())
-    assert any(line.startswith(NOT_A_HEADING) for note in notes for line in note.splitlines())
+            assert not set(shown) & set(marked_in(note))
+    assert any(map(marked_in, notes))
+
+
+def marked_in(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip().startswith(NOT_A_HEADING)]
 
 
 def test_without_a_share_for_it_nothing_comes_back() -> None:
     assert not any(map(note_of, requests_of(balanced(recollection_share=0.0), work(140))))
 
 
-def test_an_earlier_summary_stays_as_it_is_while_there_is_room_for_another() -> None:
-    governed = balanced()
-    requests = requests_of(governed, work(80))
-    kept = grown = merged = 0
-    for before, after in pairwise(requests):
-        old, new = ([m for m in request if holds_summary(m)] for request in (before, after))
-        kept += bool(old) and len(new) > len(old) and new[: len(old)] == old
-        grown += len(new) > len(old)
-        merged += len(new) < len(old)
-    assert kept > 0 and grown > merged > 0
-    assert all(sum(map(holds_summary, request)) < 12 for request in requests)
+def journals_in(requests: Sequence[Sequence[ModelMessage]]) -> list[ModelRequest]:
+    """Each journal that was sent, in order; a request has at most one."""
+    found: list[ModelRequest] = []
+    for request in requests:
+        journals = [m for m in request if isinstance(m, ModelRequest) and holds_summary(m)]
+        assert len(journals) <= 1
+        if journals and journals != found[-1:]:
+            found += journals
+    return found
+
+
+def chatty_work(steps: int) -> list[ModelMessage]:
+    """Results of which few lines are worth a place, so that a journal has room for more."""
+    history = work(1)
+    for n in range(1, steps):
+        said, answered = step(n)
+        result = "\n".join((f"{PARTS[n % 12]}_row_{n} is done", *["nothing to be seen here at all"] * 60))
+        history += [said, replace(answered, parts=[replace(answered.parts[0], content=result)])]
+    return history
+
+
+def test_a_journal_keeps_its_text_while_there_is_room_for_more() -> None:
+    journals = journals_in(requests_of(balanced(), chatty_work(60)))
+    texts = [text for journal in journals for text in texts_of(journal)]
+    assert len(texts) > 3
+    assert all(after.startswith(f"{before}\n") for before, after in pairwise(texts))
+    blocks = [len(journal.metadata[JOURNAL]["blocks"]) for journal in journals if journal.metadata]
+    assert blocks == list(range(1, len(journals) + 1))
+
+
+def test_a_journal_without_room_is_written_anew_as_one() -> None:
+    journals = journals_in(requests_of(balanced(), work(80)))
+    texts = [text for journal in journals for text in texts_of(journal)]
+    assert any(not after.startswith(before) for before, after in pairwise(texts))
+    assert all(text.count(EARLIER) == 1 and estimate_text(text) < WINDOW / 2 for text in texts)
+
+
+def test_the_latest_steps_that_left_keep_their_heads() -> None:
+    history = work(80)
+    for journal in journals_in(requests_of(balanced(), history)):
+        (text,) = texts_of(journal)
+        assert journal.metadata
+        last = journal.metadata[JOURNAL]["covers"][-1][1] // 2
+        heads = [line for line in text.splitlines() if line.startswith("- read(")]
+        parts = [PARTS[n % len(PARTS)] for n in range(last - 10, last)]
+        assert [head.split("src/")[1].split("_view")[0] for head in heads[-10:]] == parts
 
 
 def test_what_is_under_way_is_reported_once_and_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,8 @@ async def test_on_demand_the_model_summarises_and_the_log_says_all_about_it(home
         assert "<conversation>" in asked["messages"][-1]["content"]
         standing = texts(session.state)
         assert standing[0].startswith("[Earlier conversation, summarised]") and "src/module.py" in standing[0]
-        assert "## What the user said\n- Question 1: what about function_1?" in standing[0]
+        assert standing[1].startswith("[What is under way]\n")
+        assert "## What the user said\n- Question 1: what about function_1?" in standing[1]
         assert session.state.usage is not None and session.state.usage.current_tokens == done.post_tokens
         assert replayed(home, session.id) == session.state
         assert await session.submit("and now?") is Outcome.DONE
@@ -148,7 +149,8 @@ async def test_a_summary_is_updated_not_summarised_again_and_rules_survive(home:
         asked = provider.summary_requests[-1]["messages"][-1]["content"]
         assert "<notes>" in asked and "was answered" in asked.split("</notes>")[0]
         assert "[Earlier conversation" not in asked
-        said = texts(session.state)[0]
+        said = texts(session.state)[1]
+        assert said.count("## Standing rules of the user") == 1
         assert "always answer in French" in said and "never touch src/secret.py" in said
 
 

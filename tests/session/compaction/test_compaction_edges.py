@@ -179,7 +179,7 @@ async def test_an_emergency_keeps_pins_and_rules(home: Path, provider: Provider)
         await talk(session, 2)
         await session.compact()
         await talk(session, 8, words=100)
-        pinned = session.state.history[2]
+        pinned = session.state.history[3]
         await session.edits.pin([pinned.ref])
         provider.script = [TOO_MUCH] * 3  # after them, a guessed window has no room even for the prompt
         assert await session.submit("can you hear me?") is Outcome.DONE

@@ -52,7 +52,7 @@ async def test_on_demand_it_is_asked_what_would_go(home: Path, provider: Provide
 
 async def test_a_policy_that_fails_is_reported_once_and_balanced_decides(home: Path, provider: Provider) -> None:
     balanced = {name: getattr(LOADED["balanced"], name) for name in ("compacted_share", "summary_share")}
-    made = deciding("return 1 / 0") | balanced | {"context_window": 4_000}
+    made = deciding("return 1 / 0") | balanced | {"context_window": 3_000}
     async with talking(home, provider, **made) as session:
         await talk(session, 22)
         failures = [each for each in facts(list(session.state.timeline), SessionError) if each.kind == "policy_failed"]

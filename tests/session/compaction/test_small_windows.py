@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.context.compact.thresholds import thresholds_of
+from co_tui.context.compact.thresholds import LATEST_SHARE, thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionComplete, Event, ModelChange, SessionError, UsageInfo
 from co_tui.session.compaction.decisions import is_thrashing
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings.by_window import in_window
 from tests.context.request.test_pipeline import LOADED
 from tests.support.provider import Provider, Reply
 from tests.support.small_windows import SmallWindowTalk, read_part, small_window_talk
@@ -107,9 +108,11 @@ def test_two_that_end_too_close_to_their_mark_stop_the_next(facts: list, straine
 def test_numbers_by_window_are_shares_of_what_instructions_and_tools_leave() -> None:
     balanced, copilot = (policy_of(LOADED[name]) for name in ("balanced", "copilot"))
     assert thresholds_of(copilot, 8_000, 4_000) == thresholds_of(copilot, 8_000), "its seed says: of the window"
-    assert thresholds_of(balanced, 8_000).share == pytest.approx(0.7)
-    assert thresholds_of(balanced, 8_000, 4_000).share == pytest.approx(0.85)
-    assert thresholds_of(balanced, 8_000, 7_000).blocking_share == pytest.approx(0.95), "the rest is for the reply"
+    share = in_window(balanced.background_compaction_threshold, 8_000)
+    assert thresholds_of(balanced, 8_000).share == pytest.approx(share)
+    assert thresholds_of(balanced, 8_000, 4_000).share == pytest.approx(0.5 + 0.5 * share)
+    latest = max(LATEST_SHARE, in_window(balanced.buffer_exhaustion_threshold, 8_000))
+    assert thresholds_of(balanced, 8_000, 7_000).blocking_share == pytest.approx(latest), "the rest is for the reply"
 
 
 def _ends(provider: Provider) -> tuple[dict, dict]:
