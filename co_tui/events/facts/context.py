@@ -282,7 +282,7 @@ class CompactionComplete(Logged):
         figures = (
             f"{self.pre_tokens:,} → {self.post_tokens:,} tokens" if self.replaced else "",
             f"{self.messages:,} messages" if self.replaced else "",
-            f"by {long(short_name(self.summarised_by))}" if self.summarised_by else "",
+            self._how(long(short_name(self.summarised_by))) if self.summarised_by else "",
             f"{self.duration_ms / 1000:.1f} s" if self.duration_ms else "",
             f"${self.cost:.4f}" if self.cost else "",
         )
@@ -301,10 +301,13 @@ class CompactionComplete(Logged):
         note = f" ({self.note})" if self.note else ""
         return f"{COMPACTED}: {self.pre_tokens:,} → {self.post_tokens:,} tokens, {self._what_was_done()}{note}."
 
+    def _how(self, model: str) -> str:
+        """How it was summarised: a journal needs no model."""
+        return "as a work journal" if self.summarised_by == "offline" else f"by {model}"
+
     def _what_was_done(self) -> str:
         if self.summarised_by:
-            by = "offline" if self.summarised_by == "offline" else f"by {model_name(self.summarised_by)}"
-            return f"{counted(self.messages, 'message')} summarised {by}"
+            return f"{counted(self.messages, 'message')} summarised {self._how(model_name(self.summarised_by))}"
         kept = sum(REPLACES not in (message.get("metadata") or {}) for message in self.replacement)
         removed = len(self.replaced) - kept
         return f"{counted(removed, 'message')} removed, no summary" if removed > 0 else "texts shortened, no summary"

@@ -14,6 +14,7 @@ from co_tui.inert import inert
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.dialogs.choose_message import Row, row_of, text_of_all
 from co_tui.ui.formatting import counted, money
+from co_tui.ui.text.summary_text import summary_text
 from co_tui.ui.text.text_rendering import TextRenderer
 
 OFFLINE = "offline"
@@ -26,17 +27,12 @@ def summary_as_sent(fact: CompactionComplete) -> str:
     return "\n\n".join(map(text_of_all, fact.replacement)) or fact.summary
 
 
-def summary_text(summary: str, renderer: TextRenderer) -> Text:
-    """The summary exactly as it is sent, not as Markdown: quoted lines would change. Headings stand out."""
-    text = Text()
-    quotes = any(line.startswith(NOT_A_HEADING) for line in summary.splitlines())
-    text.append(f"{AS_SENT}{QUOTE_LEGEND if quotes else ''}\n\n", renderer.muted)
-    for line in inert(summary).splitlines(keepends=True):
-        if line.startswith(NOT_A_HEADING):
-            text.append(NOT_A_HEADING, renderer.muted).append(line.removeprefix(NOT_A_HEADING))
-        else:
-            text.append(line, "bold" if line.startswith(("#", "[")) else "")
-    return text
+def shown_summary(fact: CompactionComplete, renderer: TextRenderer) -> Text:
+    """What the model gets now, for people."""
+    sent = summary_as_sent(fact) or "No summary."
+    quotes = any(line.lstrip().startswith(NOT_A_HEADING) for line in sent.splitlines())
+    head = Text(f"{AS_SENT}{QUOTE_LEGEND if quotes else ''}\n\n", renderer.muted)
+    return head.append_text(summary_text(sent, renderer))
 
 
 def kept_rows(event: Event, state: SessionState) -> list[Row]:
@@ -79,12 +75,11 @@ def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
 def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     """What the compaction cost, and what it saves."""
     waited = f"you waited {fact.waited_ms / 1000:.1f} s" if fact.waited_ms else "in the background"
-    by = "the offline summariser" if fact.summarised_by == OFFLINE else short_name(fact.summarised_by)
     rows = [
         ("context", f"{fact.pre_tokens:,} → {fact.post_tokens:,} tokens: {_fewer(fact.tokens_removed)}"),
         ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
         ("why", trigger_label(fact.trigger) or "the window was almost full"),
-        ("summarised by", by) if by else ("summary", "none"),
+        _author(fact),
         ("took", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
     ]
     if fact.usage:
@@ -100,6 +95,13 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     if remark := fact.note or fact.error:
         rows.append(("note", remark))
     return rows
+
+
+def _author(fact: CompactionComplete) -> tuple[str, str]:
+    if fact.summarised_by == OFFLINE:
+        return "summary", "work journal, written without a model"
+    by = short_name(fact.summarised_by)
+    return ("summarised by", by) if by else ("summary", "none")
 
 
 def _fewer(tokens: int) -> str:

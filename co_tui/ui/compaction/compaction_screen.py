@@ -16,13 +16,14 @@ from textual.widgets import Input, Static, TabbedContent, TabPane
 from co_tui.events import CompactionComplete, Event, Ref
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.session_state import Entry, SessionState
-from co_tui.ui.compaction.compaction_parts import figures, kept_rows, receipt, summary_as_sent, summary_text
-from co_tui.ui.dialogs.choose_message import row_of, show_messages, text_of_all
+from co_tui.ui.compaction.compaction_parts import figures, kept_rows, receipt, shown_summary, summary_as_sent
+from co_tui.ui.dialogs.choose_message import SUMMARY_ROLE, row_of, show_messages, text_of_all
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.terminal.clipboard import copy
+from co_tui.ui.text.summary_text import HangingText
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import palette_of
-from co_tui.ui.timeline.detail_screen import TextScreen
+from co_tui.ui.timeline.detail_screen import SummaryTextScreen, TextScreen
 from co_tui.ui.transcript.block import clock
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
@@ -88,7 +89,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
             box.border_subtitle = "" if self._is_in_effect else "undone, or replaced by a later one"
             with TabbedContent(initial="summary"):
                 with TabPane("Summary", id="summary"), VerticalScroll():
-                    yield Static(self._summary, id="summary-text")
+                    yield HangingText(self._summary, id="summary-text")
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
                     yield Field(placeholder="Search replaced messages")
                     yield LineList(id="replaced-list", classes="-filling", opens_at_first_click=True)
@@ -107,7 +108,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
     def on_resize(self) -> None:
         """As high as the fullest tab needs, so that the box does not jump."""
         width = min(WIDTH, int(self.size.width * 0.95)) - MARGIN_COLUMNS
-        summary = self.query_one("#summary-text", Static).get_content_height(self.size, self.size, width)
+        summary = self.query_one(HangingText).get_content_height(self.size, self.size, width)
         rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept), len(self._receipt))
         self.query_one("CompactionScreen > Vertical").styles.height = min(
             rows + MARGIN_ROWS, int(self.size.height * 0.9)
@@ -130,13 +131,12 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         self.query_one(inside).focus()
 
     def _theme_changed(self, theme: Theme) -> None:
-        self.query_one("#summary-text", Static).update(self._summary)
+        self.query_one(HangingText).update(self._summary)
         self.query_one("#receipt", Static).update(self._receipt_table)
 
     @property
     def _summary(self) -> Text:
-        sent = summary_as_sent(self._fact) or "No summary."
-        return summary_text(sent, TextRenderer(palette_of(self.app.current_theme)))
+        return shown_summary(self._fact, TextRenderer(palette_of(self.app.current_theme)))
 
     @property
     def _receipt_table(self) -> Table:
@@ -170,7 +170,8 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         row = rows[event.place]
         entry = next((each for each in self._entries if each.ref == row.ref), None)
         title = f"{row.role} · turn {row.turn or '–'}"
-        self.app.push_screen(TextScreen(title, _whole(entry) if entry is not None else row.text))
+        shown = SummaryTextScreen if row.role == SUMMARY_ROLE else TextScreen
+        self.app.push_screen(shown(title, _whole(entry) if entry is not None else row.text))
 
     def action_request(self, action: Literal["undo", "edit"]) -> None:
         self.answer(CompactionRequest(action, self._event.seq or 0))
@@ -185,7 +186,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
     def action_copy(self) -> None:
         """Copy the message chosen in a list, else the summary."""
         text = self._chosen_text()
-        copy(self.app, text or self._fact.summary, "message" if text else "summary")
+        copy(self.app, text or summary_as_sent(self._fact), "message" if text else "summary")
 
     def _chosen_text(self) -> str:
         rows = {"replaced": self._shown, "kept": self._kept}.get(self._tab)

@@ -20,6 +20,7 @@ from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.line_list import LineList
 
 LINE_CHARS = 200
+SUMMARY_ROLE = "summary"
 _LABELS = {
     "user": "you",
     "assistant": "co-tui",
@@ -57,7 +58,7 @@ def prompt_row(entry: Entry) -> Row:
 def first_piece(message: Json) -> tuple[str, str]:
     """Role and text of the first piece; the kind of the message if it has none."""
     if REPLACES in (message.get("metadata") or {}):
-        return "summary", one_line(text_of_all(message), LINE_CHARS)
+        return SUMMARY_ROLE, one_line(text_of_all(message), LINE_CHARS)
     for role, text, part in pieces(message):
         return _LABELS[role], one_line(piece_line(role, text, part), LINE_CHARS)
     return str(message.get("kind", "")), ""

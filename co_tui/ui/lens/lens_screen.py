@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.events import Ref
+from co_tui.events.stored_messages import REPLACES
 from co_tui.inert import inert
 from co_tui.lab.outlook import PolicyOutlook, outlook
 from co_tui.session.history.whole_transcript import WholeTranscript
@@ -27,7 +28,7 @@ from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.gauge_widget import SEPARATOR
 from co_tui.ui.lens.lens_lines import fate_label, left_line, message_line, policy_head, policy_line
 from co_tui.ui.lens.lens_parts import POLICIES_HELP, LensGauge, LensList, keys_for, left_summary
-from co_tui.ui.timeline.detail_screen import TextScreen
+from co_tui.ui.timeline.detail_screen import SummaryTextScreen, TextScreen
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.line_list import LineList
 
@@ -36,6 +37,8 @@ LOOKING: Final = "Reading the next request"
 FIRST_PAINT_S: Final = 0.02
 """Paint the screen before computing anything for it."""
 TABS: Final = ("request", "policies", "left")
+AS_A_SUMMARY: Final = (Kind.SUMMARY, Kind.UNDER_WAY, Kind.RECOLLECTED)
+"""Messages that consist of earlier ones."""
 
 
 class LensSubject(Protocol):
@@ -272,12 +275,16 @@ class LensScreen(Dialog[Ref | None]):
                 return  # the list became shorter after the key was pressed
             left = self._lens.left[event.place]
             turn = f"turn {left.turn} · " if left.turn else ""
-            self.app.push_screen(TextScreen(f"{turn}{left.why} · {left.where}", left.readable))
+            shown = SummaryTextScreen if REPLACES in (left.message.get("metadata") or {}) else TextScreen
+            self.app.push_screen(shown(f"{turn}{left.why} · {left.where}", left.readable))
         elif (each := self._chosen_message) is not None:
             fate, _ = fate_label(each.judgement)
+            title, why = f"{each.kind} · {each.tokens:,} tokens", f"{fate}: {each.judgement.why}"
+            if each.kind in AS_A_SUMMARY:
+                self.app.push_screen(SummaryTextScreen(title, each.readable, why))
+                return
             known = each.readable or "Its text is known after the first request."
-            text = Text.assemble((f"{fate}: {each.judgement.why}\n\n", "dim"), inert(known))
-            self.app.push_screen(TextScreen(f"{each.kind} · {each.tokens:,} tokens", text))
+            self.app.push_screen(TextScreen(title, Text.assemble((f"{why}\n\n", "dim"), inert(known))))
 
     def _show_under(self, policy: str) -> None:
         self._policy = "" if policy == self._subject.policy else policy

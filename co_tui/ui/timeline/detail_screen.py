@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from co_tui.events import CompactionStart, Event, Fact, Message, Occurrence
@@ -15,6 +16,9 @@ from co_tui.events.event import payload_of
 from co_tui.events.stored_messages import pieces
 from co_tui.inert import inert
 from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.text.summary_text import HangingText, summary_text
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.themes.themes import palette_of
 from co_tui.ui.transcript.block import clock
 from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
@@ -32,11 +36,26 @@ class TextScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = Text(self._title)  # as `Text`: a tool's name may contain markup
             with VerticalScroll():
-                yield Static(self._text)
+                yield self.content()
             yield KeyHints(*SCROLL_AND_BACK)
+
+    def content(self) -> Widget:
+        return Static(self._text)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
+
+
+class SummaryTextScreen(TextScreen):
+    """Shows what replaces messages, as it is sent."""
+
+    def __init__(self, title: str, summary: str, why: str = "") -> None:
+        super().__init__(title, summary)
+        self._summary, self._why = summary, why
+
+    def content(self) -> Widget:
+        text = Text(f"{self._why}\n\n" if self._why else "", "dim")
+        return HangingText(text.append_text(summary_text(self._summary, TextRenderer(palette_of(self.app.current_theme)))))
 
 
 class EventScreen(TextScreen):

@@ -15,7 +15,7 @@ from co_tui.events import CompactionComplete, Message, SessionStart
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals import question_bar
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.compaction.compaction_parts import summary_text
+from co_tui.ui.compaction.compaction_parts import shown_summary
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen
@@ -284,7 +284,8 @@ async def test_a_fork_continues_as_a_copy(home: Path, provider: Provider) -> Non
 
 async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, provider: Provider) -> None:
     written = threading.Event()
-    async with talked(home, provider, turns=1) as (app, pilot):
+    # Under this policy a model always writes the summary; a journal would grow without one.
+    async with talked(home, provider, turns=1, policy="copilot") as (app, pilot):
         provider.summary = Reply(text=SUMMARY, until=written)
         assert app.controller.session is not None
         await use_window(app.controller.session, 900)
@@ -395,8 +396,9 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
 
 
 def test_an_opened_summary_shows_exactly_what_is_sent_and_explains_its_sign() -> None:
-    sent = "Title: **x**\n## Word for word\n[user]\n› # not a heading\n    indented *so*\n1. first"
+    sent = "Title: **x**\n## Goal\n- $ ls [red]\n    › - $ rm\n    …\n    indented *so*\n1. first"
     renderer = TextRenderer(palette_of(DARK))
-    shown = summary_text(sent, renderer).plain
+    stands = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": sent}]}
+    shown = shown_summary(CompactionComplete(success=True, replacement=(stands,)), renderer).plain
     assert shown.endswith(f"\n\n{sent}") and "› marks a quoted line that looks like a heading" in shown
-    assert "marks" not in summary_text("## Goal\nPaint", renderer).plain
+    assert "marks" not in shown_summary(CompactionComplete(success=True, summary="## Goal\nPaint"), renderer).plain

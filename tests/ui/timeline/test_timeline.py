@@ -23,6 +23,7 @@ from co_tui.events import (
     DelegationStart,
     Event,
     Fact,
+    FilesRestored,
     HookRun,
     MemoryWritten,
     Message,
@@ -178,6 +179,7 @@ WORTH_AN_ENTRY = (
     Message,
     Pin,
     SessionFork,
+    FilesRestored,
 )
 
 
