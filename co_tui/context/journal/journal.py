@@ -177,7 +177,7 @@ def _written(
     }
     heads = {each.head.at: each.head for each in candidates}
     if every_step:
-        heads.update((head.at, head) for head in sources.calls(sources.gone))
+        heads.update((head.at, head) for number in sources.gone for head in sources.calls(number))
     texts = rendered([heads[place] for place in sorted(heads)], entries, names)
     return _Written("\n".join(texts), tuple(entries[place] for place in sorted(entries)))
 

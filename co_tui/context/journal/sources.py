@@ -1,8 +1,7 @@
 """Where a journal's entries come from: the conversation's names, its steps, and the messages that left."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -12,7 +11,7 @@ from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.conclusions import announces
 from co_tui.context.journal.entries import Head, Kind, Place
 from co_tui.context.journal.shown_lines import ShownLine, clean, is_empty, is_lone, shown_lines
-from co_tui.context.journal.work_record import WorkRecord
+from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.transcript_lines import MODEL, USER, transcript_parts
 from co_tui.inert import one_line
@@ -32,18 +31,6 @@ class Sources:
     gone: frozenset[int]
     read: Callable[[Sequence[int]], Iterable[ModelMessage]]
     """Reads messages by their numbers."""
-    _heads: dict[Place, Head] = field(default_factory=dict)
-    """The step to which a call or its result belongs."""
-
-    def __post_init__(self) -> None:
-        times: Counter[str] = Counter()
-        for step in self.work.steps:
-            for number, call in enumerate(step.calls):
-                times[call.head] += 1
-                at = (call.call_at[0], IN_TEXT + number) if call.in_text else call.call_at
-                head = self._heads[at] = Head(at, Kind.CALL, call.head, call.verb, call.outcome, times[call.head])
-                if call.result_at is not None:
-                    self._heads[call.result_at] = head
 
     def names_there(self) -> dict[str, int]:
         """The names in messages still in the context."""
@@ -56,20 +43,34 @@ class Sources:
         place = self.ledger.details[name].lines[-1].position[:2]
         if place[0] not in self.gone:
             return None
-        head = self._heads.get(place)
+        head = self._call_head(place)
         return head.at if head is not None else place
 
     def head_of(self, place: Place, by: str, text: str = "") -> Head:
         """What a part of a message belongs to; `text` is its text, where the user speaks."""
-        if (head := self._heads.get(place)) is not None:
+        if (head := self._call_head(place)) is not None:
             return head
         if by == MODEL:
             return Head(place, Kind.SAID, "")
         return Head(place, Kind.USER, one_line(text, PROMPT_CHARS)) if by == USER else Head(place, Kind.NOTE, by)
 
-    def calls(self, numbers: Collection[int]) -> list[Head]:
-        """The calls in these messages, in order."""
-        return [head for at, head in sorted(self._heads.items()) if at == head.at and at[0] in numbers]
+    def _call_head(self, place: Place) -> Head | None:
+        """The call that a part of a message is, or is the result of."""
+        if (found := self.work.answered_by(place)) is not None:
+            return _head(*found)
+        calls = self.work.calls_of(place[0])
+        return next(
+            (_head(at, call) for at, call in enumerate(calls) if call.call_at == place and not call.in_text), None
+        )
+
+    def calls(self, number: int) -> list[Head]:
+        """The calls in a message, in order."""
+        return [_head(at, call) for at, call in enumerate(self.work.calls_of(number))]
+
+
+def _head(at: int, call: Call) -> Head:
+    place = (call.call_at[0], IN_TEXT + at) if call.in_text else call.call_at
+    return Head(place, Kind.CALL, call.head, call.verb, call.outcome, call.time)
 
 
 def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate]:
@@ -85,7 +86,7 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
                 found[head.at] = Candidate(head, [*found[head.at].lines, *lines])
             elif lines or head.kind is not Kind.SAID:
                 found[head.at] = Candidate(head, lines)
-        for head in sources.calls((number,)):
+        for head in sources.calls(number):
             found.setdefault(head.at, Candidate(head, []))
     return [found[place] for place in sorted(found)]
 

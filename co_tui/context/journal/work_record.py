@@ -1,5 +1,6 @@
 """Follow a conversation step by step: what was called, how it ended, what changed, what was concluded."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -48,6 +49,8 @@ class Call(NamedTuple):
     read: tuple[str, ...] = ()
     in_text: bool = False
     """Whether it was written in the text of the reply."""
+    time: int = 1
+    """Which of the calls with the same head it is."""
 
 
 class Step(NamedTuple):
@@ -80,6 +83,11 @@ class WorkRecord:
         """Calls in the text of the last reply."""
         self._calls_tools = False
         self._observed: set[int] = set()
+        self._times: Counter[str] = Counter()
+        self._step_at: dict[int, int] = {}
+        """The message number of each reply → its step."""
+        self._answered: dict[tuple[int, int], int] = {}
+        """Where a result is → the step of its call."""
         self._state = WorkState()
 
     def add(self, message: ModelMessage) -> None:
@@ -89,6 +97,17 @@ class WorkRecord:
             self._add_reply(number, message)
         else:
             self._add_request(number, message)
+
+    def calls_of(self, number: int) -> tuple[Call, ...]:
+        """The calls in a message."""
+        step = self._step_at.get(number)
+        return self.steps[step].calls if step is not None else ()
+
+    def answered_by(self, place: tuple[int, int]) -> tuple[int, Call] | None:
+        """The call that a part of a message is the result of, and which call of its reply it is."""
+        step = self._answered.get(place)
+        calls = self.steps[step].calls if step is not None else ()
+        return next(((at, call) for at, call in enumerate(calls) if call.result_at == place), None)
 
     def observes(self, number: int) -> bool:
         """Whether a user message is the result of a call in text, not the user's words."""
@@ -113,7 +132,12 @@ class WorkRecord:
             calls.append(Call((number, at), None, begun.head, begun.verb, read=begun.read))
         if not self._calls_tools:
             calls = self._calls_in_texts(number, parts, step)
-        self.steps.append(Step(number, tuple(calls), concluded("\n".join(texts))))
+        self._step_at[number] = len(self.steps)
+        self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded("\n".join(texts))))
+
+    def _timed(self, call: Call) -> Call:
+        self._times[call.head] += 1
+        return call._replace(time=self._times[call.head])
 
     def _calls_in_texts(self, number: int, parts: list[TextPart | ToolCallPart], step: int) -> list[Call]:
         calls: list[Call] = []
@@ -174,6 +198,7 @@ class WorkRecord:
 
     def _end(self, pending: _Pending, at: tuple[int, int], ending: Ending, text: str) -> None:
         step = self.steps[pending.step]
+        self._answered[at] = pending.step
         call = step.calls[pending.at]._replace(result_at=at)
         done = self._ended(call, pending.begun, ending, text)
         calls = (*step.calls[: pending.at], done, *step.calls[pending.at + 1 :])

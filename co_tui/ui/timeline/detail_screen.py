@@ -55,7 +55,9 @@ class SummaryTextScreen(TextScreen):
 
     def content(self) -> Widget:
         text = Text(f"{self._why}\n\n" if self._why else "", "dim")
-        return HangingText(text.append_text(summary_text(self._summary, TextRenderer(palette_of(self.app.current_theme)))))
+        return HangingText(
+            text.append_text(summary_text(self._summary, TextRenderer(palette_of(self.app.current_theme))))
+        )
 
 
 class EventScreen(TextScreen):
