@@ -7,8 +7,9 @@ import heapq
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import repeat
-from typing import Final
+from typing import Final, NamedTuple
 
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import FIRST, ShownLine
@@ -38,6 +39,19 @@ SPENT: Final = 0.01
 """Of the budget: stop when less than this is left."""
 
 
+class _Weighed(NamedTuple):
+    """What a line costs and names."""
+
+    cost: int
+    names: tuple[str, ...]
+    is_notable: bool
+
+
+@lru_cache(maxsize=32_768)
+def _weighed(text: str) -> _Weighed:
+    return _Weighed(estimate_text(text) + LINE_COST, tuple(names_in_line(text)), NOTABLE_LINE.search(text) is not None)
+
+
 @dataclass(slots=True)
 class Candidate:
     """A step with the lines that may be shown of it."""
@@ -50,12 +64,12 @@ class Candidate:
     """By their place among the lines."""
     gains: dict[int, float] = field(default_factory=dict)
     """What lines gain from chosen neighbours."""
-    costs: list[int] = field(default_factory=list)
+    weighed: list[_Weighed] = field(default_factory=list)
     head_cost: int = 0
     head_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.costs = [estimate_text(line.text) + LINE_COST for line in self.lines]
+        self.weighed = [_weighed(line.text) for line in self.lines]
         is_said = self.head.kind is Kind.SAID
         self.head_cost = LINE_COST if is_said else estimate_text(self.head.line) + LINE_COST
         self.head_names = () if is_said else tuple(names_in(self.head.text))
@@ -140,14 +154,15 @@ class Chooser:
         cost = self._cost(candidate, place)
         if cost > self.budget or text in self.shown:
             return False
-        gained = NEIGHBOUR * self._names_worth(line)
+        names = candidate.weighed[place].names
+        gained = NEIGHBOUR * self._names_worth(names)
         if not candidate.is_open:
             candidate.is_open = True
             self._note(candidate.head_names)
         self.budget -= cost
         candidate.chosen[place] = line
         self.shown.add(text)
-        self._note(names_in_line(line.text))
+        self._note(names)
         for other in candidate.neighbours(place):
             candidate.gains[other] = candidate.gains.get(other, 0.0) + gained
         return True
@@ -160,28 +175,27 @@ class Chooser:
 
     def _cost(self, candidate: Candidate, place: int) -> int:
         """What showing a line costs, with its head and the mark of a gap."""
-        cost = candidate.costs[place] + (0 if candidate.is_open else candidate.head_cost)
+        cost = candidate.weighed[place].cost + (0 if candidate.is_open else candidate.head_cost)
         line = candidate.lines[place]
         if line.is_name or line.after == FIRST or any(each in candidate.chosen for each in candidate.neighbours(place)):
             return cost
         return cost + GAP_COST
 
-    def _names_worth(self, line: ShownLine) -> float:
-        return sum(map(self._left.get, names_in_line(line.text), repeat(0.0)))
+    def _names_worth(self, names: Iterable[str]) -> float:
+        return sum(map(self._left.get, names, repeat(0.0)))
 
     def _worth(self, candidate: Candidate, place: int) -> float:
-        line = candidate.lines[place]
-        worth = self._names_worth(line) + candidate.gains.get(place, 0.0)
-        is_notable = bool(NOTABLE_LINE.search(line.text))
+        _, names, is_notable = candidate.weighed[place]
+        worth = self._names_worth(names) + candidate.gains.get(place, 0.0)
         if candidate.head.kind is Kind.SAID and (place == 0 or is_notable):
             worth += CONCLUSION_ALONE
         if not candidate.is_open:
-            worth += sum(map(self._left.get, candidate.head_names, repeat(0.0)))
+            worth += self._names_worth(candidate.head_names)
         return worth * (NOTABLE if is_notable else 1.0) / self._cost(candidate, place)
 
     def _head_worth(self, candidate: Candidate) -> float:
         alone = MISHAP_ALONE if candidate.head.outcome else STEP_ALONE
-        return (sum(map(self._left.get, candidate.head_names, repeat(0.0))) + alone) / max(1, candidate.head_cost)
+        return (self._names_worth(candidate.head_names) + alone) / max(1, candidate.head_cost)
 
 
 def _again(times: int) -> float:

@@ -93,23 +93,22 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
 
 def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()) -> list[Candidate]:
     """The latest lines with these names in messages that left, except some messages."""
-    details = sources.ledger.details
-    found: dict[Place, dict[tuple[int, int, int], ShownLine]] = {}
+    details, gone = sources.ledger.details, sources.gone
+    latest = {excerpt.position: excerpt for name in names for excerpt in details[name].latest}
+    found: dict[Place, list[ShownLine]] = {}
     heads: dict[Place, Head] = {}
-    for name in names:
-        for excerpt in details[name].latest:
-            message, part, _ = excerpt.position
-            if message not in sources.gone or message in but:
-                continue
-            text = clean(excerpt.text)
-            if is_empty(text) or is_lone(text) or (excerpt.by == MODEL and announces(text)):
-                continue
-            head = sources.head_of((message, part), excerpt.by, excerpt.text)
-            if text.strip() in head.text:
-                continue
+    for position in sorted(latest):
+        excerpt = latest[position]
+        if position.message not in gone or position.message in but:
+            continue
+        text = clean(excerpt.text)
+        if is_empty(text) or is_lone(text) or (excerpt.by == MODEL and announces(text)):
+            continue
+        head = sources.head_of(position[:2], excerpt.by, excerpt.text)
+        if text.strip() not in head.text:
             heads[head.at] = head
-            found.setdefault(head.at, {})[excerpt.position] = ShownLine(excerpt.position, text)
-    return [Candidate(heads[place], [lines[at] for at in sorted(lines)]) for place, lines in sorted(found.items())]
+            found.setdefault(head.at, []).append(ShownLine(position, text))
+    return [Candidate(heads[place], lines) for place, lines in sorted(found.items())]
 
 
 def merged(one: Sequence[Candidate], other: Sequence[Candidate]) -> list[Candidate]:
