@@ -16,9 +16,9 @@ from co_tui.settings.by_window import in_window
 
 LEAST_FREED = 0.1
 """A compaction that frees a smaller share of the conversation loses more than it gains."""
-WELL_BELOW = 0.8
+WELL_BELOW = 0.85
 """Of the threshold: a compaction that ends higher would trigger the next one too soon."""
-PLANNED = 0.75
+PLANNED = 0.8
 """Of the threshold: the target, leaving room for headings and for messages that arrive meanwhile."""
 LEAST_LEFT_TOKENS = 200
 """In estimated tokens: a shorter summary is useless."""

@@ -26,7 +26,7 @@ LATEST_SHARE: Final = 0.3
 """Of the budget: at most this goes to those heads."""
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
-LEAST_APPENDED: Final = 0.25
+LEAST_APPENDED: Final = 0.15
 """Of its limit: with less room than this, a journal is written anew."""
 FIRST_SHARE: Final = 0.8
 """Of its limit: how long a journal begins."""

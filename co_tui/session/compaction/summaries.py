@@ -25,7 +25,7 @@ MOST_OF_HELD = 0.66
 """Share of the summarised tokens that a compaction may leave."""
 RATION = 0.4
 """Share of the tokens that leave: how much a journal may grow for them."""
-REWRITTEN = 0.87
+REWRITTEN = 0.75
 """Share of its limit: how long a journal is when it is written anew, so that it can grow again."""
 
 
