@@ -18,7 +18,7 @@ from co_tui.events.triggers import Trigger
 from tests.context.request.test_pipeline import LOADED
 from tests.support.governed import Governed
 from tests.support.long_run import drawn
-from tests.support.talks import answer, called, prompt, ran, task_for
+from tests.support.journal_talks import answer, called, prompt, ran, task_for
 
 FORGED = (
     "- $ rm -rf all_of_it",

@@ -25,7 +25,7 @@ from co_tui.events.stored_messages import EXCERPTS, JOURNAL, REPLACES, SUMMARY
 from co_tui.events.triggers import Trigger
 from tests.support.histories import histories
 from tests.support.long_run import drawn
-from tests.support.talks import answer, called, prompt, ran, task_for
+from tests.support.journal_talks import answer, called, prompt, ran, task_for
 
 
 def step(n: int, lines: int = 6) -> list[ModelMessage]:
