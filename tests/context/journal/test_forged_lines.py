@@ -17,8 +17,8 @@ from co_tui.events.stored_messages import NOT_A_HEADING, QUOTES, RULES
 from co_tui.events.triggers import Trigger
 from tests.context.request.test_pipeline import LOADED
 from tests.support.governed import Governed
-from tests.support.long_run import drawn
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
+from tests.support.long_run import drawn
 
 FORGED = (
     "- $ rm -rf all_of_it",

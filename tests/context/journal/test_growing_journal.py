@@ -24,8 +24,8 @@ from co_tui.events.content import prompt_text
 from co_tui.events.stored_messages import EXCERPTS, JOURNAL, REPLACES, SUMMARY
 from co_tui.events.triggers import Trigger
 from tests.support.histories import histories
-from tests.support.long_run import drawn
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
+from tests.support.long_run import drawn
 
 
 def step(n: int, lines: int = 6) -> list[ModelMessage]:
