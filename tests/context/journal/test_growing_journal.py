@@ -12,7 +12,6 @@ from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.offline_summary import earlier_journal, summarise_offline
 from co_tui.context.compact.replacement import Digest, build
 from co_tui.context.journal.cache_blocks import in_cache_blocks
-from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.entries import Kind
 from co_tui.context.journal.journal import FIRST_SHARE, LATEST_STEPS, Journal, appended, rewritten
 from co_tui.context.journal.shown_lines import clean
@@ -24,7 +23,7 @@ from co_tui.events.content import prompt_text
 from co_tui.events.stored_messages import EXCERPTS, JOURNAL, REPLACES, SUMMARY
 from co_tui.events.triggers import Trigger
 from tests.support.histories import histories
-from tests.support.journal_talks import answer, called, prompt, ran, task_for
+from tests.support.journal_talks import answer, called, prompt, task_for
 from tests.support.long_run import drawn
 
 
@@ -268,9 +267,3 @@ def test_any_conversation_gives_a_journal_of_original_lines(
     if second is not None and first.text:
         assert second.text == first.text or second.text.startswith(f"{first.text}\n")
     assert estimate_text(first.text) <= 1.3 * budget + 40 and estimate_text(anew.text) <= 1.3 * budget + 40
-
-
-def test_a_line_costs_what_it_takes() -> None:
-    (entry, *_) = rewritten(task_for(ran("make", "the one_line of it")), 200, "").entries
-    candidate = Candidate(entry.head, list(entry.lines))
-    assert candidate.head_cost + sum(candidate.costs) >= estimate_text(entry.text)
