@@ -1,69 +1,68 @@
-"""Short conversations for tests of the journal."""
+"""Sessions against the local provider that talk long enough to need compaction."""
 
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
+from co_tui.agent.models.open_model import ModelConfig, open_model
+from co_tui.events import CompactionComplete
+from co_tui.session.approvals.questions import Unattended
+from co_tui.session.environment import Environment
+from co_tui.session.session import Session
+from co_tui.session.state.session_state import SessionState
+from co_tui.session.turns.turn import Outcome
+from tests.support.environments import environment_for
+from tests.support.provider import Provider, Reply
+
+MODEL = "openai-chat:scripted"
+LONG = Reply(text="An answer about src/module.py and the function. " * 10, prompt_tokens=-1, completion_tokens=110)
+GOOD = Reply(
+    text="Title: Function talk\n## Decisions and outcomes\n"
+    "- The question about src/module.py and the function was answered.",
+    prompt_tokens=900,
+    completion_tokens=60,
 )
-
-from co_tui.context.compact.offline_summary import sources_of
-from co_tui.context.journal.journal import Journal, JournalTask
-from co_tui.context.journal.sources import Sources
-from co_tui.context.journal.work_record import WorkRecord
-from co_tui.context.memory.ledger import Ledger
-
-_IDS = count()
+"""A summary of a talk that consists of such answers."""
 
 
-def prompt(text: str) -> ModelMessage:
-    return ModelRequest(parts=[UserPromptPart(text)])
+def served_environment(home: Path, provider: Provider, **settings: Any) -> Environment:
+    tools = settings.pop("tools", None)
+    questions = settings.pop("questions", None) or Unattended()
+    backoff_s = settings.pop("backoff_s", None)
+    environment = environment_for(home, tools=tools, **settings)
+    config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
+    environment.open_model = lambda name: open_model(name, config)
+    environment.questions = questions
+    if backoff_s is not None:
+        environment.first_backoff_s = backoff_s
+    return environment
 
 
-def answer(text: str) -> ModelMessage:
-    return ModelResponse(parts=[TextPart(text)])
+@asynccontextmanager
+async def talking(home: Path, provider: Provider, **settings: Any) -> AsyncIterator[Session]:
+    """A session whose model is the local provider, closed at the end."""
+    environment = settings.pop("environment", None) or served_environment(home, provider, **settings)
+    session = await Session.start(environment, MODEL)
+    try:
+        yield session
+    finally:
+        if not session.state.ended:
+            await session.close()
+        environment.store.close()
 
 
-def called(tool: str, result: Any, text: str = "", **arguments: Any) -> list[ModelMessage]:
-    """A reply with one call, and its result."""
-    call_id = f"call-{next(_IDS)}"
-    parts = [*([TextPart(text)] if text else []), ToolCallPart(tool, arguments, tool_call_id=call_id)]
-    return [
-        ModelResponse(parts=parts),
-        ModelRequest(parts=[ToolReturnPart(tool, result, tool_call_id=call_id)]),
-    ]
+async def talk(session: Session, turns: int, words: int = 30) -> None:
+    for n in range(turns):
+        number = session.state.turn + 1
+        prompt = f"Question {number}: what about function_{number}? " + "more words " * words
+        assert await session.submit(prompt) is Outcome.DONE, n
 
 
-def ran(command: str, output: str, text: str = "") -> list[ModelMessage]:
-    return called("bash", output, text, command=command)
+async def use_window(session: Session, tokens: int) -> None:
+    """Set the window, as its user would."""
+    await session.switcher.apply_settings(session.settings.but(context_window=tokens))
 
 
-def task_for(
-    messages: Sequence[ModelMessage],
-    limit: float = 1_000,
-    *,
-    earlier: Journal | None = None,
-    ration: float | None = None,
-    standing: str = "",
-) -> JournalTask:
-    """Write all of these messages into a journal."""
-    earlier = earlier or Journal()
-    sources = sources_of(messages)
-    new = sum(not earlier.covered(number) for number in range(len(messages)))
-    return JournalTask(sources, earlier, new, limit, limit if ration is None else ration, standing)
-
-
-def sources_without(messages: Sequence[ModelMessage], gone: Sequence[int]) -> Sources:
-    """The conversation of which some messages left."""
-    ledger, work = Ledger(), WorkRecord()
-    for message in messages:
-        ledger.add(message)
-        work.add(message)
-    return Sources(ledger, work, frozenset(gone), lambda numbers: [messages[number] for number in numbers])
+def compactions(state: SessionState) -> list[CompactionComplete]:
+    return [event.fact for event in state.timeline if isinstance(event.fact, CompactionComplete)]

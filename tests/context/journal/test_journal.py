@@ -12,7 +12,7 @@ from co_tui.context.compact.offline_summary import sources_of, summarise_offline
 from co_tui.context.journal.journal import rewritten
 from co_tui.context.journal.shown_lines import is_lone, shown_lines
 from co_tui.context.measure.count import estimate_text
-from tests.support.talks import answer, called, prompt, ran, task_for
+from tests.support.journal_talks import answer, called, prompt, ran, task_for
 
 NOISE = [f"noise word {n} again" for n in range(60)]
 FAILURE = "E   ValueError: bad price_table\nFAILED tests/test_a.py::test_total"

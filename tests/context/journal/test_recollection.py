@@ -10,7 +10,7 @@ from co_tui.context.journal.recollection import recollect
 from co_tui.context.memory.transcript_lines import LINE_CHARS
 from co_tui.context.policy import SummaryForm
 from co_tui.events.triggers import Trigger
-from tests.support.talks import answer, called, prompt, ran, sources_without
+from tests.support.journal_talks import answer, called, prompt, ran, sources_without
 
 
 def recollected(gone: list[ModelMessage], live: list[ModelMessage], newest: list[ModelMessage]) -> str:
