@@ -180,6 +180,16 @@ def prompt_of(message: Json) -> str | None:
     return "\n".join(texts) if texts else None
 
 
+def replacing_texts(messages: Iterable[Json]) -> Iterator[str]:
+    """What replaces other messages, as it is sent: whole messages, and the summary that was added to a prompt."""
+    for message in messages:
+        metadata = message.get("metadata")
+        if not isinstance(metadata, Mapping) or not {REPLACES, SUMMARY} & metadata.keys():
+            continue
+        summary = "" if REPLACES in metadata else str(metadata[SUMMARY])
+        yield from (text for _, text, _ in pieces(message) if summary in text)
+
+
 def title_of(prompt: str) -> str:
     """The default title of a session: the prompt's first line, clipped."""
     first = next((line.strip() for line in prompt.splitlines() if line.strip()), "")

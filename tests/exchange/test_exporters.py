@@ -37,6 +37,7 @@ from co_tui.events import (
 )
 from co_tui.events.facts import BY_TYPE
 from co_tui.events.facts.base import Logged
+from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.exporters import EXPORTERS, exported, format_of
 from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.importers import ImportedSession, load
@@ -230,7 +231,7 @@ def test_markdown_shows_all_and_no_text_leaves_its_fence() -> None:
         )
     ]
     assert positions == sorted(positions)
-    assert "900 → 90 tokens" in text and "> In short." in text and "Context cleared" in text
+    assert "900 → 90 tokens" in text and "```\nIn short.\n```" in text and "Context cleared" in text
     assert "````\n```\n# not a heading\n````" in text
 
 
@@ -399,6 +400,29 @@ def test_the_page_marks_what_was_undone_and_says_left_once() -> None:
         first, second = re.findall(r"Conversation Compacted[^<*]*", shown)
         assert "undone" not in first and second.rstrip().endswith("· undone")
         assert "Session left (left)" not in shown and "Session left (interrupted)" in shown
+
+
+def test_a_compaction_opens_to_what_is_sent_for_the_replaced_messages() -> None:
+    past = (
+        "[Earlier conversation, summarised]\nThe cart was mended.\n\nuser: mend it\n- $ make → failed (exit 2)\n    …"
+    )
+    state = "[What is under way]\n## Where the work stands\nStill failing: $ make"
+    metadata = ({REPLACES: 4, SUMMARY: past.partition("\n")[2]}, {REPLACES: 0})
+    made = [
+        {**said("user-prompt", text).message, "metadata": own}
+        for text, own in zip((past, state), metadata, strict=True)
+    ]
+    done = CompactionComplete(success=True, summary=metadata[0][SUMMARY], replacement=tuple(made))
+    assert f"```\n{past}\n\n{state}\n```" in text_in("markdown", logged(done))
+    assert f"{past}\n\n{state}" in "".join(Page(text_in("html", logged(done))).shown)
+
+
+def test_a_summary_that_was_added_to_a_prompt_is_shown_without_the_prompt() -> None:
+    parts = [{"part_kind": "user-prompt", "content": text} for text in ("[Earlier]\nIn short.", "and now?")]
+    made = {"kind": "request", "parts": parts, "metadata": {SUMMARY: "In short."}}
+    done = CompactionComplete(success=True, summary="In short.", replacement=(made,))
+    shown = text_in("markdown", logged(done))
+    assert "```\n[Earlier]\nIn short.\n```" in shown and "and now?" not in shown
 
 
 def test_a_limit_that_is_assumed_is_marked() -> None:

@@ -38,6 +38,22 @@ def test_a_stored_session_is_compacted_and_its_log_says_so(served_here: Here, pr
     assert len(served_here("show", session, "--json").objects) == 18, "the transcript keeps everything"
 
 
+def test_what_replaces_messages_is_the_same_wherever_it_is_shown(served_here: Here, provider: Provider) -> None:
+    session = talked(served_here, provider, turns=9)
+    assert served_here("compact", session).code == 0
+    first, second, *_ = served_here("show", session, "--history", "--json").objects
+    past, state = (each["message"]["parts"][0]["content"] for each in (first, second))
+    assert past.startswith("[Earlier conversation, summarised]\n## Decisions and outcomes\n")
+    assert "\n\nuser: Question 1: what about function_1? " in past, "the journal follows the model's summary"
+    assert state.startswith("[What is under way]\n## What the user said\n- Question 1: ")
+    assert "\n## Where the work stands\n" in state
+    shown = served_here("show", session, "--history").out
+    assert f"── Summary\n{past}\n" in shown and f"── In progress\n{state}\n" in shown
+    assert f"{past}\n\n{state}" in served_here("export", session, "--format", "markdown").out
+    sent = [each.get("text") for each in served_here("lens", session, "--json").objects]
+    assert past in sent and state in sent
+
+
 def test_nothing_to_compact_is_a_sentence(served_here: Here, provider: Provider) -> None:
     longer = Reply(text=LONG.text * 5, prompt_tokens=-1, completion_tokens=550)
     session = talked(served_here, provider, turns=1, reply=longer)

@@ -177,5 +177,5 @@ def test_a_summary_is_made_of_the_words_and_takes_no_rules_or_bytes_from_files(h
     assert "Never write tests" in as_text and "[image/png]" in as_text and "iVBOR" not in as_text
     summary = summarise_offline([message], 500)
     assert summary.words is not None and "tabs" not in "".join(summary.words.rules)
-    assert "[the file rules.md says]" in summary.text and "src/deep/thing.py" in summary.text
+    assert "note: the file rules.md says" in summary.text and "src/deep/thing.py" in summary.text
     assert "iVBOR" not in summary.text

@@ -2,7 +2,7 @@
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence, Ref
 from co_tui.events.model_names import model_name, short_name
-from co_tui.events.stored_messages import REPLACES
+from co_tui.events.stored_messages import REPLACES, replacing_texts
 from co_tui.events.symbols import COMPACTED_SYMBOL, EntryKind, EntryStyle, EntryWeight
 from co_tui.events.triggers import trigger_label
 from co_tui.events.wording import COMPACTED, ExportEntry, counted, long, money, short, tokens
@@ -242,6 +242,11 @@ class CompactionComplete(Logged):
         """The number of summarised messages that people see."""
         return self.originals or len(self.replaced)
 
+    @property
+    def sent_text(self) -> str:
+        """What requests say about the replaced messages; the summary if the log has no more."""
+        return "\n\n".join(replacing_texts(self.replacement)) or self.summary
+
     def entry(self) -> EntryStyle:
         if self.cancelled:
             return EntryStyle("◇", EntryKind.COMPACTION)
@@ -286,7 +291,7 @@ class CompactionComplete(Logged):
             f"{self.duration_ms / 1000:.1f} s" if self.duration_ms else "",
             f"${self.cost:.4f}" if self.cost else "",
         )
-        return ExportEntry(" · ".join(filter(None, (COMPACTED, *figures))), self.summary)
+        return ExportEntry(" · ".join(filter(None, (COMPACTED, *figures))), self.sent_text)
 
     def outcome_sentence(self) -> str:
         """What the chat and the command line say when it ends."""

@@ -39,7 +39,9 @@ def _written(entry: Entry) -> str:
         case ToolUse():
             return _tool_use(entry)
         case Happening():
-            detail = f"\n\n{_quoted(entry.detail)}" if entry.detail.strip() else ""
+            # What replaced messages is shown as it is sent: as Markdown its lines would run together.
+            shown = _fenced if entry.is_compaction else _quoted
+            detail = f"\n\n{shown(entry.detail)}" if entry.detail.strip() else ""
             return f"*{clock(entry.time)} {entry.symbol} {inert(entry.text)}*{detail}"
 
 

@@ -1,7 +1,7 @@
 """`co-tui show`: print a stored session, without loading any model."""
 
 from co_tui.events import Json
-from co_tui.events.stored_messages import Role, pieces
+from co_tui.events.stored_messages import REPLACES, Role, pieces
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import argument_lines
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say
@@ -21,6 +21,8 @@ _HEADINGS = {
     "command": "You ran",
     "note": "Note",
 }
+_REPLACING = {True: "Summary", False: "In progress"}
+"""What replaces messages, and what is shown beside that."""
 
 
 def show(context: CommandContext, name: str, *, history: bool, as_json: bool) -> int:
@@ -38,9 +40,11 @@ def show(context: CommandContext, name: str, *, history: bool, as_json: bool) ->
 
 def _prose(entry: Entry) -> str:
     blocks = []
+    replaces = (entry.message.get("metadata") or {}).get(REPLACES)
     for role, text, part in pieces(entry.message):
         mark = "  (interrupted)" if entry.interrupted else ""
-        blocks.append(f"── {inert(_heading(role, part))}{mark}\n{inert(_text(role, text))}\n")
+        heading = _heading(role, part) if replaces is None else _REPLACING[bool(replaces)]
+        blocks.append(f"── {inert(heading)}{mark}\n{inert(_text(role, text))}\n")
     return "\n".join(blocks)
 
 

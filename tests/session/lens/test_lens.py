@@ -251,7 +251,8 @@ async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Pat
         assert note.tokens == lens.tokens_by_kind[Kind.RECOLLECTED] > asked.tokens > 0
         said_in = [session.state.entry(ref) for ref in fact.sources]
         assert all(str(each.seq) in note.judgement.why for each in said_in if each)
-        assert "turn 3" in note.judgement.why, note.judgement.why
+        turns = note.judgement.why.partition(" From turn ")[2].partition(":")[0]
+        assert "3" in turns.split(", "), note.judgement.why
         assert lens.total_json()["messages"] == len(session.state.history), "it is no message of its own"
         before = len(model.requests)
         await said(session, "ok?")

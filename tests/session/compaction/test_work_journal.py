@@ -1,0 +1,193 @@
+"""What stands for the past under `balanced` (C20): a model's story if one was asked, the journal, and the work's state."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from co_tui.events import CompactionComplete
+from co_tui.events.stored_messages import EXCERPTS, JOURNAL, QUOTES, REPLACES, RULES, SUMMARY, UNQUOTED
+from co_tui.session.session import Session
+from co_tui.session.state.session_state import Entry
+from tests.session.compaction.test_policies import BROKEN, successes, under
+from tests.support.compacting import RULE, texts
+from tests.support.provider import Provider, Reply
+from tests.support.stores import replayed
+from tests.support.talks import MODEL, compactions, served_environment, talking
+
+EARLIER = "[Earlier conversation, summarised]\n"
+UNDER_WAY = "[What is under way]\n"
+STORY = Reply(text="Title: Work\n- The cart was looked at, and what was found was answered.")
+TOLD = "- The cart was looked at, and what was found was answered."
+
+
+def balanced(**changes: Any) -> dict[str, Any]:
+    return under("balanced", context_window=8_000, daily_memory="off", **changes)
+
+
+def answer(n: int) -> Reply:
+    lines = "\n".join(f"part_{n}_{k} of the cart is read by src/shop_{n}_{k}.py before checkout." for k in range(25))
+    return Reply(
+        text=f"This is what I found about the cart, part {n}:\n{lines}", prompt_tokens=-1, completion_tokens=500
+    )
+
+
+async def work(session: Session, provider: Provider, turns: int) -> None:
+    for _ in range(turns):
+        number = session.state.turn + 1
+        provider.script = [answer(number)]
+        await session.submit(f"What about part {number} of the cart?")
+    await session.settle(30)
+
+
+async def test_a_models_story_stands_first_and_the_journal_follows(home: Path, provider: Provider) -> None:
+    provider.window = 100_000
+    async with talking(home, provider, **balanced()) as session:
+        await session.submit(RULE)
+        await work(session, provider, 5)
+        provider.summaries = [STORY]
+        done = await session.compact()
+        assert done.success and done.summarised_by == MODEL and len(provider.summary_requests) == 1
+        past, under_way, *_ = texts(session.state)
+        assert past == EARLIER + done.summary and past.startswith(f"{EARLIER}{TOLD}\n\nuser: {RULE}\n")
+        assert past.index("user: What about part 5") < past.index(
+            "\nassistant: ", past.index("user: What about part 5")
+        )
+        assert "\n  part_5_7 of the cart is read by src/shop_5_7.py before checkout.\n" in past
+        assert under_way.startswith(f"{UNDER_WAY}## Standing rules of the user\n- {RULE}\n")
+        assert "\n- What about part 2 of the cart?\n" in under_way
+        first, second = done.replacement
+        assert first["metadata"][SUMMARY] == done.summary and first["metadata"][JOURNAL]["story"] == len(TOLD)
+        assert second["metadata"][RULES] == [RULE] and SUMMARY not in second["metadata"]
+        assert replayed(home, session.id) == session.state
+
+
+async def test_a_model_that_fails_leaves_the_journal(home: Path, provider: Provider) -> None:
+    provider.window, provider.summary = 100_000, BROKEN
+    async with talking(home, provider, **balanced()) as session:
+        await work(session, provider, 5)
+        done = await session.compact()
+        assert done.success and done.summarised_by == "offline" and "rejected" in done.note
+        assert done.summary.startswith("user: What about part 1") and "part_4_7 of the cart is read" in done.summary
+        assert done.replacement[0]["metadata"][JOURNAL]["story"] == 0
+
+
+async def test_only_a_journal_written_anew_and_a_request_of_the_user_ask_a_model(
+    home: Path, provider: Provider
+) -> None:
+    provider.window, provider.summary = 100_000, STORY
+    async with talking(home, provider, **balanced()) as session:
+        while len(successes(session)) < 2 and session.state.turn < 60:
+            await work(session, provider, 1)
+        first, second = successes(session)
+        assert provider.summary_requests == [] and first.summarised_by == second.summarised_by == "offline"
+        assert second.summary.startswith(f"{first.summary}\n"), "it was only extended, so that the cached prefix lives"
+        assert first.usage == second.usage == {}
+        while not provider.summary_requests and session.state.turn < 120:
+            await work(session, provider, 1)
+        *grown, anew = successes(session)
+        assert {done.summarised_by for done in grown} == {"offline"} and anew.summarised_by == MODEL
+        assert anew.summary.startswith(f"{TOLD}\n\n") and not anew.summary.startswith(grown[-1].summary)
+        (asked,) = provider.summary_requests
+        assert grown[-1].summary.splitlines()[0] in asked["messages"][-1]["content"], "the story is of what would fold"
+        await work(session, provider, 1)
+        assert (await session.compact()).summarised_by == MODEL and len(provider.summary_requests) == 2
+        assert replayed(home, session.id) == session.state
+
+
+async def test_under_a_seed_policy_a_models_summary_stands_alone(home: Path, provider: Provider) -> None:
+    provider.window = 100_000
+    async with talking(home, provider, **under("copilot", context_window=8_000)) as session:
+        await work(session, provider, 5)
+        provider.summaries = [STORY]
+        done = await session.compact()
+        assert done.summarised_by == MODEL and done.summary == TOLD and JOURNAL not in done.replacement[0]["metadata"]
+
+
+# Sessions of before
+
+LINES_OF_GONE = {f"part_{n}_{k} of the cart is read" for n in range(2, 5) for k in range(25)}
+
+
+def as_before(replaced: list[Entry], when: str, *, told: str) -> CompactionComplete:
+    """A compaction as it was logged before there was a journal: original lines under labels, in or after a summary."""
+    line = "part_2_7 of the cart is read by src/shop_2_7.py before checkout."
+    lines = f"[assistant]\n{line}\n[also named]\nsrc/shop_2_9.py"
+    text = f"{told}\n\n## Word for word\n{lines}" if told else lines
+    words = f"## Standing rules of the user\n- {RULE}\n\n## What the user said\n- {RULE}"
+    metadata = {
+        REPLACES: len(replaced),
+        SUMMARY: told or lines,
+        RULES: [RULE],
+        QUOTES: [RULE],
+        UNQUOTED: 0,
+        EXCERPTS: {"lines": [[3, 0, 8, "assistant", line]], "names": ["src/shop_2_9.py"]},
+    }
+    part = {"part_kind": "user-prompt", "content": f"{EARLIER}{text}\n\n{words}", "timestamp": when}
+    return CompactionComplete(
+        success=True,
+        trigger="manual",
+        replaced=tuple(entry.ref for entry in replaced),
+        replacement=({"kind": "request", "parts": [part], "timestamp": when, "metadata": metadata},),
+        summary=told or lines,
+        summarised_by=MODEL if told else "offline",
+    )
+
+
+async def compacted_before(home: Path, provider: Provider, told: str) -> tuple[str, list[Entry]]:
+    """A stored session with a compaction of the old form, and its history before that."""
+    async with talking(home, provider, **balanced()) as session:
+        await session.submit(RULE)
+        await work(session, provider, 5)
+        before = list(session.state.history)
+        gone = before[:8]
+        await session._recorder.record(as_before(gone, gone[-1].message["timestamp"], told=told))
+        return session.id, before
+
+
+async def test_a_session_with_original_lines_of_the_old_form_is_compacted_again_and_undone(
+    home: Path, provider: Provider
+) -> None:
+    await _goes_on(home, provider, told="")
+
+
+async def test_a_session_with_a_summary_of_the_old_form_is_compacted_again_and_undone(
+    home: Path, provider: Provider
+) -> None:
+    await _goes_on(home, provider, told="- The cart had been looked at long ago.")
+
+
+async def _goes_on(home: Path, provider: Provider, told: str) -> None:
+    provider.window, provider.summary = 100_000, BROKEN
+    session_id, before = await compacted_before(home, provider, told)
+    async with resumed(home, provider, session_id) as session:
+        assert texts(session.state)[0].startswith(EARLIER) and len(session.state.history) == 5
+        await work(session, provider, 2)
+        middle = list(session.state.history)
+        done = await session.compact()
+        assert done.success and done.replacement[0]["metadata"][JOURNAL]
+        past, under_way, *_ = texts(session.state)
+        lines = re.findall(r"part_\d+_\d+ of the cart is read", past)
+        assert len(set(lines)) == len(lines) and set(lines) & LINES_OF_GONE, "from the transcript, each once"
+        assert not {"[also named]", "## Word for word", "[assistant]"} & set(past.splitlines())
+        assert past.startswith(EARLIER + told) and under_way.count(f"- {RULE}") == 2, "as a rule, and as it was said"
+        sent_before = len(provider.requests)
+        await session.submit("and now?")
+        assert f"- {RULE}" in str(provider.requests[sent_before]["messages"])
+        await session.edits.undo()
+        assert list(session.state.history)[: len(middle)] == middle
+        await session.edits.undo(session.state.compactions[0].seq)
+        assert list(session.state.history)[: len(before)] == before
+        assert len(compactions(session.state)) == 2 and replayed(home, session_id) == session.state
+
+
+@asynccontextmanager
+async def resumed(home: Path, provider: Provider, session_id: str) -> AsyncIterator[Session]:
+    environment = served_environment(home, provider, **balanced())
+    session = await Session.resume(environment, session_id)
+    try:
+        yield session
+    finally:
+        await session.close()
+        environment.store.close()
