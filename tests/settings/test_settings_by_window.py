@@ -34,10 +34,6 @@ def test_a_contradiction_in_one_window_is_reported() -> None:
 
 
 def test_such_a_number_is_shown_and_can_be_set(here: Here) -> None:
-<<<<<<< HEAD
-    assert "0.28 at 8000" in here("config", "summary_share").out
-=======
     assert " at 8000, " in here("config", "summary_share").out
->>>>>>> stests26
     assert here("config", "summary_share", "0.3 at 8000, 0.1 at 64000").code == 0
     assert "0.3 at 8000, 0.1 at 64000" in here("config", "summary_share").out

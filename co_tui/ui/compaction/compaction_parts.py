@@ -31,7 +31,7 @@ def shown_summary(fact: CompactionComplete, renderer: TextRenderer) -> Text:
     """What the model gets now, for people."""
     sent = summary_as_sent(fact) or "No summary."
     quotes = any(line.lstrip().startswith(NOT_A_HEADING) for line in sent.splitlines())
-    head = Text(f"{AS_SENT}{QUOTE_LEGEND if quotes else ''}\n\n", renderer.muted)
+    head = Text().append(f"{AS_SENT}{QUOTE_LEGEND if quotes else ''}\n\n", renderer.muted)
     return head.append_text(summary_text(sent, renderer))
 
 

@@ -18,6 +18,7 @@ LEAST_COLUMNS: Final = 20
 """For the text of an indented line; in less room it is not indented further."""
 _CONSOLE: Final = Console(file=io.StringIO(), color_system=None)
 _HEADING: Final = re.compile(r"[#\[]")
+_ITEM: Final = re.compile(r"- ")
 _STEP: Final = re.compile(r"- (?:\$ |[\w.:-]+\()")
 _SAID: Final = re.compile(r"(?:user|assistant|note): ?")
 _STATE: Final = re.compile(r"(?:Files changed|Done|Still failing|Concluded|Last command that went well|Files read): ")
@@ -90,14 +91,18 @@ def hanging(text: Text, width: int) -> Text:
     """The text wrapped at a width; what is wrapped is indented like the beginning of its line."""
     lines: list[Text] = []
     for line in text.split("\n"):
-        line.expand_tabs(4)
-        indent = len(line.plain) - len(line.plain.lstrip(" "))
-        if indent == 0 and _STEP.match(line.plain):
-            indent = len("- ")
-        if line.cell_len <= width or width - indent < LEAST_COLUMNS:
-            lines += line.wrap(_CONSOLE, width) if line.plain else [line]
-            continue
-        beginning, rest = line.divide([indent])
-        first, *others = rest.wrap(_CONSOLE, width - indent)
-        lines += [beginning + first, *(Text(" " * indent) + other for other in others)]
+        if "\t" in line.plain:
+            line.expand_tabs(4)
+        lines += [line] if line.cell_len <= width else _wrapped(line, width)
     return Text("\n").join(lines)
+
+
+def _wrapped(line: Text, width: int) -> list[Text]:
+    indent = len(line.plain) - len(line.plain.lstrip(" "))
+    if any(pattern.match(line.plain) for pattern in (_ITEM, _SAID, _STATE)):
+        indent = len("- ")
+    if width - indent < LEAST_COLUMNS:
+        return list(line.wrap(_CONSOLE, width))
+    beginning, rest = line.divide([indent])
+    first, *others = rest.wrap(_CONSOLE, width - indent)
+    return [beginning + first, *(Text(" " * indent) + other for other in others)]

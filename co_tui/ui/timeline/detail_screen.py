@@ -54,7 +54,7 @@ class SummaryTextScreen(TextScreen):
         self._summary, self._why = summary, why
 
     def content(self) -> Widget:
-        text = Text(f"{self._why}\n\n" if self._why else "", "dim")
+        text = Text().append(f"{self._why}\n\n" if self._why else "", "dim")
         return HangingText(
             text.append_text(summary_text(self._summary, TextRenderer(palette_of(self.app.current_theme))))
         )

@@ -17,7 +17,7 @@ from co_tui.ui.chat.title_line import TitleLine
 from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.lens import lens_screen
 from co_tui.ui.lens.lens_screen import LensScreen
-from co_tui.ui.timeline.detail_screen import TextScreen
+from co_tui.ui.timeline.detail_screen import SummaryTextScreen, TextScreen
 from co_tui.ui.widgets.line_list import LineList
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
@@ -104,6 +104,11 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await opened(app, pilot)
         await pilot.press("home")
         assert "p Pin" not in screen_text(app), "instructions stay anyway"
+        await pilot.press("down", "space")
+        await until(pilot, lambda: isinstance(app.screen, SummaryTextScreen))
+        assert "[Earlier conversation, summarised]" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, LensScreen))
         await pilot.press("shift+tab")
         assert "Removed (0)" in screen_text(app) and "Nothing was removed since you last looked" in why(app)
         await pilot.press("f3")

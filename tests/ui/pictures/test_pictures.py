@@ -90,6 +90,39 @@ async def test_chat(pictures: Pictures, home: Path, provider: Provider) -> None:
     await pictures(Frozen(launch_for(home, provider)), shown, ((43, 36), *SIZES, (200, 60)))
 
 
+JOURNAL = """The login test fails on CI only; the order in which the fixture does its work is to blame.
+
+user: Why does test_login fail?
+- $ pytest -q tests/test_login.py → failed (exit 1)
+    …
+    E   AssertionError: SESSION_DIR is /home/ci/sessions, not /tmp/pytest-of-ci/pytest-0/test_login0/sessions
+    › [login] 1 failed, 11 passed in 2.31s
+    also: tests/conftest.py
+assistant: The fixture opens the store before the environment is patched.
+(3 more steps: grep ×2, cat)
+- edit(path: tests/conftest.py)
+        monkeypatch.setenv("SESSION_DIR", str(tmp_path))
+    …"""
+SAID = "Why does test_login fail?"
+UNDER_WAY = f"""[What is under way]
+## Standing rules of the user
+- Never commit to main.
+
+## What the user said
+- {SAID}
+
+## Where the work stands
+Files changed: tests/conftest.py (×2), src/store.py
+Still failing: $ pytest -q tests/test_ci.py → failed (exit 1)
+    E   KeyError: 'CI'
+Concluded: The fixture has to patch SESSION_DIR first."""
+
+
+def _replacing(text: str, count: int, *said: str) -> dict:
+    return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}],
+            "metadata": {"co_tui_stands_for": count, "co_tui_said": list(said)}}  # fmt: skip
+
+
 class Compacted(Frozen):
     """The same with a compaction behind it, and perhaps another one under way."""
 
@@ -97,17 +130,14 @@ class Compacted(Frozen):
 
     def load_engine(self) -> None:
         super().load_engine()
-        summary = "## Decisions and outcomes\n- The fixture has to patch SESSION_DIR first.\n## Open tasks\n- run CI"
-        said = f"[Earlier conversation, summarised]\n{summary}\n\n## What the user said\n- Why does test_login fail?"
-        stands = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": said}],
-                  "metadata": {"co_tui_stands_for": 4, "co_tui_said": ["Why does test_login fail?"]}}  # fmt: skip
+        stands = (_replacing(f"[Earlier conversation, summarised]\n{JOURNAL}", 4), _replacing(UNDER_WAY, 0, SAID))
         facts = [
             Message(turn=3, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "And?"}]}),
             CompactionComplete(
                 success=True, trigger="background", pre_tokens=148_000, post_tokens=21_000, pre_messages=6,
                 post_messages=3, tokens_removed=127_000, messages_removed=3,
-                replaced=tuple((seq, 0) for seq in (2, 3, 4, 5, *range(100, 128))), replacement=(stands,),
-                summary=summary, summarised_by="anthropic:claude-sonnet-5", checkpoint_number=3,
+                replaced=tuple((seq, 0) for seq in (2, 3, 4, 5, *range(100, 128))), replacement=stands,
+                summary=JOURNAL, summarised_by="anthropic:claude-sonnet-5", checkpoint_number=3,
                 checkpoint_path="checkpoints/003-flaky-login.md", cost=0.031, duration_ms=12_300, saved_cost=0.38,
                 usage={"requests": 1, "input_tokens": 148_200, "output_tokens": 900},
             ),
