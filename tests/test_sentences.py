@@ -12,7 +12,9 @@ LONGEST = 90
 """Characters of a label, notice, description or setting."""
 LONGEST_SENTENCE = 120
 """Characters of a sentence in a longer text, such as an error with advice."""
-ODD_WORDS = re.compile(r"\b((?<!work )stands|lies|goes on|whoever|whom|nobody|somebody|beside|takes back|told)\b", re.IGNORECASE)
+ODD_WORDS = re.compile(
+    r"\b((?<!work )stands|lies|goes on|whoever|whom|nobody|somebody|beside|takes back|told)\b", re.IGNORECASE
+)
 LONG_ON_PURPOSE = (
     "ID is listed by `co-tui sessions`",  # below all options of --help
     "context       …",  # a table

@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
-from co_tui.context.journal.shown_lines import FIRST, ShownLine
+from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.names import names_in, names_in_line
 
@@ -98,6 +98,8 @@ class Chooser:
     """How often each name is already present."""
     shown: set[str] = field(default_factory=set)
     """Lines already present."""
+    taken: list[tuple[Candidate, int]] = field(default_factory=list)
+    """The chosen lines, the least important last."""
     _left: dict[str, float] = field(default_factory=dict)
     """The value of one more line with each name."""
     _least: float = 0.0
@@ -150,7 +152,7 @@ class Chooser:
 
     def _show(self, candidate: Candidate, place: int) -> bool:
         line = candidate.lines[place]
-        text = line.text.strip()
+        text = bare_line(line.text)
         cost = self._cost(candidate, place)
         if cost > self.budget or text in self.shown:
             return False
@@ -161,11 +163,22 @@ class Chooser:
             self._note(candidate.head_names)
         self.budget -= cost
         candidate.chosen[place] = line
+        self.taken.append((candidate, place))
         self.shown.add(text)
         self._note(names)
         for other in candidate.neighbours(place):
             candidate.gains[other] = candidate.gains.get(other, 0.0) + gained
         return True
+
+    def give_back(self, tokens: float) -> bool:
+        """Drop the least important lines that cost this much; False if there are none."""
+        is_any = bool(self.taken)
+        while tokens > 0 and self.taken:
+            candidate, place = self.taken.pop()
+            del candidate.chosen[place]
+            tokens -= candidate.weighed[place].cost
+            candidate.is_open = candidate.is_open and (bool(candidate.chosen) or candidate.head.kind is not Kind.SAID)
+        return is_any
 
     def _note(self, names: Iterable[str]) -> None:
         for name in names:

@@ -4,11 +4,11 @@ It grows by appending while there is room, so that a provider's cached prefix li
 none: then older passages fade first, then older entries.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names
-from co_tui.context.journal.entries import Entry, Kind, rendered
+from co_tui.context.journal.entries import Entry, Head, Kind, Place, rendered
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.journal.sources import Sources, fresh_candidates, merged, remembered
 from co_tui.context.measure.count import estimate_text
@@ -69,7 +69,9 @@ class Journal(NamedTuple):
     def from_json(cls, value: Any, text: str) -> "Journal":
         """The journal with this text; what is stored wrongly makes it a story."""
         match value:
-            case {"story": int(story), "blocks": list(blocks), "entries": list(entries), "covers": list(covers)}:
+            case {"story": int(story), "blocks": list(blocks), "entries": list(entries), "covers": list(covers)} if (
+                0 <= story <= len(text)
+            ):
                 known = cls(
                     text[:story],
                     tuple(filter(None, map(Entry.from_json, entries))),
@@ -170,14 +172,24 @@ def _written(
     chooser.choose(candidates)
     places = {name: place for name in weights if (place := sources.last_place(name)) is not None}
     names = bare_names(weights, there, places, budget * NAMES_SHARE)
-    entries = {
-        each.head.at: each.entry._replace(names=tuple(names.pop(each.head.at, ())))
-        for each in candidates
-        if each.is_open
-    }
     heads = {each.head.at: each.head for each in candidates}
     if every_step:
         heads.update((head.at, head) for number in sources.gone for head in sources.calls(number))
+    written = _rendered(candidates, heads, names)
+    while (over := estimate_text(written.text) - budget) > 0 and chooser.give_back(over):
+        written = _rendered(candidates, heads, names)
+    return written
+
+
+def _rendered(
+    candidates: Sequence[Candidate], heads: Mapping[Place, Head], names: Mapping[Place, Sequence[str]]
+) -> _Written:
+    """The entries of the open candidates; other steps are folded."""
+    entries = {
+        each.head.at: each.entry._replace(names=tuple(names.get(each.head.at, ())))
+        for each in candidates
+        if each.is_open
+    }
     texts = rendered([heads[place] for place in sorted(heads)], entries, names)
     return _Written("\n".join(texts), tuple(entries[place] for place in sorted(entries)))
 

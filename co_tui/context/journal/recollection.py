@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
 from co_tui.context.journal.choose_lines import Chooser
 from co_tui.context.journal.entries import Entry
@@ -12,8 +12,9 @@ from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.journal.sources import Sources, remembered
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
-from co_tui.context.turns import is_replacement
+from co_tui.context.turns import EARLIER, is_replacement
 from co_tui.events.content import prompt_text
+from co_tui.events.stored_messages import REPLACES, SUMMARY
 
 COMMON: Final = 100
 """A word in more names than this is ignored."""
@@ -71,10 +72,14 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
 
 
 def replacement_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
-    """The texts that replace messages that left."""
+    """The texts that replace messages that left; in a prompt, only the summary that was joined with it."""
     for message in live:
-        if is_replacement(message):
-            yield from (prompt_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
+        if not isinstance(message, ModelRequest) or not {REPLACES, SUMMARY} & (message.metadata or {}).keys():
+            continue
+        for part in message.parts:
+            text = prompt_text(part.content) if isinstance(part, UserPromptPart) else ""
+            if text and (is_replacement(message) or text.startswith(EARLIER)):
+                yield text
 
 
 def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:

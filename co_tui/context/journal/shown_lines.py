@@ -13,18 +13,19 @@ LEAST_LISTED: Final = 5
 LISTED_SHARE: Final = 0.8
 """A text whose lines are names to this share is a listing."""
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _ENVELOPE: Final = re.compile(r"</?[A-Za-z][\w-]{0,30}>(?:\s*-?\d{0,4}\s*</[A-Za-z][\w-]{0,30}>)?")
 """A line that only wraps a result: a tag, or an exit code within one."""
 _LONG_LISTING: Final = re.compile(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*(?:\s+\S+){3}\s+(\S.*)")
 _PLAIN_NAME: Final = re.compile(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
 _WORD: Final = re.compile(r"\w+")
 _IDEOGRAM: Final = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
-_MARK: Final = re.compile(rf"^\s*(?:- |assistant: |{NOT_A_HEADING})?")
+_MARK: Final = re.compile(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
 _HEADING: Final = re.compile(
-    r"""##|…|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
+    r"""[>*_\s]*(?:##|…|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
     r"|-\s+(?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
-    r"|\(\d+ more |(?:files changed|files read|still failing|concluded|last command|also|standing rules)\b[^:]{0,30}:",
+    r"|\(\d+ more |#?\s*(?:standing rules|what the user said|where the work stands)\b"
+    r"|(?:files changed|files read|still failing|concluded|last command|done|also|names)\b[^:]{0,30}:)",
     re.I,
 )
 """What could be taken for a line of ours."""
@@ -140,4 +141,8 @@ def indentation(lines: Iterator[str]) -> str:
 
 def bare_lines(text: str) -> set[str]:
     """The lines of a text without marks and indentation, to find out which are shown already."""
-    return {_MARK.sub("", line).strip() for line in text.splitlines()}
+    return set(map(bare_line, text.splitlines()))
+
+
+def bare_line(line: str) -> str:
+    return _MARK.sub("", line).strip()

@@ -1,5 +1,6 @@
 """Where a journal's entries come from: the conversation's names, its steps, and the messages that left."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,6 +17,8 @@ from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.transcript_lines import MODEL, USER, transcript_parts
 from co_tui.inert import one_line
 
+_TELLING: Final = re.compile(r"[^\W\d][\w-]*[._/:@][^\W\d]|[^\W\d_]\d|\d[^\W\d_]|_|[a-z][A-Z]")
+"""Names of a tool's output that are more than a plain word, a number or a date."""
 IN_TEXT: Final = 1_000
 """Calls written in a text come after its lines."""
 PROMPT_CHARS: Final = 80
@@ -39,8 +42,11 @@ class Sources:
         return dict.fromkeys(chain.from_iterable(names[number] for number in sorted(kept)), 1)
 
     def last_place(self, name: str) -> Place | None:
-        """The step that used a name last, if it left the context."""
-        place = self.ledger.details[name].lines[-1].position[:2]
+        """The step that used a name last, if it left the context and the name tells something by itself."""
+        detail = self.ledger.details[name]
+        if not detail.uses and not _TELLING.search(name):
+            return None
+        place = detail.lines[-1].position[:2]
         if place[0] not in self.gone:
             return None
         head = self._call_head(place)
@@ -79,9 +85,10 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
     for number, message in zip(numbers, sources.read(numbers), strict=True):
         for part, said in enumerate(transcript_parts(message)):
             head = sources.head_of((number, part), said.by, said.text)
-            lines = shown_lines(
-                number, part, said.text, in_head=head.text, is_left_out=announces if said.by == MODEL else None
-            )
+            is_said = said.by == MODEL
+            # A call in the text is an entry of its own.
+            in_head = "\n".join(call.text for call in sources.calls(number)) if is_said else head.text
+            lines = shown_lines(number, part, said.text, in_head=in_head, is_left_out=announces if is_said else None)
             if head.at in found:
                 found[head.at] = Candidate(head, [*found[head.at].lines, *lines])
             elif lines or head.kind is not Kind.SAID:

@@ -1,4 +1,4 @@
-"""What stands for the past under `balanced` (C20): a model's story if one was asked, the journal, and the work's state."""
+"""What stands for the past under `balanced` (C20): a model's story, the journal, and where the work stands."""
 
 import re
 from collections.abc import AsyncIterator
