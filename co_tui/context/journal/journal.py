@@ -122,9 +122,9 @@ def appended(task: JournalTask) -> Journal | None:
 
 def _appended(task: JournalTask) -> Journal | None:
     earlier, room = task.earlier, task.limit_tokens - task.earlier.tokens
-    if earlier.blocks and room < min(task.ration_tokens, LEAST_APPENDED * task.limit_tokens):
+    if earlier.text and room < min(task.ration_tokens, LEAST_APPENDED * task.limit_tokens):
         return None
-    ration = min(room, task.ration_tokens) if earlier.blocks else FIRST_SHARE * task.limit_tokens
+    ration = min(room, task.ration_tokens) if earlier.text else FIRST_SHARE * task.limit_tokens
     fresh = _fresh(task)
     candidates = fresh_candidates(task.sources, fresh)
     standing = "\n".join((task.standing, earlier.text))
