@@ -55,7 +55,9 @@ def test_each_part_of_where_the_work_stands_is_labelled() -> None:
 
 
 def test_wrapped_lines_stay_under_their_own_beginning() -> None:
-    sent = "- $ pytest -q tests/one.py tests/two.py\n    assert the value is the one that was expected\nuser: Why does it fail on CI, not here?"
+    sent = """- $ pytest -q tests/one.py tests/two.py
+    assert the value is the one that was expected
+user: Why does it fail on CI, not here?"""
     assert hanging(Text(sent), 28).plain.split("\n") == [
         "- $ pytest -q tests/one.py ",
         "  tests/two.py",
