@@ -1,4 +1,4 @@
-"""What stands for the past under `balanced` (C20): a model's story, the journal, and where the work stands."""
+"""What stands for the past under `balanced` (C20): a model's story if one was asked, the journal, the work's state."""
 
 import re
 from collections.abc import AsyncIterator
@@ -105,6 +105,41 @@ async def test_under_a_seed_policy_a_models_summary_stands_alone(home: Path, pro
         assert done.summarised_by == MODEL and done.summary == TOLD and JOURNAL not in done.replacement[0]["metadata"]
 
 
+async def test_restoring_only_texts_keeps_the_journal_and_the_rules_once(home: Path, provider: Provider) -> None:
+    provider.window, provider.summary = 100_000, BROKEN
+    async with talking(home, provider, **balanced()) as session:
+        await session.submit(RULE)
+        await work(session, provider, 5)
+        assert (await session.compact()).success
+        await work(session, provider, 4)
+        before = texts(session.state)
+    async with resumed(home, provider, session.id, **under("cowagent")) as again:
+        await again.submit("and now?")
+        restored = texts(again.state)
+        assert restored[:2] == before[:2] and len(restored) < len(before) + 2
+        assert "\n".join(restored).count(f"- {RULE}") == before[1].count(f"- {RULE}")
+        await again.edits.undo()
+        assert texts(again.state)[: len(before)] == before
+
+
+async def test_an_edited_journal_is_no_longer_extended_but_kept_as_the_users_text(
+    home: Path, provider: Provider
+) -> None:
+    provider.window, provider.summary = 100_000, BROKEN
+    async with talking(home, provider, **balanced()) as session:
+        await work(session, provider, 5)
+        await session.compact()
+        under_way = texts(session.state)[1]
+        await session.edits.edit_summary(session.state.compactions[-1].seq or 0, "What really happened.")
+        assert texts(session.state)[:2] == [f"{EARLIER}What really happened.", under_way]
+        await work(session, provider, 4)
+        assert (await session.compact()).success
+        past = texts(session.state)[0]
+        assert past.startswith(f"{EARLIER}What really happened.\n\n")
+        assert "\nuser: What about part 8 of the cart?" in past and " of the cart is read by src/shop_" in past
+        assert replayed(home, session.id) == session.state
+
+
 # Sessions of before
 
 LINES_OF_GONE = {f"part_{n}_{k} of the cart is read" for n in range(2, 5) for k in range(25)}
@@ -183,8 +218,8 @@ async def _goes_on(home: Path, provider: Provider, told: str) -> None:
 
 
 @asynccontextmanager
-async def resumed(home: Path, provider: Provider, session_id: str) -> AsyncIterator[Session]:
-    environment = served_environment(home, provider, **balanced())
+async def resumed(home: Path, provider: Provider, session_id: str, **settings: Any) -> AsyncIterator[Session]:
+    environment = served_environment(home, provider, **(settings or balanced()))
     session = await Session.resume(environment, session_id)
     try:
         yield session
