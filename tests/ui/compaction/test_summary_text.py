@@ -78,7 +78,7 @@ def test_nothing_is_lost_by_wrapping(sent: str, width: int) -> None:
 
 
 def test_the_form_of_older_sessions_still_reads_well() -> None:
-    sent = "[Earlier conversation, summarised]\n## Word for word\n[bash called with]\nls -la\n› # a comment\n[also named] a.py"
+    sent = "[Earlier conversation, summarised]\n## Word for word\n[bash called with]\nls -la\n› # a comment"
     text = summary_text(sent, RENDERER)
     assert text.plain == sent
     assert all(style_at(text, words) == {"bold"} for words in ("## Word for word", "[bash called with]"))
