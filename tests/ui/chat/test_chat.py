@@ -164,7 +164,7 @@ async def test_quitting_and_continuing_shows_the_conversation_again(home: Path, 
 
 
 async def test_the_gauge_shows_pace_and_changes_level(home: Path, provider: Provider) -> None:
-    provider.script = [Reply(prompt_tokens=n, completion_tokens=0) for n in (1000, 1500, 3750)]
+    provider.script = [Reply(prompt_tokens=n, completion_tokens=0) for n in (1000, 1500, 3850)]
     async with running(launch_for(home, provider)) as (app, pilot):
         levels, outlooks = [], []
         for n in range(3):
@@ -173,7 +173,7 @@ async def test_the_gauge_shows_pace_and_changes_level(home: Path, provider: Prov
             levels.append(reading.level)
             outlooks.append(reading.outlook)
         assert levels == ["normal", "normal", "warning"]
-        assert outlooks[1] == "compacts at 90 %, ≈ 9 turns", "of what is counted more, the tools have their share"
+        assert outlooks[1] == "compacts at 92 %, ≈ 9 turns", "of what is counted more, the tools have their share"
 
 
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])

@@ -77,3 +77,11 @@ def test_nothing_is_lost_by_wrapping(sent: str, width: int) -> None:
     assert "".join(shown.plain.split()) == "".join(sent.split())
     if width > 1:
         assert all(Text(line.rstrip()).cell_len <= width for line in shown.plain.split("\n"))
+
+
+def test_the_form_of_older_sessions_still_reads_well() -> None:
+    sent = "[Earlier conversation, summarised]\n## Word for word\n[bash called with]\nls -la\n› # a comment"
+    text = summary_text(sent, RENDERER)
+    assert text.plain == sent
+    assert all(style_at(text, words) == {"bold"} for words in ("## Word for word", "[bash called with]"))
+    assert style_at(text, "› ") == {str(RENDERER.muted)} and style_at(text, "# a comment") == set()

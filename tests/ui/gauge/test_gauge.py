@@ -49,7 +49,7 @@ def usage(tokens: int, messages: int = 10) -> UsageInfo:
 @pytest.mark.parametrize(
     ("policy", "outlook"),
     [
-        ("balanced", "compacts at 85 %, ≈ 28 turns"),
+        ("balanced", "compacts at 80 %, ≈ 25 turns"),
         ("copilot", "compacts at 80 %, ≈ 25 turns"),
         ("inkeep", "compacts at 50 %, ≈ 10 turns"),
         ("co-cli", "compacts over 40 messages, ≈ 8 turns"),
@@ -226,8 +226,8 @@ def test_the_outlook_has_as_many_words_as_there_is_room() -> None:
     share = GaugeReading(
         usage(20_000), tokens_per_turn=10_000, marks=thresholds_of(policy_of(LOADED["balanced"]), LIMIT)
     )
-    assert share.outlook_in(23) == "compacts in ≈ 7 turns" and share.outlook_in(9) == "≈ 7 turns"
-    assert share._replace(tokens_per_turn=70_000).outlook_in(23) == "compacts next turn"
+    assert share.outlook_in(23) == "compacts in ≈ 6 turns" and share.outlook_in(9) == "≈ 6 turns"
+    assert share._replace(tokens_per_turn=60_000).outlook_in(23) == "compacts next turn"
     assert GaugeReading(usage(96_000)).outlook_in(20) == "almost full"
     assert window._replace(summarising=32).outlook_in(32) == "summarising 32 in the background"
     assert GaugeReading(usage(85_000)).outlook_in(32) == "past 80 %: compacting soon"
