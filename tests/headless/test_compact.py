@@ -78,7 +78,8 @@ def test_a_compaction_without_a_summary_fails_under_co_cli(
 def test_run_waits_for_the_compaction_it_started(served_here: Here, provider: Provider) -> None:
     session = talked(served_here, provider, turns=5)
     provider.window, provider.summary = 1_500, Reply(text=SUMMARY, wait_s=0.5)
-    done = served_here("run", "--session", session, "-p", "Question about src/module.py " * 6, "--json")
+    asked = "Question about src/module.py " * 6
+    done = served_here("run", "--session", session, "--policy", "copilot", "-p", asked, "--json")
     assert done.code == 0
     kinds = [event["type"] for event in done.objects]
     assert kinds.index("session.compaction_start") < kinds.index("session.compaction_complete")

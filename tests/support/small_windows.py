@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from co_tui.context.compact.decide import WELL_BELOW
 from co_tui.events import CompactionComplete, CompactionStart, Event, SessionError, Truncation
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
@@ -16,7 +17,6 @@ from tests.support.provider import Provider, Reply
 from tests.support.talks import MODEL, served_environment
 
 TOOL_EVERY_TURNS: Final = 3
-WELL_BELOW: Final = 0.8
 PRICE_INPUT, PRICE_CACHED, PRICE_OUTPUT = 3.0, 0.3, 15.0
 """Assumed, in US dollars a million tokens."""
 _STEMS: Final = ("parse", "store", "index", "merge", "queue", "retry", "cache", "fetch", "flush", "bind", "scan",
@@ -87,7 +87,7 @@ class SmallWindowTalk(NamedTuple):
 
     @property
     def above(self) -> list[bool]:
-        """Of each success, whether it ended above 0.8 of its trigger."""
+        """Of each success, whether it ended too close to its trigger."""
         return [done.post_tokens > WELL_BELOW * mark_of(done, self) for done in self.successes]
 
     @property

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.context.compact.decide import WELL_BELOW
 from co_tui.context.compact.thresholds import LATEST_SHARE, thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionComplete, Event, ModelChange, SessionError, UsageInfo
@@ -91,8 +92,8 @@ def ended(post_tokens: int, mark_tokens: int = 1_000) -> CompactionComplete:
     ("facts", "strained"),
     [
         ([ended(900)], False),
-        ([ended(900), ended(801)], True),
-        ([ended(900), ended(800)], False),
+        ([ended(900), ended(1 + round(1_000 * WELL_BELOW))], True),
+        ([ended(900), ended(round(1_000 * WELL_BELOW))], False),
         ([ended(900), SessionError(what="", kind="x"), ended(900)], True),
         ([ended(900), ended(900), ModelChange(from_="a", to="b", window_before=1, window_after=2)], False),
         ([ended(900), ended(900, mark_tokens=2_000)], False),
