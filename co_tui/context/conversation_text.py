@@ -83,8 +83,9 @@ def _response(message: ModelResponse, inputs: dict[str, str]) -> list[str]:
 
 
 def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
-    if REPLACES in (message.metadata or {}) and SUMMARY in (message.metadata or {}):
-        return []  # passed separately, to be updated
+    metadata = message.metadata or {}
+    if REPLACES in metadata and (SUMMARY in metadata or not metadata[REPLACES]):
+        return []  # passed separately, to be updated; what is under way is written anew
     blocks = []
     for part in message.parts:
         if isinstance(part, UserPromptPart):

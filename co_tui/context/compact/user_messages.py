@@ -74,13 +74,14 @@ def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = Fals
 
     With `user_words` also the quotes kept with them, for forms without a section for quotes.
     """
-    found = []
+    found: list[str] = []
     for message in messages:
-        if isinstance(message, ModelRequest) and message.metadata and (summary := message.metadata.get(SUMMARY)):
+        metadata = (message.metadata or {}) if isinstance(message, ModelRequest) else {}
+        if summary := metadata.get(SUMMARY):
             found.append(summary)
-            if user_words:
-                words = UserMessages(tuple(message.metadata.get(RULES, ())), tuple(message.metadata.get(QUOTES, ())))
-                found += [text for text in [as_sections(words)] if text and text not in summary]
+        if user_words:
+            text = as_sections(UserMessages(tuple(metadata.get(RULES, ())), tuple(metadata.get(QUOTES, ()))))
+            found += [text] if text and not any(text in each for each in found) else []
     return "\n\n".join(found)
 
 

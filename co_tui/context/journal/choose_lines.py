@@ -117,6 +117,8 @@ class Chooser:
         return candidate.is_open
 
     def choose(self, candidates: Sequence[Candidate]) -> None:
+        """Choose heads and lines; among equals, the newest."""
+        candidates = candidates[::-1]
         queue: list[tuple[float, int, int]] = []
         for number, candidate in enumerate(candidates):
             if not candidate.is_open and candidate.head.kind is not Kind.SAID:

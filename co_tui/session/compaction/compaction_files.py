@@ -66,7 +66,7 @@ class CompactionFiles:
         workspace = _workspace(self._recorder.session_id, state)
         try:
             checkpoints.align(_standing_files(state), workspace)
-            kept = checkpoints.write(number, title, fact.summary, facts=facts, workspace=workspace)
+            kept = checkpoints.write(number, title, fact.sent_text, facts=facts, workspace=workspace)
         except CheckpointFailed as failed:
             return fact.but(note=" ".join(filter(None, (fact.note, str(failed)))))
         return fact.but(checkpoint_number=kept.number, checkpoint_path=str(kept.path))

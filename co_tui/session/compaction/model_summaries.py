@@ -143,7 +143,9 @@ class _Attempts:
         """What to summarise, in parts that fit."""
         if folding := self.request.folding:
             return packed([folding], self.room)
-        return in_parts(self.request.messages, self.room)
+        journal = self.request.journal
+        entries = packed(journal.earlier.blocks, self.room) if journal is not None else []
+        return packed([*entries, *in_parts(self.request.messages, self.room)], self.room)
 
     def _use_less(self, parts: list[str], refused: Overflow) -> None:
         """Make every part shorter than the refused one: unused room does not count."""

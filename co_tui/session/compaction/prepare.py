@@ -50,10 +50,13 @@ async def prepare(compaction: Compaction, questions: Questions) -> None:
 
 
 async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
-    """Where the work stands, and what is in progress: the main agent must still know it after the compaction."""
+    """Where the work stands, beside a journal, and what is in progress: the main agent must still know it after the
+    compaction."""
     history, refs = compaction.history, compaction.job.refs
-    sources = await history.sources_without(refs)
-    stands = {"Where the work stands": sources.work.stands(history.governor.state_tokens, sources.gone)}
+    stands = {}
+    if history.policy.compacted_share:
+        sources = await history.sources_without(refs)
+        stands = {"Where the work stands": sources.work.stands(history.governor.state_tokens, sources.gone)}
     if history.agent:
         return stands
     loads = history.whole_transcript.skill_loads(history.state, history.entries)

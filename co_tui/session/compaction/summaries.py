@@ -85,7 +85,7 @@ class SummaryRequest:
     @property
     def earlier(self) -> str:
         """The summary for a model to bring up to date."""
-        if self.journal is not None and not self.is_asked_for:
+        if self.journal is not None:
             return self.journal.earlier.story
         return user_messages.earlier_summary(self.messages, user_words=self.user_words)
 

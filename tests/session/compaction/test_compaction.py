@@ -148,7 +148,7 @@ async def test_a_summary_is_updated_not_summarised_again_and_rules_survive(home:
             assert (await session.compact()).success
         asked = provider.summary_requests[-1]["messages"][-1]["content"]
         assert "<notes>" in asked and "was answered" in asked.split("</notes>")[0]
-        assert "[Earlier conversation" not in asked
+        assert "[Earlier conversation" not in asked and "[What is under way]" not in asked
         said = texts(session.state)[1]
         assert said.count("## Standing rules of the user") == 1
         assert "always answer in French" in said and "never touch src/secret.py" in said

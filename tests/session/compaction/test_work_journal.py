@@ -11,7 +11,7 @@ from co_tui.events.stored_messages import EXCERPTS, JOURNAL, QUOTES, REPLACES, R
 from co_tui.session.session import Session
 from co_tui.session.state.session_state import Entry
 from tests.session.compaction.test_policies import BROKEN, successes, under
-from tests.support.compacting import RULE, texts
+from tests.support.compacting import RULE, read, texts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import MODEL, compactions, served_environment, talking
@@ -61,6 +61,30 @@ async def test_a_models_story_stands_first_and_the_journal_follows(home: Path, p
         assert first["metadata"][SUMMARY] == done.summary and first["metadata"][JOURNAL]["story"] == len(TOLD)
         assert second["metadata"][RULES] == [RULE] and SUMMARY not in second["metadata"]
         assert replayed(home, session.id) == session.state
+
+
+async def test_a_checkpoint_shows_what_is_sent(home: Path, provider: Provider) -> None:
+    provider.window = 100_000
+    async with talking(home, provider, **balanced()) as session:
+        await work(session, provider, 5)
+        provider.summaries = [STORY]
+        done = await session.compact()
+        past, under_way, *_ = texts(session.state)
+        assert "\n## Where the work stands\n" in under_way
+        assert f"{past}\n\n{under_way}\n" in read(Path(done.checkpoint_path))
+
+
+async def test_a_journal_longer_than_the_window_of_the_summariser_is_still_told_by_it(
+    home: Path, provider: Provider
+) -> None:
+    provider.summary = STORY
+    provider.window = 2_500
+    async with talking(home, provider, **balanced(summary_share=0.6)) as session:
+        for _ in range(3):
+            await work(session, provider, 4)
+            done = await session.compact()
+            assert done.success and done.summarised_by == MODEL, done.note
+            assert done.summary.startswith(f"{TOLD}\n\n")
 
 
 async def test_a_model_that_fails_leaves_the_journal(home: Path, provider: Provider) -> None:
