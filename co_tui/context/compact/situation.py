@@ -61,4 +61,10 @@ class Situation(NamedTuple):
     def is_past_blocking_threshold(self) -> bool:
         """Whether requests wait for a compaction at this fill level."""
         blocking_share = self.thresholds.blocking_share
-        return blocking_share is not None and self.share >= blocking_share
+        return blocking_share is not None and (self.share >= blocking_share or self._may_not_fit)
+
+    @property
+    def _may_not_fit(self) -> bool:
+        """Whether the request would be truncated unless it waits, since its length is not known well enough. Other
+        systems wait by their thresholds alone."""
+        return bool(self.policy.compacted_share) and self.reading.most_tokens > self.window_tokens
