@@ -94,7 +94,7 @@ def test_a_file_is_stated_by_the_end_of_its_path_and_not_by_part_of_another() ->
 
 def test_a_file_counts_once_however_its_path_is_written() -> None:
     state, _ = work(
-        *step("edit", "ok", path="/work/a.py"), *step("edit", "ok", path="a.py"), *step("edit", "ok", path="./a.py")
+        *step("edit", "ok", path="/repo/a.py"), *step("edit", "ok", path="a.py"), *step("edit", "ok", path="./a.py")
     )
     assert state.stated_in(request("a.py")) == Stated(1, 1)
 
