@@ -48,6 +48,7 @@ def test_an_imported_session_is_listed_with_its_times_found_shown_and_stored_onc
             "title": "Where is the heron?",
             "messages": 4,
             "skipped": 0,
+            "left_out": {},
             "imported": False,
         }
     ]

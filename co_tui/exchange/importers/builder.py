@@ -1,5 +1,6 @@
 """Puts a session together from what another program wrote, keeping every result with its call."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -76,6 +77,7 @@ class SessionBuilder:
         self.window_tokens = 0
         """Of the model, where the program tells it."""
         self.skipped = 0
+        self.left_out: Counter[str] = Counter()
         self._images_bytes = 0
 
     @property
@@ -197,6 +199,10 @@ class SessionBuilder:
         first = self._starts.get(kept_from) if kept_from else None
         self._add(Compacted(summary, self._at(time), trigger, pre_tokens, first, tuple(replacement)))
 
+    def leave_out(self, kind: str, count: int = 1) -> None:
+        """Count what cannot be carried over, by a kind in words for people."""
+        self.left_out[kind] += count
+
     def build(self, session_id: str) -> ImportedSession:
         title = title_of(self.title) or title_of(self._first_prompt)
         items = self._flat()
@@ -214,6 +220,7 @@ class SessionBuilder:
                 source=self._source,
             ),
             skipped=self.skipped,
+            left_out=dict(self.left_out),
         )
 
     def _with_images(self, text: str, images: Sequence[BinaryContent]) -> str | list[str | BinaryContent]:

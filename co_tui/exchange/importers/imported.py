@@ -1,6 +1,7 @@
 """A session that another program wrote, as co-tui keeps it."""
 
 import hashlib
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ class ImportedSession(Record):
     """The same as a log under its own times: it replays, resumes and compacts like any other."""
     skipped: int = 0
     """How many damaged lines or records were left out."""
+    left_out: Mapping[str, int] = {}
+    """What the program wrote but a session here cannot hold, counted by kind; kinds are words for people."""
 
 
 def stable_id(source: str, *identity: str) -> str:

@@ -108,6 +108,7 @@ def _as_json(session: ImportedSession) -> dict[str, Any]:
         "title": session.title,
         "messages": len(session.messages),
         "skipped": session.skipped,
+        "left_out": dict(session.left_out),
     }
 
 
@@ -121,7 +122,9 @@ def _already_here(context: CommandContext, session: ImportedSession) -> str:
 
 def _line(session: ImportedSession, already_here: str) -> str:
     skipped = f"{counted(session.skipped, 'damaged line')} skipped" if session.skipped else ""
-    notes = ", ".join(filter(None, (counted(len(session.messages), "message"), skipped, already_here)))
+    left_out = ", ".join(f"{count:,} {kind}" for kind, count in session.left_out.items())
+    left_out = f"left out: {left_out}" if left_out else ""
+    notes = ", ".join(filter(None, (counted(len(session.messages), "message"), skipped, already_here, left_out)))
     return inert(f"{session.session_id}  {one_line(session.title, TITLE_CHARS) or '(no prompt)'}  ({notes})")
 
 
