@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -11,7 +11,7 @@ from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.settings import DEBUG_VARIABLE, Loaded, Settings, is_policy_path, load, policy_label
+from co_tui.settings import DEBUG_VARIABLE, Loaded, is_policy_path, load
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import SessionNotFound
 
@@ -299,20 +299,15 @@ def _lab(call: CommandCall) -> int:
     if (options.input is None) == (options.id is None):
         say("Give recordings with --input FILE.jsonl, or the ID of a session.")
         return WRONG_USAGE
-    policies: list[tuple[str, Loaded]] = []
-    for name in options.policies or ["balanced"]:
-        loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line={"policy": name})
-        if loaded.problems:
-            for problem in loaded.problems:
-                say(problem)
-            return WRONG_USAGE
-        policies.append((_label(name, [known for known, _ in policies]), loaded))
+    from co_tui.headless.lab_command import LabOptions, lab, named_policies, ratio_of, recorded, window_of
+
+    if (policies := named_policies(options.policies or ["balanced"], context.paths, cwd, environ)) is None:
+        return WRONG_USAGE
     _silence_libraries(environ)
     from co_tui.agent.models.open_model import config_for
-    from co_tui.headless.lab_command import LabOptions, lab, ratio_of, recorded, window_of
 
     settings = context.loaded.settings
-    code = lab(
+    return lab(
         recorded(options.input, options.id, context),
         policies,
         LabOptions(
@@ -327,16 +322,6 @@ def _lab(call: CommandCall) -> int:
             source=options.input.name if options.input else options.id,
         ),
     )
-    _report_failed_policies([loaded for _, loaded in policies])
-    return code
-
-
-def _report_failed_policies(every: Sequence[Loaded]) -> None:
-    from co_tui.context.compact.by_code import first_failure
-
-    for written in dict.fromkeys(loaded.settings.policy_code for loaded in every):
-        if written is not None and (failed := first_failure(written)):
-            say(f"{failed} {Settings().policy} decided where it failed.")
 
 
 @command("lens")
@@ -390,15 +375,6 @@ def _report_other_folder(row: "SessionRow", cwd: Path) -> None:
     if row.cwd and row.cwd != path_text(cwd):
         gone = "" if Path(row.cwd).is_dir() else " (deleted)"
         say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it now works in {path_text(cwd)}.")
-
-
-def _label(name: str, known: Sequence[str]) -> str:
-    """A policy's name in the lab's tables and folders; files of the same name are numbered."""
-    label, number = policy_label(name), 1
-    while label in known:
-        number += 1
-        label = f"{policy_label(name)} ({number})"
-    return label
 
 
 def _under_policy_of(row: "SessionRow", call: CommandCall, *, quiet: bool = False) -> CommandContext:

@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,9 +18,10 @@ from co_tui.headless.lab_model import CountedSummaries
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, put, put_json, say, table
 from co_tui.headless.sessions.show_command import load_state
 from co_tui.lab.results import PolicyResult
-from co_tui.paths import write_atomically
+from co_tui.paths import Paths, write_atomically
 from co_tui.session.history.learned_ratios import Ratios
-from co_tui.settings import Loaded
+from co_tui.settings import Loaded, Settings, policy_label
+from co_tui.settings import load as load_settings
 
 RATIOS_FILE = "token-ratios.json"
 
@@ -51,6 +52,30 @@ def window_of(tokens: int | None, model: str | None) -> Window:
 def ratio_of(model: str | None, context: CommandContext) -> float:
     """What was learnt about the named model's tokens; 1 for one that was never used."""
     return (Ratios(context.paths.state / RATIOS_FILE).of(model) if model else None) or 1.0
+
+
+def named_policies(
+    names: Sequence[str], paths: Paths, cwd: Path, environ: Mapping[str, str]
+) -> list[tuple[str, Loaded]] | None:
+    """The settings under each policy, by its name in tables and folders; None when one is refused, which is said."""
+    policies: dict[str, Loaded] = {}
+    for name in names:
+        loaded = load_settings(paths=paths, cwd=cwd, environ=environ, command_line={"policy": name})
+        if loaded.problems:
+            for problem in loaded.problems:
+                say(problem)
+            return None
+        policies[_label(name, policies)] = loaded
+    return list(policies.items())
+
+
+def _label(name: str, known: Container[str]) -> str:
+    """A policy's name; files of the same name are numbered."""
+    label, number = policy_label(name), 1
+    while label in known:
+        number += 1
+        label = f"{policy_label(name)} ({number})"
+    return label
 
 
 class LabOptions(NamedTuple):
@@ -103,6 +128,8 @@ def lab(conversations: Iterable[Conversation], policies: list[tuple[str, Loaded]
             put_json(result.record(options.window))
     else:
         put(table(_HEADER, map(_row, results)))
+    for failure in dict.fromkeys(each.failure for result in results for each in result.conversations if each.failure):
+        say(f"{failure} {Settings().policy} decided where it failed.")
     return _write_report(results, options) if options.report is not None else DONE
 
 

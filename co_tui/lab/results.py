@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from co_tui.context.compact.by_code import first_failure
 from co_tui.context.measure.count import Window
 from co_tui.context.policy import Policy
 from co_tui.exchange.openai_format import Conversation
@@ -21,6 +22,8 @@ class ConversationResult(NamedTuple):
     """The tokens of each request."""
     compacted: tuple[int, ...] = ()
     """The requests before which the history was compacted, counted from 0."""
+    failure: str = ""
+    """What went wrong in a policy written in Python, so far in this process."""
 
 
 class PolicyResult(NamedTuple):
@@ -69,4 +72,5 @@ async def replayed(
         fill.append(request.prepared.reading.current_tokens)
         if on_request is not None:
             on_request(request)
-    return ConversationResult(conversation.id, tally, tuple(fill), tuple(compacted))
+    failure = first_failure(policy.policy_code) if policy.policy_code is not None else ""
+    return ConversationResult(conversation.id, tally, tuple(fill), tuple(compacted), failure)

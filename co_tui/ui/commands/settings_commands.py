@@ -141,7 +141,10 @@ async def policy(host: CommandHost, name: str) -> None:
             host.run("policy", chosen)
         return
     if name not in names:
-        host.fail(f"Unknown policy {settings.quoted(name)}. Use one of {', '.join(names)}.")
+        if settings.is_policy_path(name):
+            host.fail(f"Policy {settings.quoted(name)} was not named at the start. Use `co-tui --policy PATH`.")
+        else:
+            host.fail(f"Unknown policy {settings.quoted(name)}. Use one of {', '.join(names)}.")
         return
     changed = launch.reloaded(policy=name)
     if changed.problems:

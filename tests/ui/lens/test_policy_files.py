@@ -51,4 +51,4 @@ async def test_a_file_named_on_the_command_line_is_among_the_policies(home: Path
         await type_text(pilot, f"/policy {file}\n")
         await until(pilot, lambda: app.controller.launch.settings.policy == str(file))
         await type_text(pilot, "/policy ./other.py\n")
-        await until(pilot, lambda: "Unknown policy" in screen_text(app))
+        await until(pilot, lambda: "was not named at the start" in screen_text(app))
