@@ -1,4 +1,4 @@
-"""How well the text that stands for the past can be read: the blocks of a request that nobody said in the conversation.
+"""How readable the text is that replaces earlier messages: the blocks of a request which the conversation lacks.
 
 Lines are compared without marks and blanks; lines without a letter or digit do not count.
 """
@@ -33,7 +33,7 @@ LONG_LINE_CHARS: Final = 160
 
 
 class Readability(NamedTuple):
-    """Counts over the text that stands for the past in one request."""
+    """Counts over the text that replaces earlier messages in one request."""
 
     lines: int = 0
     """With a letter or digit; gaps not included."""
@@ -42,7 +42,7 @@ class Readability(NamedTuple):
     joined: int = 0
     """Pairs that are neighbours in the conversation, too, or whose gap is marked."""
     lone_words: int = 0
-    """Lines of one word or number that no neighbour in the conversation stands beside."""
+    """Lines of one word or number without a neighbour from the conversation."""
     repeated: int = 0
     """Original lines that stand in the request's replacements before."""
     headers: int = 0
@@ -83,7 +83,7 @@ class Originals:
             last = bare
 
     def replacements(self, request: Sequence[ModelMessage]) -> list[str]:
-        """The blocks of a request that stand for the past: nobody said them in the conversation."""
+        """The blocks of a request that replace earlier messages: the conversation lacks them."""
         changed = self._changed(request)
         return [block for message in changed for block in said_blocks(message) if hash(block) not in self._said]
 
@@ -91,7 +91,7 @@ class Originals:
         return [message for message in request if id(message) not in self._messages]
 
     def readability(self, request: Sequence[ModelMessage]) -> Readability:
-        """The counts over all that stands for the past in a request."""
+        """The counts over all blocks of a request that replace earlier messages."""
         changed = self._changed(request)
         last, found = self._last
         if len(changed) != len(last) or any(one is not two for one, two in zip(changed, last, strict=True)):

@@ -79,7 +79,7 @@ class Tally:
     state_sum: float = 0.0
     """Their shares, added."""
     replaced_requests: int = 0
-    """Requests with text that stands for the past."""
+    """Requests with text that replaces earlier messages."""
     lines: int = 0
     line_pairs: int = 0
     joined_pairs: int = 0

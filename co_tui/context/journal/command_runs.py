@@ -10,7 +10,7 @@ _SETUP: Final = frozenset((
     "cd", "pushd", "popd", "export", "source", ".", "set", "echo", "printf", "true", ":", "sleep", "mkdir", "wait",
     "unset", "alias", "pwd", "conda",
 ))  # fmt: skip
-"""Programs beside which another one is what the command is about."""
+"""Programs that only help another one, which is what the command is about."""
 READERS: Final = frozenset((
     "cat", "head", "tail", "less", "more", "bat", "nl", "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "ls",
     "tree", "sed", "awk", "cut", "sort", "uniq", "wc", "diff", "cmp", "stat", "file", "du", "df", "which",

@@ -1,4 +1,4 @@
-"""The work journal that stands for messages which left the context (C20): kept as text with what it covers.
+"""The work journal that replaces messages which left the context (C20): kept as text with what it covers.
 
 It grows by appending while there is room, so that a provider's cached prefix lives, and is rewritten when there is
 none: then older passages fade first, then older entries.
@@ -43,7 +43,7 @@ class Journal(NamedTuple):
     blocks: tuple[str, ...] = ()
     """The text as sent: each appended piece apart."""
     covers: tuple[tuple[int, int], ...] = ()
-    """The numbers of the messages it stands for, as first and last."""
+    """The numbers of the messages it replaces, as first and last."""
 
     @property
     def text(self) -> str:
@@ -111,7 +111,7 @@ class JournalTask(NamedTuple):
     ration_tokens: float
     """How much may be appended."""
     standing: str = ""
-    """Text shown beside it."""
+    """Text shown with it."""
 
 
 def appended(task: JournalTask) -> Journal | None:

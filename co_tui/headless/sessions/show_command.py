@@ -22,7 +22,7 @@ _HEADINGS = {
     "note": "Note",
 }
 _REPLACING = {True: "Summary", False: "In progress"}
-"""What replaces messages, and what is shown beside that."""
+"""What replaces messages, and what is shown with it."""
 
 
 def show(context: CommandContext, name: str, *, history: bool, as_json: bool) -> int:

@@ -109,7 +109,7 @@ def report_page(results: Sequence[PolicyResult], replayed: Replayed) -> str:
         kept_by_age(results),
         "<h2>Where the work stands</h2>",
         table(records, STATE),
-        "<h2>Readability of what stands for the past</h2>",
+        "<h2>Readability of summaries and journals</h2>",
         table(records, READABILITY),
         *_fills(results, replayed.window_tokens),
         "<h2>What the figures mean</h2>",

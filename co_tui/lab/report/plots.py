@@ -152,7 +152,7 @@ def _x_axis(x: _Scale, name: Callable[[float], str], label: str) -> list[str]:
 
 
 def _short(policy: str) -> str:
-    """A name that fits beside the plot."""
+    """A name that fits next to the plot."""
     return policy if len(policy) <= LABEL_CHARS else policy[: LABEL_CHARS - 1] + "…"
 
 

@@ -70,7 +70,7 @@ class SummaryRequest:
     sources: Sources | None = None
     """The whole conversation; None for the messages alone."""
     standing: str = ""
-    """What is shown beside the summary."""
+    """What is shown with the summary."""
     journal: JournalTask | None = None
     """The journal to write; None if the policy has a plain summary."""
     is_asked_for: bool = False
@@ -102,20 +102,20 @@ def request_for(
     trigger: Trigger,
     sources: Sources | None = None,
     kept_tokens: float = 0.0,
-    beside: str = "",
+    with_it: str = "",
     most_tokens: float = math.inf,
 ) -> SummaryRequest:
     """The request for a summary of these messages, with the room the policy leaves next to the user's own messages and
-    what else is shown `beside` it; `most_tokens` limits it."""
+    what else is shown `with_it`; `most_tokens` limits it."""
     messages = messages[-governor.policy.considered_messages :]
     words = governor.user_messages_for(messages, governor.form_of(trigger), most_tokens)
     ratio = governor.meter.ratio
     taken = ratio * user_messages.quoted_tokens(words) if words else 0
-    beside_tokens = ratio * estimate_text(beside)
+    with_it_tokens = ratio * estimate_text(with_it)
     held = sum(map(governor.meter.tokens, messages))
-    room = max(governor.summary_tokens, governor.room_for_replacement(kept_tokens) - beside_tokens - taken)
+    room = max(governor.summary_tokens, governor.room_for_replacement(kept_tokens) - with_it_tokens - taken)
     room = max(0, int(min(room, MOST_OF_HELD * (held - taken), most_tokens - taken)))
-    standing = "\n".join(filter(None, (user_messages.as_sections(words) if words else "", beside)))
+    standing = "\n".join(filter(None, (user_messages.as_sections(words) if words else "", with_it)))
     task = None
     if governor.policy.compacted_share and sources is not None:
         new = [message for message in messages if not is_replacement(message)]
@@ -137,7 +137,7 @@ def request_for(
 
 
 async def grown_journal(request: SummaryRequest) -> Summary | None:
-    """The journal with more entries, if it has room for them and nobody asked for a summary."""
+    """The journal with more entries, if it has room for them and no summary was asked for."""
     if request.journal is None or request.is_asked_for:
         return None
     # In a thread, since a long conversation takes a moment.

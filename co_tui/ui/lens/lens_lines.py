@@ -96,7 +96,7 @@ _COLUMNS: Final = (
     _Column("then tokens", 13),
 )
 _NARROW_COLUMNS: Final = (_Column("less", 5), _Column("summed", 7), _Column("out", 5), _Column("then", 9))
-_NAME_WIDTH, _TOKENS_WIDTH, _SHARE_WIDTH = 10, 9, 6
+_NAME_WIDTH, _TOKENS_WIDTH, _SHARE_WIDTH = 11, 9, 6
 _NARROW: Final = 74
 
 

@@ -1,4 +1,4 @@
-"""What stands for summarised messages, as it is sent: not as Markdown, which would change quoted lines."""
+"""The text that replaces summarised messages, as it is sent: not as Markdown, which would change quoted lines."""
 
 import io
 import re
