@@ -25,6 +25,12 @@ from co_tui.exchange.image_blocks import image_of
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
+    ERROR_MESSAGES,
+    FILE_SNAPSHOTS,
+    HIDDEN_THINKING,
+    NOTICES,
+    OTHER_RECORDS,
+    SUB_AGENTS,
     blocks_of,
     count,
     objects,
@@ -48,11 +54,50 @@ _LONG_AGO: Final = datetime(2025, 1, 1, tzinfo=UTC)
 """Of what has no time: before that there was no Codex CLI."""
 _BY_PROGRAM: Final = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
 """How what Codex tells the model in the user's name begins."""
+_BOOKKEEPING: Final = frozenset(
+    "token_count task_started task_complete turn_started turn_complete turn.completed context_compacted"
+    " thread_settings_applied thread_name_updated thread_goal_updated item_started item_completed session_configured"
+    " shutdown_complete account/rateLimits/updated".split()
+)
+"""Events that say nothing which is not also an item: counts, states, copies."""
+_COPIES: Final = frozenset(
+    "exec_command_begin exec_command_end patch_apply_begin patch_apply_end mcp_tool_call_begin mcp_tool_call_end"
+    " web_search_begin web_search_end image_generation_end view_image_tool_call dynamic_tool_call_request"
+    " dynamic_tool_call_response".split()
+)
+"""Events about a call; the call and its output are items of their own."""
+_LEFT_OUT: Final = {
+    "error": ERROR_MESSAGES,
+    "stream_error": ERROR_MESSAGES,
+    "warning": NOTICES,
+    "deprecation_notice": NOTICES,
+    "background_event": NOTICES,
+    "undo_completed": NOTICES,
+    "entered_review_mode": "reviews",
+    "exited_review_mode": "reviews",
+    "guardian_assessment": "approvals",
+    "exec_approval_request": "approvals",
+    "apply_patch_approval_request": "approvals",
+    "plan_update": "plans",
+    "turn_diff": "file changes",
+    "ghost_snapshot": FILE_SNAPSHOTS,
+    "agent_message": SUB_AGENTS,
+    "sub_agent_activity": SUB_AGENTS,
+    "inter_agent_communication_metadata": SUB_AGENTS,
+}
+_TOOL_REPORTS: Final = "tool reports"
+_INSTRUCTIONS: Final = "instructions of the program"
 
 
 def recognises(document: Document) -> bool:
-    rows = document.records[:200]
-    return any(_is_row(row) for row in rows) or any(_is_bare_item(row) for row in rows)
+    rows = _rows(document.records)[:200]
+    return any(_is_row(row) or _is_bare_item(row) for row in rows) or _is_first_format(rows)
+
+
+def _rows(records: list[Record]) -> list[Record]:
+    """The rows; the very first version wrote them as one object."""
+    head, items = (records[0].get("session"), records[0].get("items")) if len(records) == 1 else (None, None)
+    return [head, *objects(items)] if isinstance(head, dict) and isinstance(items, list) else records
 
 
 def _is_row(row: Record) -> bool:
@@ -64,21 +109,26 @@ def _is_bare_item(row: Record) -> bool:
     return row.get("type") in (*_CALLS, *_OUTPUTS) and "payload" not in row and ("timestamp" in row or "call_id" in row)
 
 
+def _is_head(row: Record) -> bool:
+    """The first row of the first versions: the session's data, without a type."""
+    return not {"type", "payload", "role"} & row.keys() and bool(text(row.get("id"))) and "timestamp" in row
+
+
+def _is_first_format(rows: list[Record]) -> bool:
+    items = (row for row in rows[1:] if row.get("type") in _ITEMS and "payload" not in row)
+    return bool(rows) and _is_head(rows[0]) and next(items, None) is not None
+
+
 def load(document: Document) -> list[ImportedSession]:
+    rows = _rows(document.records)
     builder = SessionBuilder(NAME, document.modified)
     builder.skipped = document.skipped
-    reader = _Reader(builder, said_as_items=any(_speaks(item) for _, item in _items(document.records)))
-    for row in document.records:
+    reader = _Reader(builder, rows)
+    for row in rows:
         reader.read(row)
     reader.end_reply()
     identity = reader.session_id or readable(document.records)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
-
-
-def _items(rows: list[Record]) -> Iterator[tuple[Record, Record]]:
-    for row in rows:
-        if (item := _item(row)) is not None:
-            yield row, item
 
 
 def _item(row: Record) -> Record | None:
@@ -99,12 +149,16 @@ def _speaks(item: Record) -> bool:
 class _Reader:
     """Items of one reply follow each other; what ends it is a result, a prompt, or the report of its tokens."""
 
-    def __init__(self, builder: SessionBuilder, *, said_as_items: bool) -> None:
+    def __init__(self, builder: SessionBuilder, rows: list[Record]) -> None:
         self._builder = builder
-        self._said_as_items = said_as_items
+        items = [item for row in rows if (item := _item(row)) is not None]
+        self._said_as_items = any(map(_speaks, items))
+        self._calls = {text(item.get(key)) for item in items for key in ("call_id", "id")}
         self._parts: list[ModelResponsePart] = []
+        self._turns: list[str] = []
+        """The places before the prompts that still count."""
         self._time: Any = None
-        self._model = ""
+        self._model = self._provider = ""
         self.session_id = ""
 
     def read(self, row: Record) -> None:
@@ -119,56 +173,103 @@ class _Reader:
                 self._event(about, row.get("timestamp"))
             case "compacted":
                 self._compact(about, row.get("timestamp"))
+            case "world_state":
+                pass
             case _:
-                if (item := _item(row)) is not None:
-                    self._model = text(row.get("model")) or self._model
-                    self._said(item, row.get("timestamp"))
-                elif not self.session_id and "instructions" in row:  # the head of the first versions
-                    self._begin(row)
+                self._other(row)
+
+    def _other(self, row: Record) -> None:
+        if (item := _item(row)) is not None:
+            self._model = text(row.get("model")) or self._model
+            self._said(item, row.get("timestamp"))
+        elif not self.session_id and _is_head(row):
+            self._begin(row)
+        elif "record_type" not in row:  # a state of the first versions, which says nothing
+            self._builder.leave_out(_kind_left_out(row.get("type")))
 
     def _begin(self, about: Record) -> None:
         if self.session_id:  # of a thread that this one was made from
             return
         self.session_id = text(about.get("id"))
+        self._provider = text(about.get("model_provider"))
+        self._builder.start(read_time(about.get("timestamp")))
         self._builder.cwd = text(about.get("cwd"))
         git = about.get("git")
         if isinstance(git, dict):
             self._builder.branch = text(git.get("branch"))
 
     def _event(self, about: Record, time: Any) -> None:
-        kind = about.get("type")
-        if kind == "token_count":
+        kind = text(about.get("type"))
+        if kind in ("token_count", "turn.completed"):
             self._count(about)
         elif kind == "thread_name_updated":
             self._builder.title = text(about.get("thread_name") or about.get("name")) or self._builder.title
-        elif not self._said_as_items and kind in ("user_message", "agent_message"):
-            role = "user" if kind == "user_message" else "assistant"
-            self._said({"type": "message", "role": role, "content": about.get("message")}, time)
+        elif kind == "thread_rolled_back":
+            self._roll_back(count(about, "num_turns"), time)
+        elif kind == "turn_aborted":
+            self.end_reply()
+            self._builder.interrupt()
+        elif kind in ("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"):
+            self._said_in_event(kind, about, time)
+        elif kind in _COPIES:
+            if text(about.get("call_id") or about.get("callId")) not in self._calls:
+                self._builder.leave_out(_TOOL_REPORTS)
+        elif kind not in _BOOKKEEPING:
+            self._builder.leave_out(_kind_left_out(kind))
+
+    def _said_in_event(self, kind: str, about: Record, time: Any) -> None:
+        """What an item says too, except in sessions that have no such items."""
+        if self._said_as_items:
+            return
+        if kind.startswith("agent_reasoning"):
+            self._said({"type": "reasoning", "summary": text(about.get("text"))}, time)
+            return
+        role = "user" if kind == "user_message" else "assistant"
+        self._said({"type": "message", "role": role, "content": about.get("message")}, time)
+
+    def _roll_back(self, turns: int, time: Any) -> None:
+        """The latest turns no longer count."""
+        self.end_reply()
+        if turns and self._turns:
+            self._builder.follow(self._turns[-min(turns, len(self._turns))], read_time(time))
+            del self._turns[-turns:]
 
     def _count(self, about: Record) -> None:
         info = about.get("info")
-        if isinstance(info, dict):
-            self._builder.window_tokens = count(info, "model_context_window") or self._builder.window_tokens
+        info = info if isinstance(info, dict) else {}
+        self._builder.window_tokens = count(info, "model_context_window") or self._builder.window_tokens
+        reported = next((each for each in (info.get("last_token_usage"), about.get("usage")) if each), None)
+        if info or reported:
             self.end_reply()
-            self._builder.used(_usage(info.get("last_token_usage")))
+            self._builder.used(_usage(reported))
 
     def _said(self, item: Record, time: Any) -> None:
         kind, role = item.get("type"), item.get("role")
         if kind == "message" and role == "user":
             self.end_reply()
-            said = prompt_content(item.get("content"))
-            by_program = said.text.lstrip().startswith(_BY_PROGRAM)
-            self._builder.prompt(said.text, read_time(time), images=said.images, by_program=by_program)
+            self._prompt(item, time)
         elif kind in _OUTPUTS:
             self.end_reply()
-            self._builder.results([_result(item)], read_time(time))
-        elif parts := _parts(item):
+            self._builder.results([_result(self._builder, item)], read_time(time))
+        elif kind == "message" and role != "assistant":
+            self._builder.leave_out(_INSTRUCTIONS if role in ("developer", "system") else OTHER_RECORDS)
+        elif kind not in _ITEMS:
+            self._builder.leave_out(_kind_left_out(kind))
+        elif parts := _parts(self._builder, item):
             self._time = self._time if self._parts else time
             self._parts += parts
 
+    def _prompt(self, item: Record, time: Any) -> None:
+        said = self._builder.counting(prompt_content(item.get("content")))
+        by_program = said.text.lstrip().startswith(_BY_PROGRAM)
+        if not by_program:
+            self._turns.append(f"turn {len(self._turns)}")
+            self._builder.end(self._turns[-1])
+        self._builder.prompt(said.text, read_time(time), images=said.images, by_program=by_program)
+
     def end_reply(self) -> None:
         if self._parts:
-            self._builder.reply(self._parts, read_time(self._time), model=self._model)
+            self._builder.reply(self._parts, read_time(self._time), model=self._model, provider=self._provider)
             self._parts = []
 
     def _compact(self, about: Record, time: Any) -> None:
@@ -181,20 +282,28 @@ class _Reader:
         self._builder.compacted(summary, when, replacement=left)
 
 
-def _parts(item: Record) -> list[ModelResponsePart]:
+def _kind_left_out(kind: Any) -> str:
+    kind = text(kind)
+    return SUB_AGENTS if kind.startswith("collab_") else _LEFT_OUT.get(kind, OTHER_RECORDS)
+
+
+def _parts(builder: SessionBuilder, item: Record) -> list[ModelResponsePart]:
     kind = item.get("type")
-    if kind == "message" and item.get("role") == "assistant":
-        said = text_of_blocks(item.get("content"))
+    if kind == "message":
+        said = builder.counting(prompt_content(item.get("content"))).text
         return [TextPart(said)] if said.strip() else []
     if kind == "reasoning":
         thought = text_of_blocks(item.get("summary") or []) or text_of_blocks(item.get("content") or [])
+        builder.left_out.update([] if thought else [HIDDEN_THINKING])
         return [ThinkingPart(thought)] if thought else []
     if kind == "web_search_call":  # done by the provider, within the reply
         action = item.get("action")
         return [NativeToolCallPart("web_search", action if isinstance(action, dict) else {}, text(item.get("id")))]
     if kind == _MADE_IMAGE:
-        return [FilePart(image)] if (image := image_of(item)) is not None else []
-    return [_call(item)] if kind in _CALLS else []
+        image = image_of(item)
+        builder.left_out.update([] if image else ["images"])
+        return [FilePart(image)] if image else []
+    return [_call(item)]
 
 
 def _call(item: Record) -> ToolCallPart:
@@ -218,12 +327,12 @@ def _arguments(given: Any) -> dict[str, Any] | str:
     return {"input": given}
 
 
-def _result(item: Record) -> Result:
+def _result(builder: SessionBuilder, item: Record) -> Result:
     output = next((item[key] for key in ("output", "result", "tools") if item.get(key) is not None), "")
     failed = isinstance(output, dict) and output.get("success") is False
     if isinstance(output, dict) and isinstance(output.get("content"), str):
         output = output["content"]
-    content = result_content(output)
+    content = builder.counting(result_content(output))
     return Result(text(item.get("call_id")), content.text, text(item.get("name")), failed, content.images)
 
 
@@ -244,6 +353,7 @@ def _usage(usage: Any) -> RequestUsage:
         input_tokens=count(usage, "input_tokens"),
         output_tokens=count(usage, "output_tokens"),
         cache_read_tokens=count(usage, "cached_input_tokens"),
+        cache_write_tokens=count(usage, "cache_write_input_tokens"),
     )
 
 
