@@ -139,7 +139,8 @@ class SessionBuilder:
         """What the user ran in the program, and what it printed."""
         self._first_command = self._first_command or command
         heading = f"[The user ran a command in {self._source}.]"
-        self.prompt(f"{heading}\n{sign}{command}\n\n{output.strip() or '(No output.)'}", time, command=command)
+        said = "\n\n".join(filter(None, (f"{heading}\n{sign}{command}", output.strip())))
+        self.prompt(said, time, command=command)
 
     def system(self, text: str, time: datetime | None) -> None:
         if text.strip():

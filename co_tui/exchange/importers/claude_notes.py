@@ -3,7 +3,6 @@
 import base64
 import binascii
 from collections import deque
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from co_tui.events.storable import dump
@@ -107,19 +106,23 @@ def _decoded(encoded: Any) -> bytes:
 
 
 class Queue(NamedTuple):
-    """The prompts that were queued during a turn and stand in no row of their own."""
+    """The prompts that were queued during a turn."""
 
     sent: dict[int, Any]
-    """Their contents, by the row where they were sent."""
-    taken_back: int
+    """Contents that stand in no row of their own, by the row of the operation that sent them."""
+    waiting: list[Any]
+    """Contents that the session ended with."""
+    rows: set[int]
+    """The rows that others stand in."""
+    taken_back: int = 0
 
 
 def read_queue(rows: list[Record]) -> Queue:
-    """What the operations on the queue leave; what the session ended with stands where it was queued."""
+    """What the operations on the queue tell."""
     operations = [(place, row) for place, row in enumerate(rows) if row.get("type") == "queue-operation"]
     said = _said_at(rows) if operations else {}
     waiting: list[tuple[int, Any]] = []
-    queue = Queue({}, 0)
+    queue = Queue({}, [], set())
     for place, row in operations:
         operation, content = row.get("operation"), row.get("content")
         if operation == "enqueue" and content:
@@ -127,14 +130,20 @@ def read_queue(rows: list[Record]) -> Queue:
         elif operation == "popAll":
             queue = queue._replace(taken_back=queue.taken_back + len(waiting))
             waiting = []
-        elif operation in ("dequeue", "remove") and (sent := _sent(waiting, content)) is not None:
-            _note_unless_said(queue.sent, said, place, *sent)
+        elif operation in ("dequeue", "remove") and (sent := _take(waiting, content)) is not None:
+            if (row_said := _row_said(said, *sent)) is None:
+                queue.sent[place] = sent[1]
+            else:
+                queue.rows.add(row_said)
     for queued_at, content in waiting:
-        _note_unless_said(queue.sent, said, queued_at, queued_at, content)
+        if (row_said := _row_said(said, queued_at, content)) is None:
+            queue.waiting.append(content)
+        else:
+            queue.rows.add(row_said)
     return queue
 
 
-def _sent(waiting: list[tuple[int, Any]], content: Any) -> tuple[int, Any] | None:
+def _take(waiting: list[tuple[int, Any]], content: Any) -> tuple[int, Any] | None:
     """Take from the queue what is sent: the one with this content, else the first."""
     same = next((each for each in waiting if content and each[1] == content), waiting[0] if waiting else None)
     if same is not None:
@@ -142,30 +151,24 @@ def _sent(waiting: list[tuple[int, Any]], content: Any) -> tuple[int, Any] | Non
     return same
 
 
-def _note_unless_said(
-    found: dict[int, Any], later: dict[str, deque[int]], place: int, queued_at: int, content: Any
-) -> None:
-    said = later.get(text_of_blocks(content).strip())
-    while said and said[0] < queued_at:
-        said.popleft()
-    if said:
-        said.popleft()
-    else:
-        found[place] = content
+def _row_said(said: dict[str, deque[int]], queued_at: int, content: Any) -> int | None:
+    """The row in which it was said since it was queued."""
+    places = said.get(text_of_blocks(content).strip())
+    while places and places[0] < queued_at:
+        places.popleft()
+    return places.popleft() if places else None
 
 
 def _said_at(rows: list[Record]) -> dict[str, deque[int]]:
     """In which rows each prompt stands."""
     places: dict[str, deque[int]] = {}
     for place, row in enumerate(rows):
-        for said in _prompts_in(row):
-            places.setdefault(said.strip(), deque()).append(place)
+        message, attachment = row.get("message"), row.get("attachment")
+        content = None
+        if row.get("type") == "user" and isinstance(message, dict):
+            content = message.get("content")
+        elif isinstance(attachment, dict) and attachment.get("type") == "queued_command":
+            content = attachment.get("prompt")
+        if content:
+            places.setdefault(text_of_blocks(content).strip(), deque()).append(place)
     return places
-
-
-def _prompts_in(row: Record) -> Iterator[str]:
-    message, attachment = row.get("message"), row.get("attachment")
-    if row.get("type") == "user" and isinstance(message, dict):
-        yield text_of_blocks(message.get("content"))
-    elif isinstance(attachment, dict) and attachment.get("type") == "queued_command":
-        yield text_of_blocks(attachment.get("prompt"))

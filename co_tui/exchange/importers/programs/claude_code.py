@@ -5,7 +5,7 @@ Also its web export, which is one object with the same rows as `loglines`.
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from co_tui.exchange.importers import anthropic_blocks
 from co_tui.exchange.importers.builder import SessionBuilder
@@ -104,6 +104,14 @@ def _title(rows: list[Record]) -> str:
     return ""
 
 
+class _Ran(NamedTuple):
+    """A command that the user ran, until its output comes."""
+
+    command: TypedCommand
+    time: datetime | None
+    id: str
+
+
 class _Reader:
     """Reads the rows in order; a command waits for what it printed, a compaction for its summary."""
 
@@ -113,17 +121,25 @@ class _Reader:
         self._with_agents = with_agents
         self._queue = read_queue(rows)
         self._compaction: Record | None = None
-        self._command: tuple[TypedCommand, datetime | None] | None = None
+        self._command: _Ran | None = None
+        self._id = ""
+        """Of the row that is read."""
 
     def read(self) -> None:
         for place, row in enumerate(self._rows):
             if row.get("isSidechain") and not self._with_agents:
                 self._builder.leave_out(SUB_AGENTS)
                 continue
+            # What waited in the queue is the same wherever it ends up: it goes by its content.
+            self._id = "" if place in self._queue.rows else text(row.get("uuid"))
+            self._builder.mark(self._id)
             self._row(row, self._queue.sent.get(place))
             self._builder.end(text(row.get("uuid")))
             self._place(row)
         self._end_command()
+        self._builder.mark("")
+        for content in self._queue.waiting:
+            self._prompt(prompt_content(content), None)
         self._compact(self._compaction, "")
         if self._queue.taken_back:
             self._builder.leave_out("queued prompts that were taken back", self._queue.taken_back)
@@ -234,8 +250,8 @@ class _Reader:
             return
         # What the program writes after a slash command is the prompt of that command.
         slash = ""
-        if by_program and self._command is not None and not self._command[0].is_shell and not is_note(said.text):
-            slash, self._command = self._command[0].line, None
+        if by_program and self._command is not None and not self._command.command.is_shell and not is_note(said.text):
+            slash, self._command = self._command.command.line, None
         self._end_command()
         self._builder.counting(said)
         by_program = (by_program or is_note(said.text)) and not slash
@@ -245,21 +261,21 @@ class _Reader:
         """Whether the text is a command of the user or what it printed."""
         if (command := command_in(said)) is not None:
             self._end_command()
-            self._command = command, time
+            self._command = _Ran(command, time, self._id)
             return True
         if (output := output_in(said)) is None:
             return False
-        command, begun = self._command or (TypedCommand("(a command)", is_shell=False), time)
-        self._builder.ran(command.line, output, begun, sign=command.sign)
-        self._command = None
+        self._command = self._command or _Ran(TypedCommand("(a command)", is_shell=False), time, self._id)
+        self._end_command(output)
         return True
 
-    def _end_command(self) -> None:
-        """A command that printed nothing."""
-        if self._command is not None:
-            command, time = self._command
-            self._builder.ran(command.line, "", time, sign=command.sign)
-            self._command = None
+    def _end_command(self, output: str = "") -> None:
+        if self._command is None:
+            return
+        ran, self._command = self._command, None
+        self._builder.mark(ran.id)
+        self._builder.ran(ran.command.line, output, ran.time, sign=ran.command.sign)
+        self._builder.mark(self._id)
 
 
 def _text_of(row: Record) -> str:

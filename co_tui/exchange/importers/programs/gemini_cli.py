@@ -86,6 +86,7 @@ def load(document: Document) -> list[ImportedSession]:
         if isinstance(each, _WentBack):
             builder.follow(each.to, None)
             continue
+        builder.mark(text(each.message.get("id")))
         builder.end(text(each.message.get("id")))  # going back to a message takes it back too
         _say(builder, each.message)
     identity = text(head.get("sessionId")) or readable(document.records)
