@@ -45,9 +45,23 @@ _SYNTHETIC: Final = "<synthetic>"
 """In place of a model's name, for what the program itself said."""
 _TITLES: Final = (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary"))
 """Where titles are, the strongest first."""
-_BOOKKEEPING: Final = frozenset(
-    "summary custom-title ai-title last-prompt mode permission-mode agent-name agent-color agent-setting tag"
-    " relocated worktree-state bridge-session atis-latch started cost-state".split()
+_BOOKKEEPING: Final = (
+    "summary",
+    "custom-title",
+    "ai-title",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "agent-name",
+    "agent-color",
+    "agent-setting",
+    "tag",
+    "relocated",
+    "worktree-state",
+    "bridge-session",
+    "atis-latch",
+    "started",
+    "cost-state",
 )
 """Rows about the session that say nothing: titles, modes, places, copies."""
 _LEFT_OUT: Final = {

@@ -1,71 +1,51 @@
 """Sessions of Codex CLI: rollouts of items of the Responses API, in the forms of several years."""
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, Final
 
-from pydantic_ai.messages import (
-    FilePart,
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    ModelResponsePart,
-    NativeToolCallPart,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    UserPromptPart,
-)
-from pydantic_ai.usage import RequestUsage
+from pydantic_ai.messages import ModelRequest, ModelResponsePart
 
 from co_tui.events.stored_messages import REPLACES, SUMMARY
-from co_tui.exchange.image_blocks import image_of
-from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.codex_items import CALLS, ITEMS, OUTPUTS, messages_of, parts_of, result_of, usage_of
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
     ERROR_MESSAGES,
     FILE_SNAPSHOTS,
-    HIDDEN_THINKING,
     NOTICES,
     OTHER_RECORDS,
     SUB_AGENTS,
-    blocks_of,
     count,
     objects,
     prompt_content,
     read_time,
     readable,
-    result_content,
     text,
-    text_of_blocks,
 )
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import LOOSE, DocumentImporter
 
 NAME: Final = "codex"
 _ROWS: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
-_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "tool_call")
-_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "tool_search_output", "tool_result")
-_MADE_IMAGE: Final = "image_generation_call"
-_ITEMS: Final = ("message", "reasoning", "web_search_call", _MADE_IMAGE, *_CALLS, *_OUTPUTS)
-_LONG_AGO: Final = datetime(2025, 1, 1, tzinfo=UTC)
-"""Of what has no time: before that there was no Codex CLI."""
 _BY_PROGRAM: Final = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
 """How what Codex tells the model in the user's name begins."""
-_BOOKKEEPING: Final = frozenset(
-    "token_count task_started task_complete turn_started turn_complete turn.completed context_compacted"
-    " thread_settings_applied thread_name_updated thread_goal_updated item_started item_completed session_configured"
-    " shutdown_complete account/rateLimits/updated".split()
+_BOOKKEEPING: Final = (
+    "token_count",
+    "task_started",
+    "task_complete",
+    "turn.completed",
+    "context_compacted",
+    "thread_settings_applied",
+    "thread_name_updated",
+    "thread_goal_updated",
+    "item_started",
+    "item_completed",
+    "session_configured",
+    "account/rateLimits/updated",
 )
 """Events that say nothing which is not also an item: counts, states, copies."""
-_COPIES: Final = frozenset(
-    "exec_command_begin exec_command_end patch_apply_begin patch_apply_end mcp_tool_call_begin mcp_tool_call_end"
-    " web_search_begin web_search_end image_generation_end view_image_tool_call dynamic_tool_call_request"
-    " dynamic_tool_call_response".split()
-)
-"""Events about a call; the call and its output are items of their own."""
+_COPIES: Final = ("exec_command_", "patch_apply_", "mcp_tool_", "web_search_", "image_", "view_image_", "dynamic_tool_")
+"""How events about a call begin; the call and its output are items of their own."""
 _LEFT_OUT: Final = {
     "error": ERROR_MESSAGES,
     "stream_error": ERROR_MESSAGES,
@@ -76,8 +56,6 @@ _LEFT_OUT: Final = {
     "entered_review_mode": "reviews",
     "exited_review_mode": "reviews",
     "guardian_assessment": "approvals",
-    "exec_approval_request": "approvals",
-    "apply_patch_approval_request": "approvals",
     "plan_update": "plans",
     "turn_diff": "file changes",
     "ghost_snapshot": FILE_SNAPSHOTS,
@@ -106,7 +84,7 @@ def _is_row(row: Record) -> bool:
 
 def _is_bare_item(row: Record) -> bool:
     """Of the first versions, whose rows are the items themselves."""
-    return row.get("type") in (*_CALLS, *_OUTPUTS) and "payload" not in row and ("timestamp" in row or "call_id" in row)
+    return row.get("type") in (*CALLS, *OUTPUTS) and "payload" not in row and ("timestamp" in row or "call_id" in row)
 
 
 def _is_head(row: Record) -> bool:
@@ -115,7 +93,7 @@ def _is_head(row: Record) -> bool:
 
 
 def _is_first_format(rows: list[Record]) -> bool:
-    items = (row for row in rows[1:] if row.get("type") in _ITEMS and "payload" not in row)
+    items = (row for row in rows[1:] if row.get("type") in ITEMS and "payload" not in row)
     return bool(rows) and _is_head(rows[0]) and next(items, None) is not None
 
 
@@ -139,7 +117,7 @@ def _item(row: Record) -> Record | None:
         return None
     if "role" in row:
         return {**row, "type": "message"}
-    return row if row.get("type") in _ITEMS else None
+    return row if row.get("type") in ITEMS else None
 
 
 def _speaks(item: Record) -> bool:
@@ -211,7 +189,7 @@ class _Reader:
             self._builder.interrupt()
         elif kind in ("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"):
             self._said_in_event(kind, about, time)
-        elif kind in _COPIES:
+        elif kind.startswith(_COPIES):
             if text(about.get("call_id") or about.get("callId")) not in self._calls:
                 self._builder.leave_out(_TOOL_REPORTS)
         elif kind not in _BOOKKEEPING:
@@ -241,21 +219,21 @@ class _Reader:
         reported = next((each for each in (info.get("last_token_usage"), about.get("usage")) if each), None)
         if info or reported:
             self.end_reply()
-            self._builder.used(_usage(reported))
+            self._builder.used(usage_of(reported))
 
     def _said(self, item: Record, time: Any) -> None:
         kind, role = item.get("type"), item.get("role")
         if kind == "message" and role == "user":
             self.end_reply()
             self._prompt(item, time)
-        elif kind in _OUTPUTS:
+        elif kind in OUTPUTS:
             self.end_reply()
-            self._builder.results([_result(self._builder, item)], read_time(time))
+            self._builder.results([result_of(self._builder, item)], read_time(time))
         elif kind == "message" and role != "assistant":
             self._builder.leave_out(_INSTRUCTIONS if role in ("developer", "system") else OTHER_RECORDS)
-        elif kind not in _ITEMS:
+        elif kind not in ITEMS:
             self._builder.leave_out(_kind_left_out(kind))
-        elif parts := _parts(self._builder, item):
+        elif parts := parts_of(self._builder, item):
             self._time = self._time if self._parts else time
             self._parts += parts
 
@@ -275,7 +253,7 @@ class _Reader:
     def _compact(self, about: Record, time: Any) -> None:
         self.end_reply()
         when = read_time(time)
-        left = [message for item in objects(about.get("replacement_history")) for message in _messages(item, when)]
+        left = [message for item in objects(about.get("replacement_history")) for message in messages_of(item, when)]
         summary = text(about.get("message"))
         if left and summary and isinstance(last := left[-1], ModelRequest):
             left[-1] = replace(last, metadata={REPLACES: 0, SUMMARY: summary})
@@ -284,77 +262,9 @@ class _Reader:
 
 def _kind_left_out(kind: Any) -> str:
     kind = text(kind)
-    return SUB_AGENTS if kind.startswith("collab_") else _LEFT_OUT.get(kind, OTHER_RECORDS)
-
-
-def _parts(builder: SessionBuilder, item: Record) -> list[ModelResponsePart]:
-    kind = item.get("type")
-    if kind == "message":
-        said = builder.counting(prompt_content(item.get("content"))).text
-        return [TextPart(said)] if said.strip() else []
-    if kind == "reasoning":
-        thought = text_of_blocks(item.get("summary") or []) or text_of_blocks(item.get("content") or [])
-        builder.left_out.update([] if thought else [HIDDEN_THINKING])
-        return [ThinkingPart(thought)] if thought else []
-    if kind == "web_search_call":  # done by the provider, within the reply
-        action = item.get("action")
-        return [NativeToolCallPart("web_search", action if isinstance(action, dict) else {}, text(item.get("id")))]
-    if kind == _MADE_IMAGE:
-        image = image_of(item)
-        builder.left_out.update([] if image else ["images"])
-        return [FilePart(image)] if image else []
-    return [_call(item)]
-
-
-def _call(item: Record) -> ToolCallPart:
-    function = item.get("function")
-    named = function if isinstance(function, dict) else {}
-    name = text(item.get("name")) or text(named.get("name")) or str(item.get("type")).removesuffix("_call")
-    given: Any = next((item[key] for key in ("arguments", "input", "action") if item.get(key) is not None), {})
-    return ToolCallPart(name, _arguments(given), text(item.get("call_id")))
-
-
-def _arguments(given: Any) -> dict[str, Any] | str:
-    """As JSON, which is what a call has; a plain text becomes one."""
-    if isinstance(given, dict):
-        return given
-    if isinstance(given, str):
-        try:
-            read = json.loads(given)
-        except (ValueError, RecursionError):
-            read = None
-        return given if isinstance(read, dict) else {"input": given}
-    return {"input": given}
-
-
-def _result(builder: SessionBuilder, item: Record) -> Result:
-    output = next((item[key] for key in ("output", "result", "tools") if item.get(key) is not None), "")
-    failed = isinstance(output, dict) and output.get("success") is False
-    if isinstance(output, dict) and isinstance(output.get("content"), str):
-        output = output["content"]
-    content = builder.counting(result_content(output))
-    return Result(text(item.get("call_id")), content.text, text(item.get("name")), failed, content.images)
-
-
-def _messages(item: Record, when: datetime | None) -> Iterator[ModelMessage]:
-    """What replaces the compacted messages: text only."""
-    said = text_of_blocks([block for block in blocks_of(item.get("content")) if text(block.get("text"))])
-    time = when or _LONG_AGO
-    if item.get("type") != "message" or not said:
-        return
-    if item.get("role") == "user":
-        yield ModelRequest(parts=[UserPromptPart(said, timestamp=time)], timestamp=time, metadata={REPLACES: 0})
-    elif item.get("role") == "assistant":
-        yield ModelResponse(parts=[TextPart(said)], timestamp=time)
-
-
-def _usage(usage: Any) -> RequestUsage:
-    return RequestUsage(
-        input_tokens=count(usage, "input_tokens"),
-        output_tokens=count(usage, "output_tokens"),
-        cache_read_tokens=count(usage, "cached_input_tokens"),
-        cache_write_tokens=count(usage, "cache_write_input_tokens"),
-    )
+    if kind.startswith("collab_"):
+        return SUB_AGENTS
+    return "approvals" if kind.endswith("approval_request") else _LEFT_OUT.get(kind, OTHER_RECORDS)
 
 
 IMPORTER: Final = DocumentImporter("Codex CLI", recognises, load, LOOSE)
