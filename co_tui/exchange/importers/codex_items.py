@@ -19,12 +19,14 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from co_tui.events.storable import dump
 from co_tui.events.stored_messages import REPLACES
 from co_tui.exchange.image_blocks import image_of
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Record
 from co_tui.exchange.importers.foreign_values import (
     HIDDEN_THINKING,
+    Content,
     blocks_of,
     count,
     prompt_content,
@@ -86,7 +88,8 @@ def result_of(builder: SessionBuilder, item: Record) -> Result:
     failed = isinstance(output, dict) and output.get("success") is False
     if isinstance(output, dict) and isinstance(output.get("content"), str):
         output = output["content"]
-    content = builder.counting(result_content(output))
+    is_data = "tools" in item and output is item["tools"]  # definitions, which only look like blocks
+    content = Content(dump(output)) if is_data else builder.counting(result_content(output))
     return Result(text(item.get("call_id")), content.text, text(item.get("name")), failed, content.images)
 
 
