@@ -162,7 +162,9 @@ def _claude_row(row: dict[str, Any], rows: list[dict[str, Any]]) -> Kinds:
 
 def _is_said(queued: dict[str, Any], rows: list[dict[str, Any]]) -> bool:
     prompts = [row["attachment"].get("prompt") for row in rows if row.get("type") == "attachment"]
-    prompts += [row["message"].get("content") for row in rows if row.get("type") == "user" and "content" in row["message"]]
+    prompts += [
+        row["message"].get("content") for row in rows if row.get("type") == "user" and "content" in row["message"]
+    ]
     return queued["content"] in prompts
 
 
