@@ -83,9 +83,10 @@ def _tagged(said: str, tag: str) -> str:
     return said[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
 
 
-def kind_of_attachment(kind: str) -> str:
-    """What is left out with an attachment of this type, in words for people; empty for a file."""
-    if kind in _FILES:
+def left_out_of(about: Record) -> str:
+    """What is left out with an attachment, in words for people; empty for a file of the user."""
+    kind, content = text(about.get("type")), about.get("content")
+    if kind in _FILES or (isinstance(content, dict) and isinstance(content.get("file"), dict)):
         return ""
     if "hook" in kind:
         return HOOK_OUTPUT

@@ -17,7 +17,7 @@ from co_tui.exchange.importers.claude_notes import (
     attached_file,
     command_in,
     is_note,
-    kind_of_attachment,
+    left_out_of,
     output_in,
     read_queue,
 )
@@ -250,10 +250,9 @@ class _Reader:
         self._prompt(prompt_content(words), time, by_program=row.get("isMeta") is True)
 
     def _attachment(self, about: Record, time: datetime | None) -> None:
-        kind = text(about.get("type"))
-        if kind == "queued_command":
+        if about.get("type") == "queued_command":
             self._prompt(prompt_content(about.get("prompt")), time)
-        elif left_out := kind_of_attachment(kind):
+        elif left_out := left_out_of(about):
             self._builder.leave_out(left_out)
         else:
             self._prompt(attached_file(about), time, by_program=True)

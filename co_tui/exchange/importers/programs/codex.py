@@ -93,8 +93,14 @@ def _is_head(row: Record) -> bool:
 
 
 def _is_first_format(rows: list[Record]) -> bool:
-    items = (row for row in rows[1:] if row.get("type") in ITEMS and "payload" not in row)
-    return bool(rows) and _is_head(rows[0]) and next(items, None) is not None
+    return bool(rows) and _is_head(rows[0]) and any(map(_is_own_item, rows[1:]))
+
+
+def _is_own_item(row: Record) -> bool:
+    """A message of others may have the same type, but other blocks."""
+    blocks = (text(block.get("type")) for block in objects(row.get("content")))
+    is_message = row.get("type") == "message" and any(kind.startswith(("input_", "output_")) for kind in blocks)
+    return "payload" not in row and (is_message or row.get("type") in ITEMS[1:])
 
 
 def load(document: Document) -> list[ImportedSession]:
