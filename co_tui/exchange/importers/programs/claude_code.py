@@ -150,7 +150,9 @@ class _Reader:
             self._row(row, self._queue.sent.get(place))
             self._builder.end(text(row.get("uuid")))
             self._place(row)
-        self._end_command()
+        if self._command is not None:  # what comes of it is not in the file yet
+            self._builder.leave_out("unfinished commands")
+            self._command = None
         self._builder.mark("")
         for content in self._queue.waiting:
             self._prompt(prompt_content(content), None)
