@@ -107,6 +107,13 @@ def test_a_queued_prompt_is_said_once_wherever_the_program_wrote_it(tmp_path: Pa
     assert session.left_out == {"queued prompts that were taken back": 1}
 
 
+def test_a_last_command_waits_for_what_comes_of_it(tmp_path: Path) -> None:
+    rows = [claude_row("user", "hi", 1), claude_row("user", "<command-name>/cost</command-name>", 2)]
+    assert loaded(tmp_path, rows).left_out == {"unfinished commands": 1}
+    rows.append(claude_row("user", "<local-command-stdout>$1</local-command-stdout>", 2))
+    assert spoken(loaded(tmp_path, rows))[1:] == [("command", "[The user ran a command in claude-code.]")]
+
+
 def test_a_resumed_session_that_begins_with_the_rows_of_another_is_its_own(tmp_path: Path) -> None:
     first = [claude_row("user", "hi", 1, uuid="1"), claude_row("assistant", "hello", 2, uuid="2")]
     resumed = [*first, claude_row("user", "again", 3, uuid="3", sessionId="s-2")]
@@ -199,6 +206,30 @@ def test_anthropic_style_in_each_of_its_forms(tmp_path: Path, form: str) -> None
     order = [role for role, _ in spoken(session)]
     said = ["user", "thinking", "tool_call", "tool_result", "tool_call", "tool_result", "assistant", "user"]
     assert order == [*(["system"] if form in ("object", "conversations") else []), *said]
+
+
+@pytest.mark.parametrize(
+    "name", ["OpenAI's chat format", "Anthropic's chat format", "Gemini CLI, saved chat", "Gemini CLI, list"]
+)
+def test_a_conversation_without_an_id_is_the_same_when_it_has_grown(tmp_path: Path, name: str) -> None:
+    file = SAMPLES[name][1](tmp_path)
+    before = load(file)[0]
+    if file.suffix == ".jsonl":
+        file.write_text(file.read_text() + json.dumps({"role": "user", "content": "more"}) + "\n")
+    else:
+        whole = json.loads(file.read_text())
+        messages = whole if isinstance(whole, list) else whole.get("messages") or whole["history"]
+        messages.append({"role": "user", "content": "more", "parts": [{"text": "more"}]})
+        file.write_text(json.dumps(whole))
+    after = load(file)[0]
+    assert (after.session_id, len(after.messages)) == (before.session_id, len(before.messages) + 1)
+
+
+def test_several_conversations_of_a_file_that_begin_alike_are_several(tmp_path: Path) -> None:
+    asked = {"role": "user", "content": "hi"}
+    replies = [{"role": "assistant", "content": words} for words in ("hello", "good day")]
+    sessions = load(write_lines(tmp_path / "chats.jsonl", [{"messages": [asked, reply]} for reply in replies]))
+    assert len({session.session_id for session in sessions}) == 2
 
 
 def test_calls_in_blocks_of_no_known_program_are_refused_and_not_taken_for_text(tmp_path: Path) -> None:

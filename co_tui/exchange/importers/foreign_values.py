@@ -1,6 +1,6 @@
 """Values as other programs write them: contents of text or blocks, counts, times."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -111,6 +111,16 @@ def _kind_left_out(kind: str, name: str) -> str:
         return ""
     known = (word for sign, word in _LEFT_OUT.items() if sign in kind or name.startswith(f"{sign}/"))
     return next(known, OTHER_PARTS)
+
+
+def beginning(messages: list[Record], is_prompt: Callable[[Record], bool]) -> str:
+    """What a conversation without an id is known by: all up to its first prompt, which stays when it grows."""
+    first = next((number for number, message in enumerate(messages) if is_prompt(message)), len(messages))
+    return readable(messages[: first + 1])
+
+
+def is_user(message: Record) -> bool:
+    return message.get("role") == "user"
 
 
 def text(value: Any) -> str:

@@ -8,7 +8,9 @@ from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
     EMPTY_REPLIES,
     OTHER_RECORDS,
+    beginning,
     blocks_of,
+    is_user,
     objects,
     read_time,
     readable,
@@ -58,11 +60,14 @@ def load(document: Document) -> list[ImportedSession]:
     found: list[ImportedSession] = []
     for record in conversations:
         skipped = 0 if found else document.skipped + len(document.records) - len(conversations)
-        found += _session(document, record, list(objects(record["messages"])), skipped)
+        is_alone = len(conversations) == 1
+        found += _session(document, record, list(objects(record["messages"])), skipped, is_alone=is_alone)
     return found
 
 
-def _session(document: Document, about: Record, messages: list[Record], skipped: int) -> list[ImportedSession]:
+def _session(
+    document: Document, about: Record, messages: list[Record], skipped: int, *, is_alone: bool = True
+) -> list[ImportedSession]:
     builder = SessionBuilder(NAME, _time(about) or document.modified)
     builder.skipped = skipped
     builder.title = text(about.get("title")) or text(about.get("name"))
@@ -71,8 +76,9 @@ def _session(document: Document, about: Record, messages: list[Record], skipped:
     for message in messages:
         builder.mark(text(message.get("id")) or text(message.get("uuid")))
         _say(builder, message, text(message.get("model")) or text(about.get("model")))
-    identity = (str(about.get("id", "")), readable(messages))
-    return [] if builder.empty else [builder.build(stable_id(NAME, *identity))]
+    # Among several of a file, those without an id may begin alike.
+    known = beginning(messages, is_user) if "id" in about or is_alone else readable(messages)
+    return [] if builder.empty else [builder.build(stable_id(NAME, str(about.get("id", "")), known))]
 
 
 def _say(builder: SessionBuilder, message: Record, model: str) -> None:

@@ -15,11 +15,12 @@ from co_tui.exchange.importers.foreign_values import (
     NOTICES,
     OTHER_RECORDS,
     SUB_AGENTS,
+    beginning,
     count,
+    is_user,
     objects,
     prompt_content,
     read_time,
-    readable,
     text,
 )
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
@@ -111,7 +112,7 @@ def load(document: Document) -> list[ImportedSession]:
     for row in rows:
         reader.read(row)
     reader.end_reply()
-    identity = reader.session_id or readable(document.records)
+    identity = reader.session_id or beginning(rows, is_user)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 

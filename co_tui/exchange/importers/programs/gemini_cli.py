@@ -18,6 +18,7 @@ from co_tui.exchange.importers.foreign_values import (
     NOTICES,
     OTHER_PARTS,
     OTHER_RECORDS,
+    beginning,
     count,
     objects,
     prompt_content,
@@ -218,7 +219,12 @@ def _saved_chat(document: Document, contents: list[Record]) -> list[ImportedSess
             _user_parts(builder, content["parts"])
         else:
             _model_parts(builder, content["parts"])
-    return [] if builder.empty else [builder.build(stable_id(NAME, readable(contents)))]
+    return [] if builder.empty else [builder.build(stable_id(NAME, beginning(contents, _is_own_prompt)))]
+
+
+def _is_own_prompt(content: Record) -> bool:
+    said = prompt_content(content.get("parts")).text
+    return content.get("role") == "user" and not said.lstrip().startswith(_SETUP)
 
 
 def _user_parts(builder: SessionBuilder, parts: list[Any]) -> None:

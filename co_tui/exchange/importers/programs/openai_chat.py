@@ -18,6 +18,8 @@ from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
     EMPTY_REPLIES,
     OTHER_RECORDS,
+    beginning,
+    is_user,
     objects,
     prompt_content,
     read_time,
@@ -78,11 +80,14 @@ def load(document: Document) -> list[ImportedSession]:
     found: list[ImportedSession] = []
     for record in conversations:
         skipped = 0 if found else document.skipped + len(document.records) - len(conversations)
-        found += _session(document, record, list(objects(record["messages"])), skipped)
+        is_alone = len(conversations) == 1
+        found += _session(document, record, list(objects(record["messages"])), skipped, is_alone=is_alone)
     return found
 
 
-def _session(document: Document, about: Record, messages: list[Record], skipped: int) -> list[ImportedSession]:
+def _session(
+    document: Document, about: Record, messages: list[Record], skipped: int, *, is_alone: bool = True
+) -> list[ImportedSession]:
     started = next(
         (time for key in ("created_at", "timestamp", "created") if (time := read_time(about.get(key)))), None
     )
@@ -98,8 +103,9 @@ def _session(document: Document, about: Record, messages: list[Record], skipped:
             _say(builder, message, text(message.get("model")) or text(about.get("model")))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             builder.skipped += 1
-    identity = (str(about.get("id", "")), readable(messages))
-    return [] if builder.empty else [builder.build(stable_id(NAME, *identity))]
+    # Among several of a file, those without an id may begin alike.
+    known = beginning(messages, is_user) if "id" in about or is_alone else readable(messages)
+    return [] if builder.empty else [builder.build(stable_id(NAME, str(about.get("id", "")), known))]
 
 
 def _say(builder: SessionBuilder, chat: Record, model: str) -> None:
