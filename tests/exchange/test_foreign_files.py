@@ -15,6 +15,7 @@ from co_tui.context.request.repair import repair
 from co_tui.exchange.importers import ImportRefused, load
 from co_tui.session.state.derive import replay
 from tests.support.foreign import counts
+from tests.support.foreign_counts import COUNTS, imported, left_out
 from tests.support.shared import DATA, lines, needs_data
 
 pytestmark = needs_data
@@ -166,6 +167,7 @@ def test_openai_style_conversations_with_their_reused_ids() -> None:
     sessions = load(DATA / "conversations.jsonl")
     raw = lines("conversations.jsonl")
     assert len(sessions) == len(raw)
+    assert imported(sessions) + left_out(sessions) == COUNTS["openai"](DATA / "conversations.jsonl")
     for session, record in zip(sessions, raw, strict=True):
         said = record["messages"]
         steps: list[Step] = []

@@ -42,8 +42,3 @@ def test_all_that_a_real_file_holds_is_imported_or_counted_as_left_out(program: 
 def test_all_that_a_sample_holds_is_imported_or_counted_as_left_out(name: str, tmp_path: Path) -> None:
     program, write = SAMPLES[name]
     check(program, write(tmp_path))
-
-
-@needs_data
-def test_all_that_openai_style_conversations_hold_is_imported_or_counted_as_left_out() -> None:
-    check("openai", DATA / "conversations.jsonl")

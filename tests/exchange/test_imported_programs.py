@@ -47,7 +47,7 @@ def history(session: ImportedSession) -> list[str]:
 def test_a_session_of_claude_code_tells_who_said_what(tmp_path: Path) -> None:
     session = loaded(tmp_path, CLAUDE_ROWS)
     assert [said for said in spoken(session) if said[0] not in ("thinking", "tool_call")] == [
-        ("command", "[The user ran a command in claude-code.]"),
+        ("command", "[The user ran a command. It ran in claud"),
         ("user", "is it raining? [image: image/png] [image"),
         ("note", "[Note from claude-code, not from the use"),
         ("tool_result", "Weather https://example.invalid/rain"),
@@ -59,7 +59,7 @@ def test_a_session_of_claude_code_tells_who_said_what(tmp_path: Path) -> None:
         ("user", "/review"),
         ("attached", "## claude-code Review all changes."),
         ("assistant", "Fine."),
-        ("command", "[The user ran a command in claude-code.]"),
+        ("command", "[The user ran a command. It ran in claud"),
     ]
     everything = str(session.messages)
     assert "what the file says" in everything and "$ ls\\n\\na.txt" in everything and "Set model to opus" in everything
@@ -111,7 +111,7 @@ def test_a_last_command_waits_for_what_comes_of_it(tmp_path: Path) -> None:
     rows = [claude_row("user", "hi", 1), claude_row("user", "<command-name>/cost</command-name>", 2)]
     assert loaded(tmp_path, rows).left_out == {"unfinished commands": 1}
     rows.append(claude_row("user", "<local-command-stdout>$1</local-command-stdout>", 2))
-    assert spoken(loaded(tmp_path, rows))[1:] == [("command", "[The user ran a command in claude-code.]")]
+    assert spoken(loaded(tmp_path, rows))[1:] == [("command", "[The user ran a command. It ran in claud")]
 
 
 def test_a_resumed_session_that_begins_with_the_rows_of_another_is_its_own(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_compaction_is_between_what_went_and_what_came(tmp_path: Path, metadat
     assert len(state.transcript) == 3 and state.turn == 2
 
 
-RAN_LS = "[The user ran a command in pi.]\n$ ls\n\na.txt"
+RAN_LS = "[The user ran a command. It ran in pi.]\n$ ls\n\na.txt"
 
 
 def test_what_a_compaction_kept_stays_with_the_results_of_its_calls(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ class SessionBuilder:
     def ran(self, command: str, output: str, time: datetime | None, *, sign: str = "$ ") -> None:
         """What the user ran in the program, and what it printed."""
         self._first_command = self._first_command or command
-        heading = f"[The user ran a command in {self._source}.]"
+        heading = f"[The user ran a command. It ran in {self._source}.]"
         said = "\n\n".join(filter(None, (f"{heading}\n{sign}{command}", output.strip())))
         self.prompt(said, time, command=command)
 
