@@ -97,6 +97,7 @@ _CLAUDE_SYSTEM = {
     "stop_hook_summary": "hook output",
 }
 _CLAUDE_ATTACHED = {"queued_command": "prompts", "file": "notes", "nested_memory": "memory files"}
+_CLAUDE_ATTACHED |= {"hook_additional_context": "notes"}
 _CLAUDE_BLOCKS = {"text": "texts", "thinking": "thinking", "redacted_thinking": "hidden thinking"}
 _CLAUDE_BLOCKS |= dict.fromkeys(["tool_use", "server_tool_use"], "tool calls")
 _CLAUDE_BLOCKS |= dict.fromkeys(["tool_result", "web_search_tool_result"], "results")
@@ -205,7 +206,7 @@ def _claude_attachment(about: dict[str, Any]) -> Kinds:
     kind = about["type"]
     if isinstance(about.get("prompt"), list):
         yield from ("images" for block in about["prompt"] if block["type"] == "image")
-    if "hook" in kind:
+    if "hook" in kind and kind != "hook_additional_context":  # what a hook told the model is a note
         yield "hook output"
     elif kind == "never-seen":
         yield "other attachments"

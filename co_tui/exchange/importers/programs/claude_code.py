@@ -254,6 +254,8 @@ class _Reader:
     def _attachment(self, about: Record, time: datetime | None) -> None:
         if about.get("type") == "queued_command":
             self._prompt(prompt_content(about.get("prompt")), time)
+        elif about.get("type") == "hook_additional_context" and text_of_blocks(about.get("content")):
+            self._prompt(prompt_content(about.get("content")), time, by_program=True)
         elif left_out := left_out_of(about):
             self._builder.leave_out(left_out)
         else:

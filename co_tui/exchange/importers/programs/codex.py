@@ -16,6 +16,7 @@ from co_tui.exchange.importers.foreign_values import (
     OTHER_RECORDS,
     SUB_AGENTS,
     beginning,
+    blocks_of,
     count,
     is_user,
     objects,
@@ -210,7 +211,9 @@ class _Reader:
             self._said({"type": "reasoning", "summary": text(about.get("text"))}, time)
             return
         role = "user" if kind == "user_message" else "assistant"
-        self._said({"type": "message", "role": role, "content": about.get("message")}, time)
+        images = about.get("images")
+        shown = [{"type": "input_image", "image_url": each} for each in (images if isinstance(images, list) else ())]
+        self._said({"type": "message", "role": role, "content": [*blocks_of(about.get("message")), *shown]}, time)
 
     def _roll_back(self, turns: int, time: Any) -> None:
         """The latest turns no longer count."""
