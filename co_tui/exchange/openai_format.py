@@ -117,10 +117,14 @@ def to_message(chat: dict[str, Any]) -> ModelMessage:
 
 
 def _response(chat: dict[str, Any], text: str) -> ModelResponse:
+    text = text or str(chat.get("refusal") or "")
     parts: list[ModelResponsePart] = [TextPart(text)] if text else []
-    for call in _expected(list, chat.get("tool_calls") or [], "tool_calls"):
-        function = _expected(dict, _expected(dict, call, "a tool call").get("function") or {}, "function")
-        arguments = function.get("arguments", "")
+    older = chat.get("function_call")  # the one call that a reply could have before `tool_calls`
+    calls = _expected(list, chat.get("tool_calls") or ([{"function": older}] if older else []), "tool_calls")
+    for call in calls:
+        called = _expected(dict, call, "a tool call")
+        function = _expected(dict, called.get("function") or called.get("custom") or {}, "function")
+        arguments = function.get("arguments", {"input": function["input"]} if "input" in function else "")
         parts.append(
             ToolCallPart(
                 tool_name=str(function.get("name") or "tool"),
@@ -133,9 +137,16 @@ def _response(chat: dict[str, Any], text: str) -> ModelResponse:
         parts=parts,
         timestamp=_LONG_AGO,
         usage=RequestUsage(
-            input_tokens=_tokens(usage, "prompt_tokens"), output_tokens=_tokens(usage, "completion_tokens")
+            input_tokens=_tokens(usage, "prompt_tokens"),
+            output_tokens=_tokens(usage, "completion_tokens"),
+            cache_read_tokens=_cached(usage),
         ),
     )
+
+
+def _cached(usage: dict[str, Any]) -> int:
+    details = usage.get("prompt_tokens_details")
+    return _tokens(details, "cached_tokens") if isinstance(details, dict) else 0
 
 
 def _tokens(usage: dict[str, Any], key: str) -> int:

@@ -120,6 +120,9 @@ def test_a_compaction_is_between_what_went_and_what_came(tmp_path: Path, metadat
     assert len(state.transcript) == 3 and state.turn == 2
 
 
+RAN_LS = "[The user ran a command. It ran in pi.]\n$ ls\n\na.txt"
+
+
 def test_what_a_compaction_kept_stays_with_the_results_of_its_calls(tmp_path: Path) -> None:
     def entry(id: str, message: dict[str, Any]) -> dict[str, Any]:
         return {"type": "message", "id": id, "timestamp": "2025-03-01T10:00:00Z", "message": message}
@@ -138,7 +141,7 @@ def test_what_a_compaction_kept_stays_with_the_results_of_its_calls(tmp_path: Pa
             entry("7", {"role": "bashExecution", "command": "ls", "output": "a.txt"}),
         ],
     )
-    assert history_texts(replay(session.log)) == ["In short.", "kept", "Right.", "$ ls\na.txt"]
+    assert history_texts(replay(session.log)) == ["In short.", "kept", "Right.", RAN_LS]
     assert [row.turn for row in replay(session.log).transcript] == [1, 1, 1, 2, 2, 2], "a command is no prompt"
 
 

@@ -15,6 +15,7 @@ from co_tui.exchange.exporters import EXPORTERS, exported
 from co_tui.exchange.importers import ImportRefused, load
 from co_tui.session.state.derive import replay
 from tests.support.foreign import claude_call, claude_result, claude_row, codex_row, codex_said
+from tests.support.foreign_samples import ANTHROPIC, CLAUDE_ROWS, GEMINI_CHAT
 
 ODD: list[Any] = [
     *(None, True, 3, -1.5, 1e308, 10**30, "", "x", "\ud800", [], {}, [[]], [{}], {"a": {}}, [None, "s", 4]),
@@ -124,6 +125,13 @@ FILES: dict[str, list[Any]] = {
 }
 
 
+MORE: dict[str, list[Any]] = {
+    "claude code, all kinds": CLAUDE_ROWS,
+    "gemini cli, saved chat": GEMINI_CHAT,
+    "anthropic": ANTHROPIC["messages"],
+}
+
+
 def places(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in inside:
@@ -137,7 +145,7 @@ def put_at(value: Any, path: tuple[int | str, ...], odd: Any) -> None:
     value[path[-1]] = copy.deepcopy(odd)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *MORE])
 @given(data=st.data())
 @settings(
     max_examples=60,
@@ -145,7 +153,7 @@ def put_at(value: Any, path: tuple[int | str, ...], odd: Any) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_a_file_is_imported_or_refused_whatever_is_in_it(tmp_path: Path, name: str, data: st.DataObject) -> None:
-    rows = copy.deepcopy(FILES[name])
+    rows = copy.deepcopy((FILES | MORE)[name])
     for _ in range(data.draw(st.integers(0, 4))):
         put_at(rows, data.draw(st.sampled_from(list(places(rows)))), data.draw(st.sampled_from(ODD)))
     file = tmp_path / "odd.jsonl"

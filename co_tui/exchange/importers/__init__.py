@@ -17,7 +17,7 @@ from co_tui.exchange.importers.importer import LOOSE, MARKED, DatabaseImporter, 
 
 __all__ = ["ImportRefused", "ImportedSession", "load"]
 
-_FORMATS = "OpenAI-style JSONL and co-tui's own exports"
+_FORMATS = "Anthropic- and OpenAI-style JSONL and co-tui's own exports"
 """Formats that no single program writes, for people."""
 
 

@@ -19,11 +19,14 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.events.stored_messages import COMMAND, file_label, title_of
+from co_tui.events.stored_messages import COMMAND, NOTE, SLASH, file_label, title_of
+from co_tui.exchange.importers.foreign_values import Content
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
 
 NO_USAGE = RequestUsage()
+PROVIDER = "provider"
+"""Metadata of a reply: who gave it, as the program names it. As its provider's own, its ids would be taken as valid."""
 MAX_SESSION_IMAGE_BYTES = 200_000_000
 """Per session; more are dropped and reported."""
 
@@ -72,7 +75,7 @@ class SessionBuilder:
         self._ids: dict[str, int] = {}
         self._reply: _Reply | None = None
         self._reply_id = ""
-        self._first_prompt = ""
+        self._first_prompt = self._first_command = ""
         self.title = self.cwd = self.branch = self.repository = ""
         self.window_tokens = 0
         """Of the model, where the program tells it."""
@@ -83,6 +86,10 @@ class SessionBuilder:
     @property
     def empty(self) -> bool:
         return not self._items
+
+    def start(self, time: datetime | None) -> None:
+        """When the session began, for what has no time of its own."""
+        self._at(time)
 
     def mark(self, entry_id: str) -> None:
         """Remember what comes next under the program's own id for it."""
@@ -108,18 +115,32 @@ class SessionBuilder:
         *,
         images: Sequence[BinaryContent] = (),
         command: str = "",
+        slash: str = "",
         by_program: bool = False,
     ) -> None:
-        """What the user said or ran; `by_program`: what the program said in the user's name."""
+        """What the user said or ran; `slash`: the command that wrote it; `by_program`: a note of the program."""
         if not text.strip() and not images:
             return
         when = self._at(time)
+        metadata: dict[str, object] = {COMMAND: command} if command else {}
+        if slash:
+            metadata = {SLASH: {"typed": slash, "source": self._source}}
+        elif by_program:
+            metadata = {NOTE: self._source}
+            text = f"[Note from {self._source}, not from the user]\n{text}"
         part = UserPromptPart(self._with_images(text, images), timestamp=when)
-        message = ModelRequest(parts=[part], timestamp=when, metadata={COMMAND: command} if command else None)
+        message = ModelRequest(parts=[part], timestamp=when, metadata=metadata or None)
         opens_turn = not command and not by_program
         if opens_turn and not self._first_prompt:
-            self._first_prompt = text
+            self._first_prompt = slash or text
         self._add(Said(message, when, opens_turn=opens_turn))
+
+    def ran(self, command: str, output: str, time: datetime | None, *, sign: str = "$ ") -> None:
+        """What the user ran in the program, and what it printed."""
+        self._first_command = self._first_command or command
+        heading = f"[The user ran a command. It ran in {self._source}.]"
+        said = "\n\n".join(filter(None, (f"{heading}\n{sign}{command}", output.strip())))
+        self.prompt(said, time, command=command)
 
     def system(self, text: str, time: datetime | None) -> None:
         if text.strip():
@@ -132,6 +153,7 @@ class SessionBuilder:
         time: datetime | None,
         *,
         model: str = "",
+        provider: str = "",
         usage: RequestUsage = NO_USAGE,
         interrupted: bool = False,
         reply_id: str = "",
@@ -147,12 +169,19 @@ class SessionBuilder:
             parts=[],
             timestamp=when,
             model_name=model or None,
+            metadata={PROVIDER: provider} if provider else None,
             usage=usage,
         )
         reply = _Reply(Said(response, when))
         self._extend(reply, parts, usage, interrupted)
         self._add(reply)
         self._reply, self._reply_id = reply, reply_id
+
+    def interrupt(self) -> None:
+        """The user stopped the latest reply, unless something was said since."""
+        last = self._items[-1] if self._items else None
+        if isinstance(last, _Reply) and isinstance(reply := last.said.message, ModelResponse):
+            last.said = last.said._replace(message=replace(reply, state="interrupted"), interrupted=True)
 
     def used(self, usage: RequestUsage) -> None:
         """What the provider reported for the latest reply, unless that is known already."""
@@ -203,8 +232,13 @@ class SessionBuilder:
         """Count what cannot be carried over, by a kind in words for people."""
         self.left_out[kind] += count
 
+    def counting(self, content: Content) -> Content:
+        """The content; what it only names is counted as left out."""
+        self.left_out.update(content.left_out)
+        return content
+
     def build(self, session_id: str) -> ImportedSession:
-        title = title_of(self.title) or title_of(self._first_prompt)
+        title = title_of(self.title) or title_of(self._first_prompt) or title_of(self._first_command)
         items = self._flat()
         return ImportedSession(
             source=self._source,
@@ -229,6 +263,7 @@ class SessionBuilder:
             return text
         self._images_bytes += sum(len(image.data) for image in images)
         if self._images_bytes > MAX_SESSION_IMAGE_BYTES:
+            self.leave_out("images", len(images))
             return "\n".join(filter(None, (text, file_label([image.media_type for image in images]))))
         return [*([text] if text.strip() else []), *images]
 

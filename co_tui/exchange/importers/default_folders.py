@@ -44,6 +44,7 @@ def _claude_code(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
 def _codex(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
     folder = _folder(environ, "CODEX_HOME", home / ".codex")
     yield from (folder / "sessions").rglob("rollout-*.jsonl")
+    yield from (folder / "sessions").glob("rollout-*.json")  # of the first version
     yield from (folder / "archived_sessions").glob("rollout-*.jsonl")
 
 
@@ -51,6 +52,7 @@ def _gemini_cli(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
     chats = _folder(environ, "GEMINI_CLI_HOME", home) / ".gemini" / "tmp"
     yield from chats.glob("*/chats/session-*.json")
     yield from chats.glob("*/chats/session-*.jsonl")
+    yield from chats.glob("*/checkpoint*.json")  # saved chats
 
 
 def _opencode(environ: Mapping[str, str], home: Path) -> Iterator[Path]:

@@ -1,6 +1,6 @@
 """Values as other programs write them: contents of text or blocks, counts, times."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -17,11 +17,32 @@ _AHEAD: Final = timedelta(days=1)
 """A clock may be wrong; a session from next year would stand at the top of every list until then."""
 
 
+OTHER_PARTS: Final = "other parts"
+OTHER_RECORDS: Final = "other records"
+HIDDEN_THINKING: Final = "hidden thinking"
+SUB_AGENTS: Final = "records of sub-agents"
+FILE_SNAPSHOTS: Final = "file snapshots"
+ERROR_MESSAGES: Final = "error messages"
+NOTICES: Final = "notices of the program"
+EMPTY_REPLIES: Final = "empty replies"
+"""Kinds that several programs leave out, in words for people."""
+_LEFT_OUT: Final = {
+    "image": "images",
+    "audio": "audio",
+    "document": "attached files",
+    "file": "attached files",
+    "encrypted": "encrypted parts",
+    "thinking": HIDDEN_THINKING,
+}
+
+
 class Content(NamedTuple):
     """What a content says, and the images that stand in it with their bytes."""
 
     text: str
     images: tuple[BinaryContent, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """The kinds of what the text names but does not hold, for people."""
 
 
 def objects(value: Any) -> Iterator[Record]:
@@ -38,40 +59,68 @@ def blocks_of(content: Any) -> Iterator[Record]:
             yield {"type": "text", "text": each}
         elif isinstance(each, dict):
             yield each
+        elif each is not None:
+            yield {}
 
 
 def prompt_content(content: Any) -> Content:
     """Of a prompt."""
     blocks = list(blocks_of(content))
     images = images_in(blocks)
-    return Content(text_of_blocks([each for each in blocks if image_of(each) is None] if images else blocks), images)
+    return _content([each for each in blocks if image_of(each) is None] if images else blocks, images)
 
 
 def result_content(value: Any) -> Content:
     """Of a result."""
     images = images_in(objects(value))
     rest = [each for each in value if image_of(each) is None] if images else value
-    return Content(readable(rest), images)
+    return _content(rest, images) if _is_blocks(rest) else Content(readable(rest), images)
+
+
+def _content(blocks: Any, images: tuple[BinaryContent, ...]) -> Content:
+    read = [_read_block(block) for block in blocks_of(blocks)]
+    return Content("\n".join(said for said, _ in read if said), images, tuple(kind for _, kind in read if kind))
 
 
 def text_of_blocks(content: Any) -> str:
     """All text of a content; other parts are named by their kind."""
-    return "\n".join(filter(None, (_block_text(block) for block in blocks_of(content))))
+    return _content(content, ()).text
 
 
-def _block_text(block: Record) -> str:
+def _read_block(block: Record) -> tuple[str, str]:
+    """The text of a block, or its name in place of it and what kind is left out then."""
     for key in ("text", "refusal"):
         if isinstance(block.get(key), str):
-            return str(block[key])
+            return str(block[key]), ""
     kind = text(block.get("type"))
-    if kind in ("", "text", "encrypted_content"):
-        return ""
     if address := address_of(block):
-        return f"[image: {address}]"
+        return f"[image: {address}]", ""
     source = block.get("source")
-    media = text(source.get("media_type")) if isinstance(source, dict) else ""
-    name = media or text(block.get("mimeType") or block.get("mime") or block.get("filename"))
-    return f"[{kind}{f': {name}' if name else ''}]"
+    source = source if isinstance(source, dict) else {}
+    name = text(block.get("title")) or text(block.get("mimeType") or block.get("mime") or block.get("filename"))
+    if source.get("type") == "text" and text(source.get("data")):
+        return "\n".join(filter(None, (f"[{kind}: {name}]" if name else "", source["data"]))), ""
+    name = text(source.get("media_type")) or name
+    label = f"[{kind}{f': {name}' if name else ''}]" if kind not in ("", "text", "encrypted_content") else ""
+    return label, _kind_left_out(kind, name)
+
+
+def _kind_left_out(kind: str, name: str) -> str:
+    """In words for people: what a block of this type holds that is no text."""
+    if kind == "text":
+        return ""
+    known = (word for sign, word in _LEFT_OUT.items() if sign in kind or name.startswith(f"{sign}/"))
+    return next(known, OTHER_PARTS)
+
+
+def beginning(messages: list[Record], is_prompt: Callable[[Record], bool]) -> str:
+    """What a conversation without an id is known by: all up to its first prompt, which stays when it grows."""
+    first = next((number for number, message in enumerate(messages) if is_prompt(message)), len(messages))
+    return readable(messages[: first + 1])
+
+
+def is_user(message: Record) -> bool:
+    return message.get("role") == "user"
 
 
 def text(value: Any) -> str:
@@ -83,9 +132,13 @@ def readable(value: Any) -> str:
     """A result as text: itself, the text of its blocks, or JSON."""
     if value is None or isinstance(value, str):
         return value or ""
-    if isinstance(value, list) and all(isinstance(each, str) or _is_block(each) for each in value):
-        return text_of_blocks(value)
-    return text_of_blocks(value) if _is_block(value) else dump(value)
+    return text_of_blocks(value) if _is_blocks(value) else dump(value)
+
+
+def _is_blocks(value: Any) -> bool:
+    """Whether it is a block, or texts and blocks only; other data is read as JSON."""
+    each = value if isinstance(value, list) else [value]
+    return all(isinstance(one, str) or _is_block(one) for one in each)
 
 
 def _is_block(value: Any) -> bool:

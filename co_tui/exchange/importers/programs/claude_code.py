@@ -5,20 +5,35 @@ Also its web export, which is one object with the same rows as `loglines`.
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
-from pydantic_ai.usage import RequestUsage
-
-from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers import anthropic_blocks
+from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.claude_notes import (
+    CAVEATS,
+    HOOK_OUTPUT,
+    INTERRUPTIONS,
+    TypedCommand,
+    attached_file,
+    command_in,
+    is_note,
+    left_out_of,
+    output_in,
+    read_queue,
+)
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
+    ERROR_MESSAGES,
+    FILE_SNAPSHOTS,
+    NOTICES,
+    OTHER_RECORDS,
+    SUB_AGENTS,
+    Content,
     blocks_of,
     count,
     prompt_content,
     read_time,
     readable,
-    result_content,
     text,
     text_of_blocks,
 )
@@ -30,6 +45,35 @@ _SYNTHETIC: Final = "<synthetic>"
 """In place of a model's name, for what the program itself said."""
 _TITLES: Final = (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary"))
 """Where titles are, the strongest first."""
+_BOOKKEEPING: Final = (
+    "summary",
+    "custom-title",
+    "ai-title",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "agent-name",
+    "agent-color",
+    "agent-setting",
+    "tag",
+    "relocated",
+    "worktree-state",
+    "bridge-session",
+    "atis-latch",
+    "started",
+    "cost-state",
+)
+"""Rows about the session that say nothing: titles, modes, places, copies."""
+_LEFT_OUT: Final = {
+    "file-history-snapshot": FILE_SNAPSHOTS,
+    "attribution-snapshot": FILE_SNAPSHOTS,
+    "pr-link": "links",
+    "frame-link": "links",
+    "result": SUB_AGENTS,
+}
+_SYSTEM_BOOKKEEPING: Final = ("turn_duration", "session_start", "microcompact_boundary")
+_SYSTEM_LEFT_OUT: Final = {"api_error": ERROR_MESSAGES, "error": ERROR_MESSAGES, "stop_hook_summary": HOOK_OUTPUT}
+_PROGRESS: Final = {"hook_progress": HOOK_OUTPUT, "agent_progress": SUB_AGENTS}
 
 
 def recognises(document: Document) -> bool:
@@ -38,34 +82,18 @@ def recognises(document: Document) -> bool:
 
 def load(document: Document) -> list[ImportedSession]:
     rows = _rows(document)
-    # A file of its own for an agent has nothing but side chains; elsewhere they belong to agents.
-    only_agents = all(row.get("isSidechain") for row in rows if _is_row(row))
     builder = SessionBuilder(NAME, document.modified)
     builder.skipped = document.skipped
-    compaction: Record | None = None
-    for row in rows:
-        if row.get("isSidechain") and not only_agents:
-            continue
-        if row.get("type") == "system" and row.get("subtype") == "compact_boundary":
-            _compact(builder, compaction, "")
-            compaction = row
-        elif row.get("isCompactSummary"):
-            _compact(builder, compaction or row, _text_of(row))
-            compaction = None
-        elif _is_row(row):
-            _say(builder, row)
-        elif row.get("type") in ("user", "assistant"):
-            builder.skipped += 1
-        builder.end(text(row.get("uuid")))
-        _place(builder, row)
-    _compact(builder, compaction, "")
+    # A file of its own for an agent has nothing but side chains; elsewhere they belong to agents.
+    only_agents = all(row.get("isSidechain") for row in rows if _is_row(row))
+    _Reader(builder, rows, with_agents=only_agents).read()
     builder.title = _title(rows)
     return [] if builder.empty else [builder.build(stable_id(NAME, *_identity(rows, document, only_agents)))]
 
 
 def _rows(document: Document) -> list[Record]:
     if len(document.records) == 1 and isinstance(lines := document.records[0].get("loglines"), list):
-        return [row for row in lines if isinstance(row, dict)]
+        return [row if isinstance(row, dict) else {} for row in lines]
     return document.records
 
 
@@ -75,7 +103,8 @@ def _is_row(row: Record) -> bool:
 
 
 def _identity(rows: list[Record], document: Document, only_agents: bool) -> Iterator[str]:
-    named = (text(row.get("sessionId")) for row in rows if _is_row(row))
+    """The id of the session that wrote the latest row: a resumed one begins with the rows of another."""
+    named = (text(row.get("sessionId")) for row in reversed(rows) if _is_row(row))
     yield next(filter(None, named), "") or readable(document.records)
     if only_agents:
         yield next((text(row["agentId"]) for row in rows if text(row.get("agentId"))), "")
@@ -89,81 +118,186 @@ def _title(rows: list[Record]) -> str:
     return ""
 
 
-def _place(builder: SessionBuilder, row: Record) -> None:
-    builder.cwd = builder.cwd or text(row.get("cwd"))
-    builder.branch = builder.branch or text(row.get("gitBranch"))
+class _Ran(NamedTuple):
+    """A command that the user ran, until its output comes."""
+
+    command: TypedCommand
+    time: datetime | None
+    id: str
+
+
+class _Reader:
+    """Reads the rows in order; a command waits for what it printed, a compaction for its summary."""
+
+    def __init__(self, builder: SessionBuilder, rows: list[Record], *, with_agents: bool) -> None:
+        self._builder = builder
+        self._rows = rows
+        self._with_agents = with_agents
+        self._queue = read_queue(rows)
+        self._compaction: Record | None = None
+        self._command: _Ran | None = None
+        self._id = ""
+        """Of the row that is read."""
+
+    def read(self) -> None:
+        for place, row in enumerate(self._rows):
+            if row.get("isSidechain") and not self._with_agents:
+                self._builder.leave_out(SUB_AGENTS)
+                continue
+            # What waited in the queue is the same wherever it ends up: it goes by its content.
+            self._id = "" if place in self._queue.rows else text(row.get("uuid"))
+            self._builder.mark(self._id)
+            self._row(row, self._queue.sent.get(place))
+            self._builder.end(text(row.get("uuid")))
+            self._place(row)
+        if self._command is not None:  # what comes of it is not in the file yet
+            self._builder.leave_out("unfinished commands")
+            self._command = None
+        self._builder.mark("")
+        for content in self._queue.waiting:
+            self._prompt(prompt_content(content), None)
+        self._compact(self._compaction, "")
+        if self._queue.taken_back:
+            self._builder.leave_out("queued prompts that were taken back", self._queue.taken_back)
+
+    def _row(self, row: Record, queued: Any) -> None:
+        kind, time = text(row.get("type")), read_time(row.get("timestamp"))
+        if kind in ("user", "assistant"):
+            self._message(row, time)
+        elif kind == "system":
+            self._system(row, time)
+        elif kind == "attachment" and isinstance(about := row.get("attachment"), dict):
+            self._attachment(about, read_time(about.get("timestamp")) or time)
+        elif kind == "queue-operation":
+            if queued is not None:
+                self._prompt(prompt_content(queued), time)
+        elif kind == "progress":
+            about = row.get("data")
+            what = text(about.get("type")) if isinstance(about, dict) else ""
+            self._builder.leave_out(_PROGRESS.get(what, "progress reports"))
+        elif kind not in _BOOKKEEPING:
+            self._builder.leave_out(_LEFT_OUT.get(kind, OTHER_RECORDS))
+
+    def _place(self, row: Record) -> None:
+        self._builder.cwd = self._builder.cwd or text(row.get("cwd"))
+        self._builder.branch = self._builder.branch or text(row.get("gitBranch"))
+
+    def _message(self, row: Record, time: datetime | None) -> None:
+        if row.get("isCompactSummary"):
+            self._end_command()
+            self._compact(self._compaction or row, _text_of(row))
+            self._compaction = None
+        elif not _is_row(row):
+            self._builder.skipped += 1
+        elif row["type"] == "assistant":
+            self._end_command()
+            self._reply(row, time)
+        else:
+            self._said(row, list(blocks_of(row["message"].get("content"))), time)
+
+    def _system(self, row: Record, time: datetime | None) -> None:
+        subtype = text(row.get("subtype"))
+        if subtype == "compact_boundary":
+            self._compact(self._compaction, "")
+            self._compaction = row
+        elif subtype == "local_command" and self._ran(text(row.get("content")), time):
+            pass
+        elif subtype not in _SYSTEM_BOOKKEEPING:
+            self._builder.leave_out(_SYSTEM_LEFT_OUT.get(subtype, NOTICES))
+
+    def _compact(self, row: Record | None, summary: str) -> None:
+        if row is None:
+            return
+        about = row.get("compactMetadata")
+        details = about if isinstance(about, dict) else {}
+        trigger = "manual" if details.get("trigger") == "manual" else "background"
+        time = read_time(row.get("timestamp"))
+        self._builder.compacted(summary, time, trigger=trigger, pre_tokens=count(details, "preTokens"))
+
+    def _reply(self, row: Record, time: datetime | None) -> None:
+        message = row["message"]
+        blocks = list(blocks_of(message.get("content")))
+        model = text(message.get("model"))
+        if row.get("isApiErrorMessage") is True or model == _SYNTHETIC:
+            is_error = row.get("isApiErrorMessage") is True or row.get("error") or _text_of(row).startswith("API Error")
+            self._builder.leave_out(ERROR_MESSAGES if is_error else NOTICES)
+            return
+        anthropic_blocks.reply(
+            self._builder,
+            blocks,
+            time,
+            model=model,
+            usage=anthropic_blocks.usage_of(message.get("usage")),
+            interrupted=row.get("isAbortedMidStream") is True,
+            reply_id=text(message.get("id")),
+        )
+
+    def _said(self, row: Record, blocks: list[Record], time: datetime | None) -> None:
+        if any(map(anthropic_blocks.is_result, blocks)):
+            anthropic_blocks.results(self._builder, blocks, time)
+            blocks = [block for block in blocks if not anthropic_blocks.is_result(block)]
+        elif not row.get("isMeta"):
+            self._builder.follow(text(row.get("parentUuid")), time)
+        words = []
+        for block in blocks:
+            said = text(block.get("text")).strip()
+            if said in INTERRUPTIONS:
+                self._builder.interrupt()
+            elif said.startswith(CAVEATS):
+                self._builder.leave_out(NOTICES)
+            elif is_note(said):
+                self._prompt(prompt_content([block]), time, by_program=True)
+            elif not self._ran(said, time):
+                words.append(block)
+        self._prompt(prompt_content(words), time, by_program=row.get("isMeta") is True)
+
+    def _attachment(self, about: Record, time: datetime | None) -> None:
+        if about.get("type") == "queued_command":
+            self._prompt(prompt_content(about.get("prompt")), time)
+        elif about.get("type") == "hook_additional_context" and text_of_blocks(about.get("content")):
+            self._prompt(prompt_content(about.get("content")), time, by_program=True)
+        elif left_out := left_out_of(about):
+            self._builder.leave_out(left_out)
+        else:
+            self._prompt(attached_file(about), time, by_program=True)
+
+    def _prompt(self, said: Content, time: datetime | None, *, by_program: bool = False) -> None:
+        if not said.text.strip() and not said.images:
+            self._builder.counting(said)
+            return
+        # What the program writes after a slash command is the prompt of that command.
+        slash = ""
+        if by_program and self._command is not None and not self._command.command.is_shell and not is_note(said.text):
+            slash, self._command = self._command.command.line, None
+        self._end_command()
+        self._builder.counting(said)
+        by_program = (by_program or is_note(said.text)) and not slash
+        self._builder.prompt(said.text, time, images=said.images, slash=slash, by_program=by_program)
+
+    def _ran(self, said: str, time: datetime | None) -> bool:
+        """Whether the text is a command of the user or what it printed."""
+        if (command := command_in(said)) is not None:
+            self._end_command()
+            self._command = _Ran(command, time, self._id)
+            return True
+        if (output := output_in(said)) is None:
+            return False
+        self._command = self._command or _Ran(TypedCommand("(a command)", is_shell=False), time, self._id)
+        self._end_command(output)
+        return True
+
+    def _end_command(self, output: str = "") -> None:
+        if self._command is None:
+            return
+        ran, self._command = self._command, None
+        self._builder.mark(ran.id)
+        self._builder.ran(ran.command.line, output, ran.time, sign=ran.command.sign)
+        self._builder.mark(self._id)
 
 
 def _text_of(row: Record) -> str:
     message = row.get("message")
     return text_of_blocks(message.get("content")) if isinstance(message, dict) else ""
-
-
-def _compact(builder: SessionBuilder, row: Record | None, summary: str) -> None:
-    if row is None:
-        return
-    about = row.get("compactMetadata")
-    details = about if isinstance(about, dict) else {}
-    trigger = "manual" if details.get("trigger") == "manual" else "background"
-    builder.compacted(summary, read_time(row.get("timestamp")), trigger=trigger, pre_tokens=count(details, "preTokens"))
-
-
-def _say(builder: SessionBuilder, row: Record) -> None:
-    message, time = row["message"], read_time(row.get("timestamp"))
-    blocks = list(blocks_of(message.get("content")))
-    if row["type"] == "assistant":
-        _reply(builder, message, blocks, time)
-        return
-    results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
-    if results:
-        builder.results(results, time)
-    said = prompt_content([block for block in blocks if block.get("type") != "tool_result"])
-    if not row.get("isMeta"):  # what the program said to the model in the user's name
-        if not results:
-            builder.follow(text(row.get("parentUuid")), time)
-        builder.prompt(said.text, time, images=said.images, by_program=bool(results))
-
-
-def _result(block: Record) -> Result:
-    content = result_content(block.get("content"))
-    failed = block.get("is_error") is True
-    return Result(text(block.get("tool_use_id")), content.text, failed=failed, images=content.images)
-
-
-def _reply(builder: SessionBuilder, message: Record, blocks: list[Record], time: datetime | None) -> None:
-    usage = message.get("usage")
-    model = text(message.get("model"))
-    builder.reply(
-        [part for block in blocks if (part := _part(block)) is not None],
-        time,
-        model="" if model == _SYNTHETIC else model,
-        usage=_usage(usage),
-        reply_id=text(message.get("id")),
-    )
-
-
-def _part(block: Record) -> ModelResponsePart | None:
-    match block.get("type"):
-        case "text":
-            return TextPart(text(block.get("text"))) if text(block.get("text")) else None
-        case "thinking":
-            return ThinkingPart(text(block.get("thinking"))) if text(block.get("thinking")) else None
-        case "tool_use" | "server_tool_use":
-            arguments = block.get("input")
-            args = arguments if isinstance(arguments, dict | str) else {}
-            return ToolCallPart(text(block.get("name")) or "tool", args, text(block.get("id")))
-        case _:
-            return None
-
-
-def _usage(usage: Any) -> RequestUsage:
-    cached, made = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
-    return RequestUsage(
-        input_tokens=count(usage, "input_tokens") + cached + made,
-        output_tokens=count(usage, "output_tokens"),
-        cache_read_tokens=cached,
-        cache_write_tokens=made,
-    )
 
 
 IMPORTER: Final = DocumentImporter("Claude Code", recognises, load)

@@ -1,58 +1,83 @@
 """Sessions of Codex CLI: rollouts of items of the Responses API, in the forms of several years."""
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, Final
 
-from pydantic_ai.messages import (
-    FilePart,
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    ModelResponsePart,
-    NativeToolCallPart,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    UserPromptPart,
-)
-from pydantic_ai.usage import RequestUsage
+from pydantic_ai.messages import ModelRequest, ModelResponsePart
 
 from co_tui.events.stored_messages import REPLACES, SUMMARY
-from co_tui.exchange.image_blocks import image_of
-from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.codex_items import CALLS, ITEMS, OUTPUTS, messages_of, parts_of, result_of, usage_of
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
+    ERROR_MESSAGES,
+    FILE_SNAPSHOTS,
+    NOTICES,
+    OTHER_RECORDS,
+    SUB_AGENTS,
+    beginning,
     blocks_of,
     count,
+    is_user,
     objects,
     prompt_content,
     read_time,
-    readable,
-    result_content,
     text,
-    text_of_blocks,
 )
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import LOOSE, DocumentImporter
 
 NAME: Final = "codex"
 _ROWS: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
-_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "tool_call")
-_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "tool_search_output", "tool_result")
-_MADE_IMAGE: Final = "image_generation_call"
-_ITEMS: Final = ("message", "reasoning", "web_search_call", _MADE_IMAGE, *_CALLS, *_OUTPUTS)
-_LONG_AGO: Final = datetime(2025, 1, 1, tzinfo=UTC)
-"""Of what has no time: before that there was no Codex CLI."""
 _BY_PROGRAM: Final = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
 """How what Codex tells the model in the user's name begins."""
+_BOOKKEEPING: Final = (
+    "token_count",
+    "task_started",
+    "task_complete",
+    "turn.completed",
+    "context_compacted",
+    "thread_settings_applied",
+    "thread_name_updated",
+    "thread_goal_updated",
+    "item_started",
+    "item_completed",
+    "session_configured",
+    "account/rateLimits/updated",
+)
+"""Events that say nothing which is not also an item: counts, states, copies."""
+_COPIES: Final = ("exec_command_", "patch_apply_", "mcp_tool_", "web_search_", "image_", "view_image_", "dynamic_tool_")
+"""How events about a call begin; the call and its output are items of their own."""
+_LEFT_OUT: Final = {
+    "error": ERROR_MESSAGES,
+    "stream_error": ERROR_MESSAGES,
+    "warning": NOTICES,
+    "deprecation_notice": NOTICES,
+    "background_event": NOTICES,
+    "undo_completed": NOTICES,
+    "entered_review_mode": "reviews",
+    "exited_review_mode": "reviews",
+    "guardian_assessment": "approvals",
+    "plan_update": "plans",
+    "turn_diff": "file changes",
+    "ghost_snapshot": FILE_SNAPSHOTS,
+    "agent_message": SUB_AGENTS,
+    "sub_agent_activity": SUB_AGENTS,
+    "inter_agent_communication_metadata": SUB_AGENTS,
+}
+_TOOL_REPORTS: Final = "tool reports"
+_INSTRUCTIONS: Final = "instructions of the program"
 
 
 def recognises(document: Document) -> bool:
-    rows = document.records[:200]
-    return any(_is_row(row) for row in rows) or any(_is_bare_item(row) for row in rows)
+    rows = _rows(document.records)[:200]
+    return any(_is_row(row) or _is_bare_item(row) for row in rows) or _is_first_format(rows)
+
+
+def _rows(records: list[Record]) -> list[Record]:
+    """The rows; the very first version wrote them as one object."""
+    head, items = (records[0].get("session"), records[0].get("items")) if len(records) == 1 else (None, None)
+    return [head, *objects(items)] if isinstance(head, dict) and isinstance(items, list) else records
 
 
 def _is_row(row: Record) -> bool:
@@ -61,24 +86,35 @@ def _is_row(row: Record) -> bool:
 
 def _is_bare_item(row: Record) -> bool:
     """Of the first versions, whose rows are the items themselves."""
-    return row.get("type") in (*_CALLS, *_OUTPUTS) and "payload" not in row and ("timestamp" in row or "call_id" in row)
+    return row.get("type") in (*CALLS, *OUTPUTS) and "payload" not in row and ("timestamp" in row or "call_id" in row)
+
+
+def _is_head(row: Record) -> bool:
+    """The first row of the first versions: the session's data, without a type."""
+    return not {"type", "payload", "role"} & row.keys() and bool(text(row.get("id"))) and "timestamp" in row
+
+
+def _is_first_format(rows: list[Record]) -> bool:
+    return bool(rows) and _is_head(rows[0]) and any(map(_is_own_item, rows[1:]))
+
+
+def _is_own_item(row: Record) -> bool:
+    """A message of others may have the same type, but other blocks."""
+    blocks = (text(block.get("type")) for block in objects(row.get("content")))
+    is_message = row.get("type") == "message" and any(kind.startswith(("input_", "output_")) for kind in blocks)
+    return "payload" not in row and (is_message or row.get("type") in ITEMS[1:])
 
 
 def load(document: Document) -> list[ImportedSession]:
+    rows = _rows(document.records)
     builder = SessionBuilder(NAME, document.modified)
     builder.skipped = document.skipped
-    reader = _Reader(builder, said_as_items=any(_speaks(item) for _, item in _items(document.records)))
-    for row in document.records:
+    reader = _Reader(builder, rows)
+    for row in rows:
         reader.read(row)
     reader.end_reply()
-    identity = reader.session_id or readable(document.records)
+    identity = reader.session_id or beginning(rows, is_user)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
-
-
-def _items(rows: list[Record]) -> Iterator[tuple[Record, Record]]:
-    for row in rows:
-        if (item := _item(row)) is not None:
-            yield row, item
 
 
 def _item(row: Record) -> Record | None:
@@ -89,7 +125,7 @@ def _item(row: Record) -> Record | None:
         return None
     if "role" in row:
         return {**row, "type": "message"}
-    return row if row.get("type") in _ITEMS else None
+    return row if row.get("type") in ITEMS else None
 
 
 def _speaks(item: Record) -> bool:
@@ -99,12 +135,16 @@ def _speaks(item: Record) -> bool:
 class _Reader:
     """Items of one reply follow each other; what ends it is a result, a prompt, or the report of its tokens."""
 
-    def __init__(self, builder: SessionBuilder, *, said_as_items: bool) -> None:
+    def __init__(self, builder: SessionBuilder, rows: list[Record]) -> None:
         self._builder = builder
-        self._said_as_items = said_as_items
+        items = [item for row in rows if (item := _item(row)) is not None]
+        self._said_as_items = any(map(_speaks, items))
+        self._calls = {text(item.get(key)) for item in items for key in ("call_id", "id")}
         self._parts: list[ModelResponsePart] = []
+        self._turns: list[str] = []
+        """The places before the prompts that still count."""
         self._time: Any = None
-        self._model = ""
+        self._model = self._provider = ""
         self.session_id = ""
 
     def read(self, row: Record) -> None:
@@ -119,132 +159,122 @@ class _Reader:
                 self._event(about, row.get("timestamp"))
             case "compacted":
                 self._compact(about, row.get("timestamp"))
+            case "world_state":
+                pass
             case _:
-                if (item := _item(row)) is not None:
-                    self._model = text(row.get("model")) or self._model
-                    self._said(item, row.get("timestamp"))
-                elif not self.session_id and "instructions" in row:  # the head of the first versions
-                    self._begin(row)
+                self._other(row)
+
+    def _other(self, row: Record) -> None:
+        if (item := _item(row)) is not None:
+            self._model = text(row.get("model")) or self._model
+            self._said(item, row.get("timestamp"))
+        elif not self.session_id and _is_head(row):
+            self._begin(row)
+        elif "record_type" not in row:  # a state of the first versions, which says nothing
+            self._builder.leave_out(_kind_left_out(row.get("type")))
 
     def _begin(self, about: Record) -> None:
         if self.session_id:  # of a thread that this one was made from
             return
         self.session_id = text(about.get("id"))
+        self._provider = text(about.get("model_provider"))
+        self._builder.start(read_time(about.get("timestamp")))
         self._builder.cwd = text(about.get("cwd"))
         git = about.get("git")
         if isinstance(git, dict):
             self._builder.branch = text(git.get("branch"))
 
     def _event(self, about: Record, time: Any) -> None:
-        kind = about.get("type")
-        if kind == "token_count":
+        kind = text(about.get("type"))
+        if kind in ("token_count", "turn.completed"):
             self._count(about)
         elif kind == "thread_name_updated":
             self._builder.title = text(about.get("thread_name") or about.get("name")) or self._builder.title
-        elif not self._said_as_items and kind in ("user_message", "agent_message"):
-            role = "user" if kind == "user_message" else "assistant"
-            self._said({"type": "message", "role": role, "content": about.get("message")}, time)
+        elif kind == "thread_rolled_back":
+            self._roll_back(count(about, "num_turns"), time)
+        elif kind == "turn_aborted":
+            self.end_reply()
+            self._builder.interrupt()
+        elif kind in ("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"):
+            self._said_in_event(kind, about, time)
+        elif kind.startswith(_COPIES):
+            if text(about.get("call_id") or about.get("callId")) not in self._calls:
+                self._builder.leave_out(_TOOL_REPORTS)
+        elif kind not in _BOOKKEEPING:
+            self._builder.leave_out(_kind_left_out(kind))
+
+    def _said_in_event(self, kind: str, about: Record, time: Any) -> None:
+        """What an item says too, except in sessions that have no such items."""
+        if self._said_as_items:
+            return
+        if kind.startswith("agent_reasoning"):
+            self._said({"type": "reasoning", "summary": text(about.get("text"))}, time)
+            return
+        role = "user" if kind == "user_message" else "assistant"
+        images = about.get("images")
+        shown = [{"type": "input_image", "image_url": each} for each in (images if isinstance(images, list) else ())]
+        self._said({"type": "message", "role": role, "content": [*blocks_of(about.get("message")), *shown]}, time)
+
+    def _roll_back(self, turns: int, time: Any) -> None:
+        """The latest turns no longer count."""
+        self.end_reply()
+        if turns and self._turns:
+            self._builder.follow(self._turns[-min(turns, len(self._turns))], read_time(time))
+            del self._turns[-turns:]
 
     def _count(self, about: Record) -> None:
         info = about.get("info")
-        if isinstance(info, dict):
-            self._builder.window_tokens = count(info, "model_context_window") or self._builder.window_tokens
+        info = info if isinstance(info, dict) else {}
+        self._builder.window_tokens = count(info, "model_context_window") or self._builder.window_tokens
+        reported = next((each for each in (info.get("last_token_usage"), about.get("usage")) if each), None)
+        if info or reported:
             self.end_reply()
-            self._builder.used(_usage(info.get("last_token_usage")))
+            self._builder.used(usage_of(reported))
 
     def _said(self, item: Record, time: Any) -> None:
         kind, role = item.get("type"), item.get("role")
         if kind == "message" and role == "user":
             self.end_reply()
-            said = prompt_content(item.get("content"))
-            by_program = said.text.lstrip().startswith(_BY_PROGRAM)
-            self._builder.prompt(said.text, read_time(time), images=said.images, by_program=by_program)
-        elif kind in _OUTPUTS:
+            self._prompt(item, time)
+        elif kind in OUTPUTS:
             self.end_reply()
-            self._builder.results([_result(item)], read_time(time))
-        elif parts := _parts(item):
+            self._builder.results([result_of(self._builder, item)], read_time(time))
+        elif kind == "message" and role != "assistant":
+            self._builder.leave_out(_INSTRUCTIONS if role in ("developer", "system") else OTHER_RECORDS)
+        elif kind not in ITEMS:
+            self._builder.leave_out(_kind_left_out(kind))
+        elif parts := parts_of(self._builder, item):
             self._time = self._time if self._parts else time
             self._parts += parts
 
+    def _prompt(self, item: Record, time: Any) -> None:
+        said = self._builder.counting(prompt_content(item.get("content")))
+        by_program = said.text.lstrip().startswith(_BY_PROGRAM)
+        if not by_program:
+            self._turns.append(f"turn {len(self._turns)}")
+            self._builder.end(self._turns[-1])
+        self._builder.prompt(said.text, read_time(time), images=said.images, by_program=by_program)
+
     def end_reply(self) -> None:
         if self._parts:
-            self._builder.reply(self._parts, read_time(self._time), model=self._model)
+            self._builder.reply(self._parts, read_time(self._time), model=self._model, provider=self._provider)
             self._parts = []
 
     def _compact(self, about: Record, time: Any) -> None:
         self.end_reply()
         when = read_time(time)
-        left = [message for item in objects(about.get("replacement_history")) for message in _messages(item, when)]
+        left = [message for item in objects(about.get("replacement_history")) for message in messages_of(item, when)]
         summary = text(about.get("message"))
         if left and summary and isinstance(last := left[-1], ModelRequest):
             left[-1] = replace(last, metadata={REPLACES: 0, SUMMARY: summary})
         self._builder.compacted(summary, when, replacement=left)
 
 
-def _parts(item: Record) -> list[ModelResponsePart]:
-    kind = item.get("type")
-    if kind == "message" and item.get("role") == "assistant":
-        said = text_of_blocks(item.get("content"))
-        return [TextPart(said)] if said.strip() else []
-    if kind == "reasoning":
-        thought = text_of_blocks(item.get("summary") or []) or text_of_blocks(item.get("content") or [])
-        return [ThinkingPart(thought)] if thought else []
-    if kind == "web_search_call":  # done by the provider, within the reply
-        action = item.get("action")
-        return [NativeToolCallPart("web_search", action if isinstance(action, dict) else {}, text(item.get("id")))]
-    if kind == _MADE_IMAGE:
-        return [FilePart(image)] if (image := image_of(item)) is not None else []
-    return [_call(item)] if kind in _CALLS else []
-
-
-def _call(item: Record) -> ToolCallPart:
-    function = item.get("function")
-    named = function if isinstance(function, dict) else {}
-    name = text(item.get("name")) or text(named.get("name")) or str(item.get("type")).removesuffix("_call")
-    given: Any = next((item[key] for key in ("arguments", "input", "action") if item.get(key) is not None), {})
-    return ToolCallPart(name, _arguments(given), text(item.get("call_id")))
-
-
-def _arguments(given: Any) -> dict[str, Any] | str:
-    """As JSON, which is what a call has; a plain text becomes one."""
-    if isinstance(given, dict):
-        return given
-    if isinstance(given, str):
-        try:
-            read = json.loads(given)
-        except (ValueError, RecursionError):
-            read = None
-        return given if isinstance(read, dict) else {"input": given}
-    return {"input": given}
-
-
-def _result(item: Record) -> Result:
-    output = next((item[key] for key in ("output", "result", "tools") if item.get(key) is not None), "")
-    failed = isinstance(output, dict) and output.get("success") is False
-    if isinstance(output, dict) and isinstance(output.get("content"), str):
-        output = output["content"]
-    content = result_content(output)
-    return Result(text(item.get("call_id")), content.text, text(item.get("name")), failed, content.images)
-
-
-def _messages(item: Record, when: datetime | None) -> Iterator[ModelMessage]:
-    """What replaces the compacted messages: text only."""
-    said = text_of_blocks([block for block in blocks_of(item.get("content")) if text(block.get("text"))])
-    time = when or _LONG_AGO
-    if item.get("type") != "message" or not said:
-        return
-    if item.get("role") == "user":
-        yield ModelRequest(parts=[UserPromptPart(said, timestamp=time)], timestamp=time, metadata={REPLACES: 0})
-    elif item.get("role") == "assistant":
-        yield ModelResponse(parts=[TextPart(said)], timestamp=time)
-
-
-def _usage(usage: Any) -> RequestUsage:
-    return RequestUsage(
-        input_tokens=count(usage, "input_tokens"),
-        output_tokens=count(usage, "output_tokens"),
-        cache_read_tokens=count(usage, "cached_input_tokens"),
-    )
+def _kind_left_out(kind: Any) -> str:
+    kind = text(kind)
+    if kind.startswith("collab_"):
+        return SUB_AGENTS
+    return "approvals" if kind.endswith("approval_request") else _LEFT_OUT.get(kind, OTHER_RECORDS)
 
 
 IMPORTER: Final = DocumentImporter("Codex CLI", recognises, load, LOOSE)

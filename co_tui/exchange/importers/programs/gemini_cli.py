@@ -1,26 +1,54 @@
-"""Sessions of Gemini CLI: one object with its messages, or one record a line that changes them."""
+"""Sessions of Gemini CLI: one object with its messages, or one record a line that changes them.
 
-from collections.abc import Iterator
-from typing import Any, Final
+Also its saved chats and checkpoints, whose messages have a role and parts, as in the Gemini API.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import FilePart, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.image_blocks import images_in
+from co_tui.exchange.image_blocks import image_of, images_in
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_values import count, objects, prompt_content, read_time, readable, text
+from co_tui.exchange.importers.foreign_values import (
+    EMPTY_REPLIES,
+    NOTICES,
+    OTHER_PARTS,
+    OTHER_RECORDS,
+    beginning,
+    count,
+    objects,
+    prompt_content,
+    read_time,
+    readable,
+    text,
+)
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import DocumentImporter
 
 NAME: Final = "gemini-cli"
 _SNAPSHOT: Final = "<state_snapshot>"
 """How a summary that replaces compressed messages begins."""
-_KINDS: Final = ("user", "gemini", "model")
+_SETUP: Final = ("This is the Gemini CLI. We are setting up the context", "<session_context>")
+"""How what the program tells the model in the user's name begins."""
+_NOTICES: Final = ("info", "error", "warning", "about", "help", "stats", "quit", "tool_group", "compression")
+
+
+class _Said(NamedTuple):
+    message: Record
+
+
+class _WentBack(NamedTuple):
+    to: str
+    """The id of the first message that no longer counts."""
 
 
 def recognises(document: Document) -> bool:
-    return any(_is_head(record) or _is_reply(record) for record in document.records[:50])
+    records = document.records[:50]
+    return any(_is_head(record) or _is_reply(record) for record in records) or bool(_contents(document.records))
 
 
 def _is_head(record: Record) -> bool:
@@ -31,71 +59,100 @@ def _is_reply(record: Record) -> bool:
     return record.get("type") == "gemini" and "id" in record and "content" in record
 
 
+def _is_content(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("role") in ("user", "model") and isinstance(value.get("parts"), list)
+
+
+def _contents(records: list[Record]) -> list[Record]:
+    """The messages of a saved chat: as a list, as its `history`, or as the `clientHistory` of a checkpoint."""
+    if len(records) == 1:
+        for key in ("clientHistory", "history"):
+            found = list(objects(records[0].get(key)))
+            if any(map(_is_content, found)):
+                return found
+    return records if any(map(_is_content, records[:50])) else []
+
+
 def load(document: Document) -> list[ImportedSession]:
-    head, messages = _read(document.records)
-    builder = SessionBuilder(NAME, read_time(head.get("startTime")) or document.modified)
+    if contents := _contents(document.records):
+        return _saved_chat(document, contents)
+    builder = SessionBuilder(NAME, document.modified)
     builder.skipped = document.skipped
+    head, said = _read(builder, document.records)
+    builder.start(read_time(head.get("startTime")))
     builder.title = text(head.get("summary"))
     directories = head.get("directories")
     builder.cwd = text(directories[0]) if isinstance(directories, list) and directories else ""
-    for message in messages:
-        _say(builder, message)
+    for each in said:
+        if isinstance(each, _WentBack):
+            builder.follow(each.to, None)
+            continue
+        builder.mark(text(each.message.get("id")))
+        builder.end(text(each.message.get("id")))  # going back to a message takes it back too
+        _say(builder, each.message)
     identity = text(head.get("sessionId")) or readable(document.records)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
-def _read(records: list[Record]) -> tuple[Record, list[Record]]:
-    """What is known of the session, and its messages as the records left them."""
+def _read(builder: SessionBuilder, records: list[Record]) -> tuple[Record, list[_Said | _WentBack]]:
+    """What is known of the session, and what was said and taken back, as the latest records left it."""
     head: Record = {}
-    messages: dict[str, Record] = {}
+    said: dict[str, _Said | _WentBack] = {}
     for number, record in enumerate(records):
         if isinstance(changes := record.get("$set"), dict):
-            messages = _by_id(changes["messages"]) if "messages" in changes else messages
+            if "messages" in changes:
+                kept = _by_id(changes["messages"])
+                gone = sum(isinstance(each, _Said) for key, each in said.items() if key not in kept)
+                builder.left_out.update({"replaced messages": gone} if gone else {})
+                said = kept
             head |= changes
         elif isinstance(back_to := record.get("$rewindTo"), str):
-            messages = dict(_before(messages, back_to))
-        elif "sessionId" in record:
+            said[f"# back {number}"] = _WentBack(back_to)
+        elif "sessionId" in record and "type" not in record:
             head |= record
-            messages |= _by_id(record.get("messages"))
+            said |= _by_id(record.get("messages"))
         elif "type" in record:
-            messages[text(record.get("id")) or f"#{number}"] = record
-    return head, list(messages.values())
+            said[text(record.get("id")) or f"#{number}"] = _Said(record)
+        else:
+            builder.leave_out(OTHER_RECORDS)
+    return head, list(said.values())
 
 
-def _by_id(messages: Any) -> dict[str, Record]:
-    return {text(each.get("id")) or f"#{number}": each for number, each in enumerate(objects(messages))}
-
-
-def _before(messages: dict[str, Record], place: str) -> Iterator[tuple[str, Record]]:
-    for key, message in messages.items():
-        if key == place:
-            return
-        yield key, message
+def _by_id(messages: Any) -> dict[str, _Said | _WentBack]:
+    return {text(each.get("id")) or f"#{number}": _Said(each) for number, each in enumerate(objects(messages))}
 
 
 def _say(builder: SessionBuilder, message: Record) -> None:
-    kind, time = message.get("type"), read_time(message.get("timestamp"))
-    said, images = prompt_content(message.get("content") or message.get("parts") or "")
-    if kind not in _KINDS:  # messages of the program to its user
-        return
+    kind, time = text(message.get("type")), read_time(message.get("timestamp"))
     if kind == "user":
-        if said.lstrip().startswith(_SNAPSHOT):
-            builder.compacted(said, time)
-        else:
-            builder.prompt(said, time, images=images)
-        return
+        content = prompt_content(message.get("content") or message.get("parts") or "")
+        _prompt(builder, *builder.counting(content)[:2], time)
+    elif kind in ("gemini", "model"):
+        _reply(builder, message, time)
+    else:  # messages of the program to its user
+        builder.leave_out(NOTICES if kind in _NOTICES else OTHER_RECORDS)
+
+
+def _prompt(builder: SessionBuilder, said: str, images: Iterable[Any], time: datetime | None) -> None:
+    if said.lstrip().startswith(_SNAPSHOT):
+        builder.compacted(said, time)
+    else:
+        builder.prompt(said, time, images=tuple(images), by_program=said.lstrip().startswith(_SETUP))
+
+
+def _reply(builder: SessionBuilder, message: Record, time: datetime | None) -> None:
+    content = prompt_content(message.get("content") or message.get("parts") or "")
+    said, images, _ = builder.counting(content)
     calls = list(objects(message.get("toolCalls")))
-    builder.reply(
-        [
-            *_thoughts(message),
-            *([TextPart(said)] if said.strip() else []),
-            *map(FilePart, images),
-            *map(_call, calls),
-        ],
-        time,
-        model=text(message.get("model")),
-        usage=_usage(message.get("tokens")),
-    )
+    parts = [
+        *_thoughts(message),
+        *([TextPart(said)] if said.strip() else []),
+        *map(FilePart, images),
+        *map(_call, calls),
+    ]
+    if not parts:
+        builder.leave_out(EMPTY_REPLIES)
+    builder.reply(parts, time, model=text(message.get("model")), usage=_usage(message.get("tokens")))
     if results := [_result(call) for call in calls if call.get("result") is not None]:
         builder.results(results, read_time(calls[-1].get("timestamp")) or time)
 
@@ -147,6 +204,69 @@ def _usage(tokens: Any) -> RequestUsage:
         output_tokens=count(tokens, "output") + count(tokens, "thoughts"),
         cache_read_tokens=count(tokens, "cached"),
     )
+
+
+# Saved chats
+
+
+def _saved_chat(document: Document, contents: list[Record]) -> list[ImportedSession]:
+    builder = SessionBuilder(NAME, document.modified)
+    builder.skipped = document.skipped
+    for content in contents:
+        if not _is_content(content):
+            builder.leave_out(OTHER_RECORDS)
+        elif content["role"] == "user":
+            _user_parts(builder, content["parts"])
+        else:
+            _model_parts(builder, content["parts"])
+    return [] if builder.empty else [builder.build(stable_id(NAME, beginning(contents, _is_own_prompt)))]
+
+
+def _is_own_prompt(content: Record) -> bool:
+    said = prompt_content(content.get("parts")).text
+    return content.get("role") == "user" and not said.lstrip().startswith(_SETUP)
+
+
+def _user_parts(builder: SessionBuilder, parts: list[Any]) -> None:
+    answers = [part for part in parts if isinstance(part, dict) and isinstance(part.get("functionResponse"), dict)]
+    if answers:
+        builder.results([_answer(part) for part in answers], None)
+    said = prompt_content([_block(part) for part in parts if part not in answers])
+    _prompt(builder, *builder.counting(said)[:2], None)
+
+
+def _answer(part: Record) -> Result:
+    answer = part["functionResponse"]
+    response = answer.get("response")
+    failed = isinstance(response, dict) and "error" in response and "output" not in response
+    returned = _returned([part])
+    return Result(text(answer.get("id")), returned, text(answer.get("name")), failed, images_in(_inside([part])))
+
+
+def _block(part: Any) -> Any:
+    """A part as a block that names its kind, where it has no text and no image."""
+    if not isinstance(part, dict) or "text" in part or image_of(part) is not None:
+        return part
+    held = part.get("inlineData") or part.get("fileData")
+    if isinstance(held, dict):
+        return {"type": "file", "mimeType": text(held.get("mimeType")), "filename": text(held.get("fileUri"))}
+    return {"type": next(iter(part), "")}
+
+
+def _model_parts(builder: SessionBuilder, parts: list[Any]) -> None:
+    found: list[ModelResponsePart] = []
+    for part in objects(parts):
+        if isinstance(call := part.get("functionCall"), dict):
+            found.append(_call(call))
+        elif said := text(part.get("text")):
+            found.append(ThinkingPart(said) if part.get("thought") is True else TextPart(said))
+        elif (image := image_of(part)) is not None:
+            found.append(FilePart(image))
+        elif "text" not in part:
+            builder.leave_out(OTHER_PARTS)
+    if not found:
+        builder.leave_out(EMPTY_REPLIES)
+    builder.reply(found, None)
 
 
 IMPORTER: Final = DocumentImporter("Gemini CLI", recognises, load)

@@ -1,30 +1,42 @@
-"""Conversations of llm, from its database of responses."""
+"""Conversations of llm, from its database: the table of responses, and the threads that newer versions write."""
 
 import json
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic_ai.messages import BinaryContent, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import storable
-from co_tui.exchange.image_blocks import image_from
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.database import Database, Row
-from co_tui.exchange.importers.foreign_values import count, read_time, readable, text
+from co_tui.exchange.importers.foreign_values import EMPTY_REPLIES, count, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import DatabaseImporter
-from co_tui.inert import one_line
+from co_tui.exchange.importers.llm_threads import attachments, has_threads, threads
 
 NAME: Final = "llm"
 
 
 def recognises(database: Database) -> bool:
+    return _has_responses(database) or has_threads(database)
+
+
+def _has_responses(database: Database) -> bool:
     return {"prompt", "response", "conversation_id"} <= database.columns("responses")
 
 
 def load(database: Database) -> Iterator[ImportedSession]:
+    """Each conversation of both generations."""
+    if _has_responses(database):
+        yield from _conversations(database)
+    if has_threads(database):
+        for thread_id, builder in threads(database):
+            yield builder.build(stable_id(NAME, thread_id))
+
+
+def _conversations(database: Database) -> Iterator[ImportedSession]:
     """Each conversation; a response that belongs to none is one of its own."""
     names = {row.get("id"): row for row in database.rows("SELECT * FROM conversations")}
     order = "SELECT * FROM responses ORDER BY conversation_id, datetime_utc, rowid"
@@ -45,7 +57,9 @@ def _session(database: Database, rows: list[Row], names: dict[Any, Row]) -> Iter
     system = ""
     for row in rows:
         time = read_time(row.get("datetime_utc"))
-        if (instructions := _text(row.get("system"))) and instructions != system:
+        builder.mark(str(row.get("id") or ""))
+        instructions = "\n\n".join(filter(None, (*_fragments(database, row, "system"), _text(row.get("system")))))
+        if instructions and instructions != system:
             builder.system(instructions, time)
             system = instructions
         _exchange(builder, database, row, time)
@@ -56,8 +70,8 @@ def _session(database: Database, rows: list[Row], names: dict[Any, Row]) -> Iter
 def _exchange(builder: SessionBuilder, database: Database, row: Row, time: datetime | None) -> None:
     if results := list(_results(database, row.get("id"))):
         builder.results(results, time)
-    names, images = _attachments(database, row.get("id"))
-    texts = (*_fragments(database, row.get("id")), _text(row["prompt"]), *names)
+    names, images = attachments(builder, _attached(database, row.get("id")))
+    texts = (*_fragments(database, row, "prompt"), _text(row["prompt"]), *names)
     builder.prompt("\n\n".join(filter(None, texts)), time, images=images)
     thought = _text(row.get("reasoning"))
     said = _text(row["response"])
@@ -66,7 +80,15 @@ def _exchange(builder: SessionBuilder, database: Database, row: Row, time: datet
         *([TextPart(said)] if said else []),
         *_calls(database, row.get("id")),
     ]
-    usage = RequestUsage(input_tokens=count(row, "input_tokens"), output_tokens=count(row, "output_tokens"))
+    if not parts:
+        builder.leave_out(EMPTY_REPLIES)
+    if row.get("schema_id"):
+        builder.leave_out("schemas")
+    usage = RequestUsage(
+        input_tokens=count(row, "input_tokens"),
+        output_tokens=count(row, "output_tokens"),
+        cache_read_tokens=_cached(row.get("token_details")),
+    )
     builder.reply(parts, time, model=_text(row.get("model")), usage=usage)
 
 
@@ -74,10 +96,9 @@ def _results(database: Database, response_id: Any) -> Iterator[Result]:
     if not database.columns("tool_results"):
         return
     for row in database.rows("SELECT * FROM tool_results WHERE response_id = ? ORDER BY id", response_id):
-        failed = bool(row.get("exception"))
-        yield Result(
-            _text(row.get("tool_call_id")), readable(storable(row.get("output"))), _text(row.get("name")), failed
-        )
+        failed = _text(row.get("exception"))
+        said = readable(storable(row.get("output"))) or failed
+        yield Result(_text(row.get("tool_call_id")), said, _text(row.get("name")), bool(failed))
 
 
 def _calls(database: Database, response_id: Any) -> Iterator[ToolCallPart]:
@@ -97,34 +118,31 @@ def _arguments(given: Any) -> dict[str, Any] | str:
     return storable(read) if isinstance(read, dict) else {}
 
 
-def _fragments(database: Database, response_id: Any) -> Iterator[str]:
-    if not database.columns("prompt_fragments"):
+def _fragments(database: Database, row: Row, kind: str) -> Iterator[str]:
+    """The texts that a prompt or a system prompt was given by name."""
+    if not database.columns(f"{kind}_fragments"):
         return
     pieces = (
-        "SELECT f.content FROM prompt_fragments p JOIN fragments f ON f.id = p.fragment_id"
+        f"SELECT f.content FROM {kind}_fragments p JOIN fragments f ON f.id = p.fragment_id"
         ' WHERE p.response_id = ? ORDER BY p."order"'
     )
-    for row in database.rows(pieces, response_id):
-        yield _text(row["content"])
+    for found in database.rows(pieces, row.get("id")):
+        yield _text(found["content"])
 
 
-def _attachments(database: Database, response_id: Any) -> tuple[list[str], list[BinaryContent]]:
-    """The files of a prompt: the names of those that lie elsewhere, and the images that are here."""
-    names: list[str] = []
-    images: list[BinaryContent] = []
-    if not database.columns("prompt_attachments"):
-        return names, images
+def _attached(database: Database, response_id: Any) -> Iterator[Row]:
     sought = (
         "SELECT a.* FROM prompt_attachments p JOIN attachments a ON a.id = p.attachment_id"
         ' WHERE p.response_id = ? ORDER BY p."order"'
     )
-    for row in database.rows(sought, response_id):
-        if (image := image_from(row.get("content"))) is not None:
-            images.append(image)
-        else:
-            name = _text(row.get("url")) or _text(row.get("path")) or _text(row.get("type")) or "a file"
-            names.append(f"[attachment: {one_line(name, 300)}]")
-    return names, images
+    if database.columns("prompt_attachments"):
+        yield from database.rows(sought, response_id)
+
+
+def _cached(details: Any) -> int:
+    about = _arguments(details)
+    held = about.get("prompt_tokens_details") if isinstance(about, dict) else None
+    return count(held, "cached_tokens") or count(about, "cached_tokens", "cache_read_input_tokens")
 
 
 def _text(value: Any) -> str:

@@ -15,7 +15,17 @@ from pydantic_ai.messages import (
 from co_tui.events.content import content_text, without_files
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_values import objects, read_time, readable, text
+from co_tui.exchange.importers.foreign_values import (
+    EMPTY_REPLIES,
+    OTHER_RECORDS,
+    beginning,
+    is_user,
+    objects,
+    prompt_content,
+    read_time,
+    readable,
+    text,
+)
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import ANY_CHAT, DocumentImporter
 from co_tui.exchange.openai_format import to_message
@@ -23,11 +33,28 @@ from co_tui.exchange.openai_format import to_message
 NAME: Final = "openai"
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _BLOCKS: Final = ("text", "image_url", "input_audio", "refusal", "file")
+_OTHERS_TOOLS: Final = (
+    "tool_use",
+    "tool_result",
+    "toolRequest",
+    "toolResponse",
+    "tool-call",
+    "tool-result",
+    "toolCall",
+)
+"""Blocks of other programs, whose calls would be lost here: such a file is not in this format."""
 
 
 def recognises(document: Document) -> bool:
     records = document.records[:50]
+    if any(map(_has_others_tools, document.records)):
+        return False
     return any(map(_is_conversation, records)) or any(map(_is_message, records))
+
+
+def _has_others_tools(record: Record) -> bool:
+    messages = [record, *objects(record.get("messages"))]
+    return any(block.get("type") in _OTHERS_TOOLS for each in messages for block in objects(each.get("content")))
 
 
 def _is_conversation(record: Record) -> bool:
@@ -52,12 +79,15 @@ def load(document: Document) -> list[ImportedSession]:
         return _session(document, {}, document.records, document.skipped)
     found: list[ImportedSession] = []
     for record in conversations:
-        skipped = document.skipped if not found else 0
-        found += _session(document, record, list(objects(record["messages"])), skipped)
+        skipped = 0 if found else document.skipped + len(document.records) - len(conversations)
+        is_alone = len(conversations) == 1
+        found += _session(document, record, list(objects(record["messages"])), skipped, is_alone=is_alone)
     return found
 
 
-def _session(document: Document, about: Record, messages: list[Record], skipped: int) -> list[ImportedSession]:
+def _session(
+    document: Document, about: Record, messages: list[Record], skipped: int, *, is_alone: bool = True
+) -> list[ImportedSession]:
     started = next(
         (time for key in ("created_at", "timestamp", "created") if (time := read_time(about.get(key)))), None
     )
@@ -65,21 +95,31 @@ def _session(document: Document, about: Record, messages: list[Record], skipped:
     builder.skipped = skipped
     builder.title = text(about.get("title"))
     for message in messages:
+        if text(message.get("role")) not in _ROLES:
+            builder.leave_out(OTHER_RECORDS)
+            continue
+        builder.mark(text(message.get("id")))
         try:
             _say(builder, message, text(message.get("model")) or text(about.get("model")))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             builder.skipped += 1
-    identity = (str(about.get("id", "")), readable(messages))
-    return [] if builder.empty else [builder.build(stable_id(NAME, *identity))]
+    # Among several of a file, those without an id may begin alike.
+    known = beginning(messages, is_user) if "id" in about or is_alone else readable(messages)
+    return [] if builder.empty else [builder.build(stable_id(NAME, str(about.get("id", "")), known))]
 
 
 def _say(builder: SessionBuilder, chat: Record, model: str) -> None:
     time = next((time for key in ("timestamp", "created_at") if (time := read_time(chat.get(key)))), None)
     message = to_message(chat)
+    builder.left_out.update(prompt_content(chat.get("content")).left_out)
     if isinstance(message, ModelResponse):
         thought = text(chat.get("reasoning_content")) or text(chat.get("reasoning"))
         parts = [*([ThinkingPart(thought)] if thought else []), *message.parts]
         builder.reply(parts, time, model=model, usage=message.usage)
+        if not parts:
+            builder.leave_out(EMPTY_REPLIES)
+        if isinstance(chat.get("audio"), dict):
+            builder.leave_out("audio")
         return
     assert isinstance(message, ModelRequest)
     (part,) = message.parts

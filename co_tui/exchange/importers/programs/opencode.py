@@ -11,7 +11,18 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.exchange.image_blocks import image_of, images_in
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
-from co_tui.exchange.importers.foreign_values import count, objects, read_time, readable, text
+from co_tui.exchange.importers.foreign_values import (
+    EMPTY_REPLIES,
+    ERROR_MESSAGES,
+    FILE_SNAPSHOTS,
+    OTHER_PARTS,
+    OTHER_RECORDS,
+    count,
+    objects,
+    read_time,
+    readable,
+    text,
+)
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.exchange.importers.importer import DocumentImporter
 from co_tui.inert import one_line
@@ -21,6 +32,15 @@ _MAX_FILES: Final = 200_000
 NAME_CHARS: Final = 300
 """Of a file: its address may hold all of it."""
 _NO_OUTPUT_YET: Final = ("pending", "running")
+_SPOKEN: Final = ("text", "reasoning", "tool")
+_BOOKKEEPING: Final = ("step-start", "step-finish", "compaction", "agent")
+"""Parts that say nothing of their own; an agent is named in the text too."""
+_LEFT_OUT: Final = {
+    "snapshot": FILE_SNAPSHOTS,
+    "patch": "file changes",
+    "retry": ERROR_MESSAGES,
+    "file": "attached files",
+}
 
 
 class StoredMessage(NamedTuple):
@@ -54,9 +74,8 @@ def load(document: Document) -> list[ImportedSession]:
     record = document.records[0]
     if _is_export(record):
         messages = [
-            StoredMessage(info, list(objects(each.get("parts"))))
+            StoredMessage(info if isinstance(info := each.get("info"), dict) else {}, list(objects(each.get("parts"))))
             for each in objects(record["messages"])
-            if isinstance(info := each.get("info"), dict)
         ]
         return _session(record["info"], messages, document.modified)
     if not _is_info(record):
@@ -83,15 +102,26 @@ def load_storage(folder: Path) -> list[ImportedSession]:
 
 
 def _stored_messages(storage: Path, session_id: str) -> list[StoredMessage]:
-    infos = [value for file in _files(storage / "message", session_id) if isinstance(value := read_value(file), dict)]
+    infos = [_read(file) for file in _files(storage / "message", session_id)]
     loose = _loose_parts(storage)
-    return [StoredMessage(info, [*loose.get(id, ()), *_parts_in(storage / "part", id)]) for info, id in _named(infos)]
+    return [
+        StoredMessage(info, [*(loose.get(id, ()) if id else ()), *_parts_in(storage / "part", id)])
+        for info, id in _named(infos)
+    ]
 
 
 def _named(infos: list[Record]) -> Iterator[tuple[Record, str]]:
-    for info in sorted(infos, key=lambda info: (_created(info) or datetime.min.replace(tzinfo=UTC), text(info["id"]))):
-        if _is_name(id := text(info.get("id"))):
-            yield info, id
+    """The messages in order, each with the name that its parts are kept under, if any."""
+    first = datetime.min.replace(tzinfo=UTC)
+    for info in sorted(infos, key=lambda info: (_created(info) or first, text(info.get("id")))):
+        name = text(info.get("id"))
+        yield info, name if _is_name(name) else ""
+
+
+def _read(file: Path) -> Record:
+    """What a file holds; a damaged one holds nothing that is known, and is counted so."""
+    value = read_value(file)
+    return value if isinstance(value, dict) else {}
 
 
 def _files(folder: Path, id: str) -> list[Path]:
@@ -104,7 +134,7 @@ def _is_name(id: str) -> bool:
 
 
 def _parts_in(folder: Path, id: str) -> list[Record]:
-    return [value for file in _files(folder, id) if isinstance(value := read_value(file), dict)]
+    return [_read(file) for file in _files(folder, id)]
 
 
 def _loose_parts(storage: Path) -> dict[str, list[Record]]:
@@ -130,8 +160,11 @@ def _session(info: Record, messages: list[StoredMessage], modified: datetime) ->
         boundary = next((part for part in message.parts if part.get("type") == "compaction"), None)
         if message.info.get("role") == "user":
             _prompt(builder, message)
+        elif message.info.get("role") != "assistant":
+            builder.leave_out(OTHER_RECORDS)
         elif message.info.get("summary") is True:
             builder.compacted(_texts(message.parts), _created(message.info), kept_from=tail)
+            _count_left_out(builder, message.parts, "text")
             begun = False
         else:
             _reply(builder, message)
@@ -152,10 +185,21 @@ def _texts(parts: list[Record]) -> str:
     return "\n".join(text(part.get("text")) for part in parts if part.get("type") == "text" and text(part.get("text")))
 
 
+def _count_left_out(builder: SessionBuilder, parts: list[Record], *carried: str) -> None:
+    for part in parts:
+        kind = text(part.get("type"))
+        if kind not in carried and kind not in _BOOKKEEPING:
+            builder.leave_out(_LEFT_OUT.get(kind, OTHER_PARTS))
+
+
 def _prompt(builder: SessionBuilder, message: StoredMessage) -> None:
+    _count_left_out(builder, message.parts, "text", "file", "subtask")
     files = [part for part in message.parts if part.get("type") == "file"]
-    others = (text(part.get("filename") or part.get("url")) for part in files if image_of(part) is None)
-    said = _texts(message.parts) or _told_body(message.info)
+    others = [text(part.get("filename") or part.get("url")) for part in files if image_of(part) is None]
+    if inside := sum(text(part.get("url")).startswith("data:") for part in files if image_of(part) is None):
+        builder.leave_out("attached files", inside)
+    asked = (text(part.get("prompt")) for part in message.parts if part.get("type") == "subtask")
+    said = "\n".join(filter(None, (_texts(message.parts), *asked))) or _told_body(message.info)
     prompt = "\n".join(filter(None, (said, *(f"[file: {one_line(name, NAME_CHARS)}]" for name in others))))
     builder.prompt(prompt, _created(message.info), images=images_in(files))
 
@@ -171,6 +215,11 @@ def _reply(builder: SessionBuilder, message: StoredMessage) -> None:
     steps = list(_steps(message.parts))
     error = message.info.get("error")
     aborted = isinstance(error, dict) and error.get("name") == "MessageAbortedError"
+    _count_left_out(builder, message.parts, *_SPOKEN)
+    if error and not aborted:
+        builder.leave_out(ERROR_MESSAGES)
+    elif not steps:
+        builder.leave_out(EMPTY_REPLIES)
     for number, step in enumerate(steps):
         last = number == len(steps) - 1
         calls = [part for part in step if part.get("type") == "tool"]
@@ -178,6 +227,7 @@ def _reply(builder: SessionBuilder, message: StoredMessage) -> None:
             [part for each in step if (part := _part(each)) is not None],
             _created(message.info),
             model=_model(message.info),
+            provider=_provider(message.info),
             usage=_usage(message.info.get("tokens")) if last else NO_USAGE,
             interrupted=aborted and last,
         )
@@ -188,7 +238,7 @@ def _reply(builder: SessionBuilder, message: StoredMessage) -> None:
 def _steps(parts: list[Record]) -> Iterator[list[Record]]:
     step: list[Record] = []
     for part in parts:
-        if part.get("type") not in ("text", "reasoning", "tool"):
+        if part.get("type") not in _SPOKEN:
             continue
         if step and step[-1].get("type") == "tool" and part.get("type") != "tool":
             yield step
@@ -231,6 +281,11 @@ def _state(part: Record) -> Record:
 def _model(info: Record) -> str:
     model = info.get("model")
     return text(info.get("modelID")) or (text(model.get("modelID")) if isinstance(model, dict) else "")
+
+
+def _provider(info: Record) -> str:
+    model = info.get("model")
+    return text(info.get("providerID")) or (text(model.get("providerID")) if isinstance(model, dict) else "")
 
 
 def _usage(tokens: Any) -> RequestUsage:

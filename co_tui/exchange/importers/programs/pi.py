@@ -8,6 +8,10 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
+    EMPTY_REPLIES,
+    HIDDEN_THINKING,
+    OTHER_PARTS,
+    OTHER_RECORDS,
     blocks_of,
     count,
     prompt_content,
@@ -20,7 +24,8 @@ from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import DocumentImporter
 
 NAME: Final = "pi"
-_ROLES: Final = ("user", "assistant", "toolResult", "bashExecution")
+_ROLES: Final = ("user", "assistant", "toolResult", "bashExecution", "custom", "branchSummary")
+_BOOKKEEPING: Final = ("session", "session_info", "model_change", "thinking_level_change", "label", "leaf")
 _CUT_SHORT: Final = ("aborted", "error")
 
 
@@ -57,6 +62,12 @@ def load(document: Document) -> list[ImportedSession]:
                 if _is_prompt(row.get("message")):
                     builder.follow(text(row.get("parentId")), time)
                 _say(builder, row.get("message"), time)
+            case "branch_summary" | "custom_message":
+                _note(builder, row, time)
+            case "custom":
+                builder.leave_out("data of extensions")
+            case other if other not in _BOOKKEEPING:
+                builder.leave_out(OTHER_RECORDS)
         builder.end(text(row.get("id")))
     identity = identity or readable(document.records)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
@@ -66,22 +77,32 @@ def _is_prompt(message: Any) -> bool:
     return isinstance(message, dict) and message.get("role") == "user"
 
 
+def _note(builder: SessionBuilder, holder: Record, time: Any) -> None:
+    """What the program or an extension says to the model: the summary of a branch, or a message of its own."""
+    said = builder.counting(prompt_content(holder.get("summary") or holder.get("content")))
+    builder.follow(text(holder.get("parentId")), time)
+    builder.prompt(said.text, time, images=said.images, by_program=True)
+
+
 def _say(builder: SessionBuilder, message: Any, time: Any) -> None:
     if not isinstance(message, dict) or message.get("role") not in _ROLES:
+        builder.leave_out(OTHER_RECORDS)
         return
     content = message.get("content")
     match message["role"]:
         case "user":
-            said = prompt_content(content)
+            said = builder.counting(prompt_content(content))
             builder.prompt(said.text, time, images=said.images)
         case "toolResult":
             failed = message.get("isError") is True
             tool, call_id = text(message.get("toolName")), text(message.get("toolCallId"))
-            returned = result_content(content)
+            returned = builder.counting(result_content(content))
             builder.results([Result(call_id, returned.text, tool, failed, returned.images)], time)
         case "bashExecution":
             command = text(message.get("command"))
-            builder.prompt(f"$ {command}\n{text(message.get('output'))}", time, command=command)
+            builder.ran(command, text(message.get("output")), time)
+        case "custom" | "branchSummary":
+            _note(builder, message, time)
         case _:
             _reply(builder, message, time)
 
@@ -89,10 +110,14 @@ def _say(builder: SessionBuilder, message: Any, time: Any) -> None:
 def _reply(builder: SessionBuilder, message: Record, time: Any) -> None:
     usage = message.get("usage")
     cached, made = count(usage, "cacheRead"), count(usage, "cacheWrite")
+    blocks = list(blocks_of(message.get("content")))
+    if not blocks:
+        builder.leave_out(EMPTY_REPLIES)
     builder.reply(
-        [part for block in blocks_of(message.get("content")) if (part := _part(block)) is not None],
+        [part for block in blocks if (part := _part(builder, block)) is not None],
         time,
         model=text(message.get("model")),
+        provider=text(message.get("provider")),
         usage=RequestUsage(
             input_tokens=count(usage, "input") + cached + made,
             output_tokens=count(usage, "output"),
@@ -103,18 +128,21 @@ def _reply(builder: SessionBuilder, message: Record, time: Any) -> None:
     )
 
 
-def _part(block: Record) -> ModelResponsePart | None:
+def _part(builder: SessionBuilder, block: Record) -> ModelResponsePart | None:
     match block.get("type"):
         case "text":
             return TextPart(text(block.get("text"))) if text(block.get("text")) else None
         case "thinking":
-            return ThinkingPart(text(block.get("thinking"))) if text(block.get("thinking")) else None
+            if thought := text(block.get("thinking")):
+                return ThinkingPart(thought)
+            builder.leave_out(HIDDEN_THINKING)
         case "toolCall":
             arguments = block.get("arguments")
             args = arguments if isinstance(arguments, dict | str) else {}
             return ToolCallPart(text(block.get("name")) or "tool", args, text(block.get("id")))
         case _:
-            return None
+            builder.leave_out(OTHER_PARTS)
+    return None
 
 
 IMPORTER: Final = DocumentImporter("pi", recognises, load)
