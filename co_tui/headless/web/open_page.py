@@ -31,6 +31,7 @@ class OpenPage:
         self.name = name
         self.caught_up: Callable[[], Awaitable[None]] | None = None
         """Called after output was dropped, once all the rest is sent."""
+        self.is_left = False
         self._socket = socket
         self._waiting: deque[bytes | str | Closed] = deque()
         self._waiting_bytes = 0
@@ -55,6 +56,7 @@ class OpenPage:
 
     def leave(self, why: Closed) -> None:
         """Close the socket after what was sent so far."""
+        self.is_left = True
         self._add(why)
 
     def _add(self, item: "bytes | str | Closed") -> None:

@@ -120,7 +120,9 @@ class PageServer(Server):
             finally:
                 await self._apps.leave(app, page)
         finally:
-            sending.cancel()
+            if not page.is_left:  # else it closes the socket
+                sending.cancel()
+            await asyncio.wait({sending})
             self._sending.discard(sending)
         return socket
 
