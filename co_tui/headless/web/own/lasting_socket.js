@@ -3,6 +3,7 @@
 const BrowserSocket = window.WebSocket;
 const ENDED = 4000; // the codes of `Closed` in open_page.py
 const ELSEWHERE = 4001;
+const BEAT_MS = 8000;
 const MOST_WAITING = 1000; // keys typed without a connection
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10000;
@@ -42,8 +43,7 @@ class LastingSocket extends EventTarget {
     this.number = 0;
     this.retry = 0;
     this.size = null;
-    const beat = Number(document.querySelector("#terminal").dataset.heartbeatMs);
-    window.setInterval(() => this.beat(), beat);
+    window.setInterval(() => this.beat(), BEAT_MS);
     window.addEventListener("online", () => this.hurry());
     window.addEventListener("pageshow", () => this.hurry());
     document.addEventListener("visibilitychange", () => this.hurry());
