@@ -100,7 +100,7 @@ async def test_a_phone_shows_the_app_and_its_prompt_above_the_keyboard(
     provider.script = [Reply(text="A list of lines:\n\n" + "\n".join(f"{n}. line" for n in range(1, 61)))]
     async with browsing(tmp_path / "profile", 390, 844, is_phone=True) as page:
         await page.open(page_server.url)
-        await page.wait(PROMPT)
+        await page.wait("/ commands")
         assert 40 <= await page.evaluate("appSocket.size.width") <= 60
         await page.type("Many lines, please.")
         await page.press("Enter", 13)
@@ -108,5 +108,5 @@ async def test_a_phone_shows_the_app_and_its_prompt_above_the_keyboard(
         await page.until("document.documentElement.scrollWidth <= window.innerWidth")
         (tmp_path / "phone.png").write_bytes(await page.picture())
         await page.show_as(390, 460, is_phone=True)  # the soft keyboard is open
-        await page.wait("60. line", PROMPT)
+        await page.wait("60. line", "/ commands")
         (tmp_path / "keyboard.png").write_bytes(await page.picture())
