@@ -106,7 +106,5 @@ async def test_a_phone_shows_the_app_and_its_prompt_above_the_keyboard(
         await page.press("Enter", 13)
         await page.wait("60. line")
         await page.until("document.documentElement.scrollWidth <= window.innerWidth")
-        (tmp_path / "phone.png").write_bytes(await page.picture())
         await page.show_as(390, 460, is_phone=True)  # the soft keyboard is open
         await page.wait("60. line", "/ commands")
-        (tmp_path / "keyboard.png").write_bytes(await page.picture())

@@ -37,7 +37,6 @@ class Network:
         self._passing.difference_update(ways)
         self._open.update((back, writer))  # silent, not closed
 
-
     def close(self) -> None:
         self.cut()
         for each in self._open:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import NamedTuple
 
 from co_tui.headless.web.open_page import Closed, OpenPage
@@ -47,7 +48,7 @@ class LivingApps:
     async def show(self, page: OpenPage, visit: Visit) -> ServedApp | None:
         """Show an app on this page. None if there is none for it, which the page is told."""
         async with self._opening:
-            app = self._found(visit)
+            app = self._found(page.name, visit)
             if app is None:
                 return await self._started(page, visit)
             if app.page is not None and app.page.name != page.name and not visit.takes:
@@ -57,13 +58,16 @@ class LivingApps:
             await app.attach(page, visit.size)
             return app
 
-    def _found(self, visit: Visit) -> ServedApp | None:
-        """The app this tab showed, if its address is still of that app; else the one that shows the session."""
+    def _found(self, page: str, visit: Visit) -> ServedApp | None:
+        """The app this page showed until its connection was cut; else the one its tab showed before, if the address is
+        still of that; else the one that shows the session."""
         own = [app for app in self._apps if app.owner == visit.browser and not app.is_ending]
-        for app in own:
-            if app.key == visit.app and visit.session in (app.session, app.shown_session):
-                return app
-        return next((app for app in own if visit.session and app.session == visit.session), None)
+        ways = (
+            (app for app in own if page and app.page_name == page),
+            (app for app in own if app.key == visit.app and visit.session in (app.session, app.shown_session)),
+            (app for app in own if visit.session and app.session == visit.session),
+        )
+        return next(chain(*ways), None)
 
     async def _started(self, page: OpenPage, visit: Visit) -> ServedApp | None:
         for app in [each for each in self._apps if each.is_ending and visit.session == each.session != ""]:

@@ -72,7 +72,8 @@ class ServedApp(AppService):
         self._app = command
         self._when_ended = when_ended
         self._page: OpenPage | None = None
-        self._page_name = ""
+        self.page_name = ""
+        """Of the page that showed it last."""
         self._size = PageSize(80, 24)
         self._is_drawn = True
         """False from asking the app for the whole screen until it draws it; output before that is not for this page."""
@@ -100,8 +101,8 @@ class ServedApp(AppService):
         await self._draw()
 
     def _take(self, page: OpenPage, size: PageSize, *, is_new: bool) -> None:
-        if page.name != self._page_name:
-            self._page_name, self.received = page.name, 0
+        if page.name != self.page_name:
+            self.page_name, self.received = page.name, 0
         self._page, self._size = page, size
         page.caught_up = self._draw
         page.tell("attached", {"app": self.key, "new": is_new, "received": self.received})

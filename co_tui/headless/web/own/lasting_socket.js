@@ -9,6 +9,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10000;
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/;
 const APP = "co-tui app"; // in the tab's own storage: the app it shows
+let shownApp = "";
 
 function pageRoot() {
   return new URL(".", window.location.href);
@@ -27,6 +28,24 @@ function showInAddress(session) {
 
 function randomName() {
   return Array.from(window.crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join("");
+}
+
+// A browser that keeps nothing for this page cannot find the app again, but shows it.
+function knownApp() {
+  try {
+    return window.sessionStorage.getItem(APP) || shownApp;
+  } catch {
+    return shownApp;
+  }
+}
+
+function rememberApp(app) {
+  shownApp = app;
+  try {
+    window.sessionStorage.setItem(APP, app);
+  } catch {
+    // not allowed
+  }
 }
 
 class LastingSocket extends EventTarget {
@@ -56,7 +75,7 @@ class LastingSocket extends EventTarget {
     const address = new URL(this.address);
     const { searchParams } = address;
     searchParams.set("page", this.name);
-    searchParams.set("app", window.sessionStorage.getItem(APP) || "");
+    searchParams.set("app", knownApp());
     searchParams.set("session", addressedSession());
     searchParams.set("takes", takes ? "yes" : "no");
     if (this.size) {
@@ -91,11 +110,10 @@ class LastingSocket extends EventTarget {
   }
 
   attached({ app, new: isNew, received }) {
-    const isAnother = isNew || app !== window.sessionStorage.getItem(APP);
-    window.sessionStorage.setItem(APP, app);
-    if (isAnother) {
+    if (isNew || app !== knownApp()) {
       this.typed = []; // meant for what was on the screen then
     }
+    rememberApp(app);
     this.forget(received);
     this.isAttached = true;
     this.failures = 0;
