@@ -144,7 +144,8 @@ async def test_only_the_page_that_was_served_gets_in(page_server: Served, served
                 return answer.status
 
         assert await status(url) == 200
-        for asset in ("static/js/textual.js", "own/page.js", "own/page.css", "static/css/xterm.css"):
+        scripts = ("static/js/textual.js", "own/lasting_socket.js", "own/phone.js", "own/page.js")
+        for asset in (*scripts, "own/page.css", "static/css/xterm.css"):
             assert await status(url + asset) == 200
         assert await status(origin) == 403 and await status(f"{origin}/static/js/textual.js") == 403
         assert await status(f"{url[:-2]}x/") == 403

@@ -1,7 +1,7 @@
 """A program that speaks with `co-tui serve` as the app does: it shows what is typed, and draws anew when asked.
 
-`session ID` switches the session, `flood` writes far more than a page may have waiting, `quit` ends. Its first argument
-is a file that gets what was typed, after a flood and once it has ended in order.
+`session ID` switches the session, `open URL` opens an address, `flood` writes far more than a page may have waiting,
+`quit` ends. Its first argument is a file that gets what was typed, after a flood and once it has ended in order.
 """
 
 import json
@@ -40,6 +40,8 @@ def type_in(text: str) -> None:
     word, _, rest = text.partition(" ")
     if word == "session":
         tell(type="session", id=rest)
+    elif word == "open":
+        tell(type="open_url", url=rest, new_tab=False)
     elif word == "flood":
         for _ in range(FLOOD):
             write(b"D", b"x" * 1_000_000)

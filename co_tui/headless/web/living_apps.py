@@ -72,8 +72,9 @@ class LivingApps:
     async def _started(self, page: OpenPage, visit: Visit) -> ServedApp | None:
         for app in [each for each in self._apps if each.is_ending and visit.session == each.session != ""]:
             await app.ended.wait()  # until then the session is locked
-        if self._is_closed or not await self._make_room():
-            page.draw(FULL.encode())
+        has_room = await self._make_room()
+        if self._is_closed or not has_room:
+            page.draw(b"" if has_room else FULL.encode())
             page.leave(Closed.ENDED)
             return None
         command = self._command.for_session(visit.session)

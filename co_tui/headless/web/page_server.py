@@ -12,7 +12,7 @@ from textual_serve.server import Server, to_int
 
 from co_tui.headless.web.living_apps import LivingApps, Visit
 from co_tui.headless.web.open_page import OpenPage
-from co_tui.headless.web.served_app import SESSION_ID, PageSize, ServedApp
+from co_tui.headless.web.served_app import LEAVING_S, SESSION_ID, PageSize, ServedApp
 
 COOKIE = "co-tui"
 COOKIE_S = 30 * 24 * 3600
@@ -61,7 +61,7 @@ class PageServer(Server):
     async def on_shutdown(self, app: web.Application) -> None:
         await self._apps.stop_all()
         if self._sending:  # the apps' last words
-            await asyncio.wait(self._sending)
+            await asyncio.wait(self._sending, timeout=LEAVING_S)
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:

@@ -178,6 +178,17 @@ async def test_the_session_is_in_the_address_and_leads_back_to_its_app(left: Pat
         assert (await other.hear("attached"))["app"] != app, "the bare address is a new app"
 
 
+async def test_a_page_opens_web_addresses_for_its_app_and_nothing_else(left: Path) -> None:
+    async with serving(left) as pages:
+        page = await pages.open(await pages.browser(), page="one")
+        for number, address in enumerate(("javascript:alert(1)", "file:///etc/passwd"), 1):
+            await page.send("stdin", f"open {address}", number)
+            await page.see(f"{address}>")
+        assert "open_url" not in page.told
+        await page.send("stdin", "open https://example.com/a", 3)
+        assert await page.hear("open_url") == {"url": "https://example.com/a", "new_tab": True}
+
+
 async def test_only_the_browser_that_started_an_app_gets_it_back(left: Path) -> None:
     async with serving(left) as pages:
         mine, other = await pages.browser(), await pages.browser()

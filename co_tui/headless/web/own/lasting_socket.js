@@ -3,7 +3,7 @@
 const BrowserSocket = window.WebSocket;
 const ENDED = 4000; // the codes of `Closed` in open_page.py
 const ELSEWHERE = 4001;
-const BEAT_MS = 8000;
+const BEAT_MS = 5000;
 const MOST_WAITING = 1000; // keys typed without a connection
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10000;
