@@ -28,6 +28,12 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _minutes(text: str) -> int:
+    if not text.isdecimal() or len(text) > 5 or int(text) > 10_080:
+        raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a number of minutes (0 to 10080, a week)")
+    return int(text)
+
+
 class Option(NamedTuple):
     """An option or argument, as argparse takes it."""
 
@@ -280,6 +286,13 @@ COMMANDS: Final = (
             _flag(
                 "--allow-remote",
                 "allow other machines: anyone with the address has full access, unencrypted",
+            ),
+            _option(
+                "--keep",
+                type=_minutes,
+                default=30,
+                metavar="MINUTES",
+                help="how long an app runs on after its tab is closed (default: 30; 0: not at all)",
             ),
             *MODEL_OPTIONS,
             *RESUME_OPTIONS,

@@ -111,18 +111,19 @@ def _policy_path(loaded: Loaded) -> str:
 @command("serve")
 def _serve(call: CommandCall) -> int:
     options, environ = call.options, call.environ
-    from co_tui.headless.web.serve_command import Address, serve
+    from co_tui.headless.web.serve_command import Address, ServedCommand, serve
 
     chosen = {f"--{key}": getattr(options, key, "") for key in ("model", "policy", "mode")}
     arguments = [word for name, value in chosen.items() if value for word in (name, value)]
+    opening = ["--continue"] if options.resume_latest else []
     if options.resume is not None:
-        arguments += ["--resume", *filter(None, [options.resume])]
-    elif options.resume_latest:
-        arguments.append("--continue")
-    arguments += ["--private"] if getattr(options, "private", False) else []
+        opening = ["--resume", *filter(None, [options.resume])]
+    private = getattr(options, "private", False)
+    arguments += ["--private"] if private else []
     kept = {name: value for name, value in environ.items() if name not in TERMINAL_VARIABLES}
     given = {**kept, "TEXTUAL_DRIVER": SERVED_DRIVER, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    return serve(Address(options.host, options.port), arguments, given, allow_remote=options.allow_remote)
+    served = ServedCommand(arguments, opening, given, private, options.keep)
+    return serve(Address(options.host, options.port), served, allow_remote=options.allow_remote)
 
 
 @command("run")

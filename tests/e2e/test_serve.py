@@ -26,8 +26,8 @@ from tests.ui.chat.test_images import red_above_blue
 class Served:
     """A running `co-tui serve`."""
 
-    def __init__(self, command: CliCommand) -> None:
-        self.process = command.start_loaded("serve", "--port", "0")
+    def __init__(self, command: CliCommand, *options: str) -> None:
+        self.process = command.start_loaded("serve", "--port", "0", *options)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         self.host = urlsplit(self.url).netloc
@@ -144,7 +144,8 @@ async def test_only_the_page_that_was_served_gets_in(page_server: Served, served
                 return answer.status
 
         assert await status(url) == 200
-        for asset in ("static/js/textual.js", "own/page.js", "own/page.css", "static/css/xterm.css"):
+        scripts = ("static/js/textual.js", "own/lasting_socket.js", "own/phone.js", "own/page.js")
+        for asset in (*scripts, "own/page.css", "static/css/xterm.css"):
             assert await status(url + asset) == 200
         assert await status(origin) == 403 and await status(f"{origin}/static/js/textual.js") == 403
         assert await status(f"{url[:-2]}x/") == 403
@@ -154,7 +155,7 @@ async def test_only_the_page_that_was_served_gets_in(page_server: Served, served
                 await session.ws_connect(f"{url}socket/dark", headers=wrong)
         assert page_server.apps == []
         async with session.ws_connect(f"{url}socket/dark?width=90&height=30", headers={"Origin": origin}) as terminal:
-            assert b"\x1b[?1049h" in await terminal.receive_bytes(timeout=PATIENCE_S)
+            assert b"\x1b[?1049h" in await drawn(terminal)
             (app,) = page_server.apps
             port = host.rpartition(":")[2]
             (served.cwd / "json.py").unlink()
@@ -164,15 +165,29 @@ async def test_only_the_page_that_was_served_gets_in(page_server: Served, served
             wait_for_end(app)  # nobody is left who could end it
 
 
-async def test_closing_the_page_ends_its_app(page_server: Served) -> None:
-    headers = {"Origin": f"http://{page_server.host}"}
-    async with aiohttp.ClientSession() as session:
-        async with session.ws_connect(f"{page_server.url}socket/light?width=90&height=30", headers=headers) as terminal:
-            await terminal.receive_bytes(timeout=PATIENCE_S)
-            await terminal.send_str(json.dumps(["stdin", "half a tho"]))
-            (app,) = page_server.apps
-        await asyncio.to_thread(wait_for_end, app)
-    assert page_server.process.poll() is None
+async def test_closing_the_page_ends_its_app_if_it_is_not_to_live_on(served: CliCommand) -> None:
+    server = Served(served, "--keep", "0")
+    headers = {"Origin": f"http://{server.host}"}
+    try:
+        async with aiohttp.ClientSession() as session:
+            address = f"{server.url}socket/light?width=90&height=30"
+            async with session.ws_connect(address, headers=headers) as terminal:
+                await drawn(terminal)
+                await terminal.send_str(json.dumps(["stdin", "half a tho", 1]))
+                (app,) = server.apps
+            await asyncio.to_thread(wait_for_end, app)
+        assert server.process.poll() is None
+    finally:
+        server.stop()
+
+
+async def drawn(terminal: aiohttp.ClientWebSocketResponse) -> bytes:
+    """The first that the app draws."""
+    while True:
+        message = await terminal.receive(PATIENCE_S)
+        if message.type is aiohttp.WSMsgType.BINARY:
+            return bytes(message.data)
+        assert message.type is aiohttp.WSMsgType.TEXT
 
 
 def test_other_machines_are_let_in_only_by_name(here: Here) -> None:
@@ -182,5 +197,6 @@ def test_other_machines_are_let_in_only_by_name(here: Here) -> None:
     nowhere = here("serve", "--host", "192.0.2.7", "--allow-remote", "--port", "0")
     assert nowhere.code == 1 and "Cannot serve on 192.0.2.7" in nowhere.err
     assert here("serve", "--port", "70000").code == 2
+    assert here("serve", "--keep", "forever").code == 2
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert "is in use" in here("serve", "--port", str(taken.getsockname()[1])).err

@@ -6,10 +6,10 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
@@ -40,11 +40,17 @@ _CLIPBOARD = "Object.getOwnPropertyDescriptor(Navigator.prototype, 'clipboard').
 """The browser's own, whatever the page put in its place."""
 
 
+OpenTab: TypeAlias = "Callable[[], Awaitable[Page]]"
+
+
 class Page:
     """A tab with a terminal in it."""
 
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse, width: int, height: int) -> None:
+    def __init__(
+        self, socket: aiohttp.ClientWebSocketResponse, width: int, height: int, opened: "OpenTab | None" = None
+    ) -> None:
         self._socket = socket
+        self._opened = opened
         self._size = (width, height)
         self._numbers = itertools.count(1)
 
@@ -64,6 +70,19 @@ class Page:
 
     async def open(self, url: str) -> None:
         await self.call("Page.navigate", url=url)
+
+    async def open_tab(self, url: str) -> "Page":
+        """Another tab of the same browser."""
+        assert self._opened is not None
+        page = await self._opened()
+        await page.open(url)
+        return page
+
+    async def reload(self) -> None:
+        """Returns once the old page is gone."""
+        await self.evaluate("window.isOld = true")
+        await self.call("Page.reload")
+        await self.until("!window.isOld && document.readyState == 'complete'")
 
     async def type(self, text: str) -> None:
         await self.call("Input.insertText", text=text)
@@ -115,12 +134,24 @@ class Page:
             assert time.monotonic() < end, f"{condition} did not happen within {seconds} s"
             await asyncio.sleep(0.1)
 
+    async def show_as(self, width: int, height: int, *, is_phone: bool = False) -> None:
+        """On a screen of that size."""
+        self._size = (width, height)
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone}
+        await self.call("Emulation.setDeviceMetricsOverride", **screen)
+        await self.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        if is_phone:
+            await self.call("Emulation.setTouchEmulationEnabled", enabled=True)
+            await self.call("Emulation.setEmitTouchEventsForMouse", enabled=False)
+
     async def picture(self) -> bytes:
         return base64.b64decode((await self.call("Page.captureScreenshot"))["data"])
 
 
 @asynccontextmanager
-async def browsing(profile: Path, width: int = 1200, height: int = 800) -> AsyncIterator[Page]:
+async def browsing(
+    profile: Path, width: int = 1200, height: int = 800, *, is_phone: bool = False
+) -> AsyncIterator[Page]:
     """A browser with one empty tab."""
     assert CHROMIUM is not None
     places = (f"--user-data-dir={profile}", "--remote-debugging-port=0", f"--window-size={width},{height}")
@@ -128,15 +159,22 @@ async def browsing(profile: Path, width: int = 1200, height: int = 800) -> Async
     process = await asyncio.create_subprocess_exec(CHROMIUM, *OPTIONS, *places, "about:blank", **nowhere)
     try:
         port = await _port(profile / "DevToolsActivePort")
-        async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+        async with AsyncExitStack() as open_tabs:
+            session = await open_tabs.enter_async_context(aiohttp.ClientSession(f"http://127.0.0.1:{port}"))
+
+            async def show(tab: dict[str, Any]) -> Page:
+                connected = session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0)
+                page = Page(await open_tabs.enter_async_context(connected), width, height, open_tab)
+                await page.show_as(width, height, is_phone=is_phone)
+                return page
+
+            async def open_tab() -> Page:
+                async with session.put("/json/new?about:blank") as answer:
+                    return await show(await answer.json())
+
+            async with session.get("/json/list") as answer:
                 (tab,) = [each for each in await answer.json() if each["type"] == "page"]
-            async with session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
-                page = Page(socket, width, height)
-                screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-                await page.call("Emulation.setDeviceMetricsOverride", **screen)
-                await page.call("Emulation.setFocusEmulationEnabled", enabled=True)
-                yield page
+            yield await show(tab)
     finally:
         process.kill()
         await process.wait()

@@ -40,6 +40,8 @@ class Reply:
     """Before the first word."""
     until: threading.Event | None = None
     """The first word is held back until this is set."""
+    halfway: threading.Event | None = None
+    """The second half is."""
     delay_s: float = 0.0
     """Between two words of the stream."""
     open_end: bool = False
@@ -256,6 +258,8 @@ class Provider:
                 for count, chunk in enumerate(_chunks(reply)):
                     if reply.open_end and chunk["choices"][0]["finish_reason"]:
                         self._wait(HANGING_S, threading.Event())
+                    if reply.halfway is not None and count == 1 + PIECES // 2:
+                        self._wait(HANGING_S, reply.halfway)
                     if reply.reset_after == count:
                         # A reset, not an orderly end: linger 0 makes close() send RST.
                         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,1 +1,1 @@
-"""The app in a browser: one page, one socket, one child process for each that is open."""
+"""The app in a browser: one child process for each app, which outlives its page and the page's socket."""

@@ -1,19 +1,25 @@
 """The page that shows the app, and who may open it."""
 
 import asyncio
+import json
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import WSMsgType, web
 from textual_serve.server import Server, to_int
 
-from co_tui.headless.web.served_app import AppCommand, ServedApp
+from co_tui.headless.web.living_apps import LivingApps, Visit
+from co_tui.headless.web.open_page import OpenPage
+from co_tui.headless.web.served_app import LEAVING_S, SESSION_ID, PageSize, ServedApp
 
-MAX_PAGES = 16
-"""Each open page is a process of its own."""
+COOKIE = "co-tui"
+COOKIE_S = 30 * 24 * 3600
+HEARTBEAT_S = 15.0
+"""How often the server asks whether a page is still there; one that does not answer in half of it is gone."""
 MAX_CELLS = 1_000
+MAX_NAME_CHARS = 64
 MAX_MESSAGE_BYTES = 64_000_000
 """A paste comes as one message."""
 _HERE = Path(__file__).parent
@@ -30,16 +36,19 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class PageServer(Server):
     """The library's server, behind a secret in the address and closed to other pages of the same browser."""
 
-    def __init__(self, command: AppCommand, host: str, port: int, *, hosts: frozenset[str]) -> None:
+    def __init__(self, apps: LivingApps, host: str, port: int, *, hosts: frozenset[str]) -> None:
         """`hosts` are the names under which the page may be asked for; empty allows any."""
         super().__init__("co-tui", host=host, port=port, title="co-tui", templates_path=_HERE)
         self.secret = secrets.token_urlsafe(24)
-        self._command = command
         self._hosts = hosts
-        self._open: dict[ServedApp, web.WebSocketResponse] = {}
+        self._apps = apps
+        self._browsers: set[str] = set()
+        """Cookies given so far, one a browser."""
+        self._sending: set[asyncio.Task[None]] = set()
 
     async def application(self) -> web.Application:
         page = await self._make_app()
+        page.router.add_get(f"/{{session:{SESSION_ID.pattern}}}", self.handle_index)
         page.router.add_get("/socket/{background}", self.handle_websocket)
         page.router.add_static("/own", _HERE / "own")
         guarded = web.Application(middlewares=[self._guard])
@@ -50,11 +59,9 @@ class PageServer(Server):
         """What there is to say is said by the command."""
 
     async def on_shutdown(self, app: web.Application) -> None:
-        await asyncio.gather(*(self._end(each, socket) for each, socket in list(self._open.items())))
-
-    async def _end(self, served: ServedApp, socket: web.WebSocketResponse) -> None:
-        await served.stop()
-        await socket.close()
+        await self._apps.stop_all()
+        if self._sending:  # the apps' last words
+            await asyncio.wait(self._sending, timeout=LEAVING_S)
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -82,31 +89,80 @@ class PageServer(Server):
             return "Open the full address printed by `co-tui serve`. Its last part is the key."
         return None
 
+    def _browser(self, request: web.Request, socket: web.WebSocketResponse) -> str:
+        """The browser's own cookie. It is given here, where only the page itself asks: a page that was opened by a
+        link on another site comes without its cookie, and must not get a second one."""
+        known = request.cookies.get(COOKIE, "")
+        if known in self._browsers:
+            return known
+        given = secrets.token_urlsafe(24)
+        self._browsers.add(given)
+        path = f"/{self.secret}/"
+        socket.set_cookie(COOKIE, given, path=path, max_age=COOKIE_S, httponly=True, samesite="Strict")
+        return given
+
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_MESSAGE_BYTES)
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_MESSAGE_BYTES)
+        visit = _visit(request, self._browser(request, socket))
         await socket.prepare(request)
-        if len(self._open) >= MAX_PAGES:
-            await socket.send_bytes(f"{MAX_PAGES} pages are already open. Close one first.".encode())
-            await socket.close()
-            return socket
-        light = request.match_info.get("background") == "light"
-        command = self._command._replace(environ={**self._command.environ, "COLORFGBG": "0;15" if light else "15;0"})
-        served = ServedApp(command, socket.send_bytes, socket.send_str, socket.close)
-        self._open[served] = socket
+        page = OpenPage(socket, request.query.get("page", "")[:MAX_NAME_CHARS])
+        sending = asyncio.create_task(page.send_all())
+        self._sending.add(sending)
         try:
-            await served.start(_cells(request, "width", 80), _cells(request, "height", 24))
-            await self._process_messages(socket, served)
-        finally:
+            app = await self._apps.show(page, visit)
+            if app is None:
+                await sending
+                return socket
             try:
-                await served.stop()
+                async for message in socket:
+                    if message.type is WSMsgType.TEXT and app.page is page:
+                        await _heed(message.data, app, page)
             finally:
-                del self._open[served]
+                await self._apps.leave(app, page)
+        finally:
+            if not page.is_left:  # else it closes the socket
+                sending.cancel()
+            await asyncio.wait({sending})
+            self._sending.discard(sending)
         return socket
 
 
-def _cells(request: web.Request, name: str, usual: int) -> int:
+async def _heed(data: str, app: ServedApp, page: OpenPage) -> None:
+    """Do what a page's message says."""
+    try:
+        message = json.loads(data)
+    except ValueError:
+        return
+    match message:
+        case ["stdin", str(text), int(number)]:
+            await app.type(text, number)
+        case ["resize", {"width": int(width), "height": int(height)}]:
+            await app.resize(PageSize(_within(width), _within(height)))
+        case ["ping", str(sent)]:
+            page.tell("pong", sent, app.received)
+        case ["blur"]:
+            await app.blur()
+        case ["focus"]:
+            await app.focus()
+
+
+def _visit(request: web.Request, browser: str) -> Visit:
+    query = request.query
+    light = request.match_info.get("background") == "light"
+    session = query.get("session", "")
+    return Visit(
+        browser,
+        query.get("app", ""),
+        session if SESSION_ID.fullmatch(session) else "",
+        query.get("takes") != "no",
+        PageSize(_within(to_int(query.get("width", ""), 80)), _within(to_int(query.get("height", ""), 24))),
+        {"COLORFGBG": "0;15" if light else "15;0"},
+    )
+
+
+def _within(cells: int) -> int:
     """A side of the page's terminal, as far as any has it."""
-    return min(max(to_int(request.query.get(name, ""), usual), 1), MAX_CELLS)
+    return min(max(cells, 1), MAX_CELLS)
 
 
 def _name(host: str) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from co_tui.events.wording import counted
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, finish, put, say
 from co_tui.headless.stopping import on_stop
 
@@ -31,24 +32,37 @@ class Address(NamedTuple):
             return False
 
 
-def serve(address: Address, app_arguments: Sequence[str], environ: Mapping[str, str], *, allow_remote: bool) -> int:
-    """Serve until asked to stop; every app ends with it. `environ` is what the apps get."""
+class ServedCommand(NamedTuple):
+    """How the apps are started, and how long one lives on without its page."""
+
+    arguments: Sequence[str]
+    opening: Sequence[str]
+    """The options that say which session to open; an address that names one replaces them."""
+    environ: Mapping[str, str]
+    private: bool
+    keep_minutes: int
+
+
+def serve(address: Address, served: ServedCommand, *, allow_remote: bool) -> int:
+    """Serve until asked to stop; every app ends with it."""
     if not address.is_loopback and not allow_remote:
         say(f"Serving on {address.host} exposes your files and keys. Add --allow-remote, or use an ssh tunnel.")
         return WRONG_USAGE
-    return asyncio.run(_serve(address, app_arguments, environ))
+    return asyncio.run(_serve(address, served))
 
 
-async def _serve(address: Address, app_arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+async def _serve(address: Address, served: ServedCommand) -> int:
     from aiohttp import web
 
+    from co_tui.headless.web.living_apps import LivingApps
     from co_tui.headless.web.page_server import PageServer
     from co_tui.headless.web.served_app import AppCommand
 
     # Without the present folder among the places that modules come from: it may hold anything.
-    command = AppCommand((sys.executable, "-P", "-m", "co_tui", *app_arguments), environ)
+    started_by = (sys.executable, "-P", "-m", "co_tui", *served.arguments)
+    command = AppCommand(started_by, served.environ, served.opening, served.private)
     hosts = frozenset({address.host, *LOOPBACK_NAMES}) if address.is_loopback else frozenset()
-    server = PageServer(command, address.host, address.port, hosts=hosts)
+    server = PageServer(LivingApps(command, served.keep_minutes * 60), address.host, address.port, hosts=hosts)
     runner = web.AppRunner(await server.application(), access_log=None, handle_signals=False)
     await runner.setup()
     try:
@@ -58,7 +72,7 @@ async def _serve(address: Address, app_arguments: Sequence[str], environ: Mappin
         except OSError as error:
             say(_why_not(address, error))
             return FAILED
-        _tell(address._replace(port=runner.addresses[0][1]), server.secret)
+        _tell(address._replace(port=runner.addresses[0][1]), server.secret, served.keep_minutes)
         await _until_asked_to_stop()
     finally:
         await runner.cleanup()
@@ -76,10 +90,16 @@ async def _until_asked_to_stop() -> None:
     say("Stopping. All sessions are saved.")
 
 
-def _tell(address: Address, secret: str) -> None:
+def _tell(address: Address, secret: str, keep_minutes: int) -> None:
     put(f"{address.url}/{secret}/")
     finish()
     say("Open this address in a browser. Every browser tab has its own app in this folder.")
+    if keep_minutes:
+        say(
+            f"An app runs on for {counted(keep_minutes, 'minute')} after its tab is closed; open its address to return."
+        )
+    else:
+        say("An app ends when its tab is closed.")
     if address.is_loopback:
         say("Only this machine can open it, with the key in the address. Ctrl+C stops.")
     else:

@@ -25,6 +25,7 @@ from co_tui.ui.control.session_opening import OpenedSession, SessionOpening
 from co_tui.ui.control.stored_transcript import OlderMessages, StoredTranscript
 from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.draft_saver import DraftSaver
+from co_tui.ui.textual_internals import driver_of
 from co_tui.ui.transcript.blocks import BlockBuilder
 
 if TYPE_CHECKING:
@@ -100,8 +101,13 @@ class SessionController:
         if draft and not self.chat.prompt.text:  # keep what was typed before the first paint
             self.chat.prompt.set_text(draft)
         self.sender.show_waiting()
+        self._report_shown()
         if trouble:
             self.chat.feed.note(trouble, "error")
+
+    def _report_shown(self) -> None:
+        """Report the shown session to the page of a served app; a terminal has no use for it."""
+        getattr(driver_of(self._host), "report_session", lambda _: None)(self.session_id)
 
     def load_engine(self) -> None:
         run_in_background(
@@ -158,6 +164,7 @@ class SessionController:
         else:
             self.show_replayed(session.resumed_from)
         self.session, self.session_id = session, session.id
+        self._report_shown()
         self._opening.begin(came_from=None)
         await self.modes.begin(session)
         if is_new:

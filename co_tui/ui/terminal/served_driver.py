@@ -1,10 +1,10 @@
-"""Textual's driver for an app in a browser, whose connection may end at any moment."""
+"""Textual's driver for an app in a browser, whose page may go and come back, and whose server may end."""
 
 import asyncio
 import contextlib
 import os
 import signal
-from typing import Any
+from typing import Any, Final
 
 from textual.app import App
 from textual.drivers import web_driver
@@ -13,12 +13,22 @@ from co_tui.ui.terminal.column_keeper import with_fixed_columns
 from co_tui.ui.terminal.driver import QuietParser
 from co_tui.ui.textual_internals import set_parser, set_web_output
 
+SET_UP: Final = (
+    "\x1b[?1049h"  # alternate screen
+    "\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h"  # mouse
+    "\x1b[?25l"  # no cursor
+    "\x1b[?2026$p"  # asks for synchronised output
+    "\x1b[?2004h"  # bracketed paste
+)
+"""What Textual writes at the start, for the new terminal of a page that was opened later."""
+
 
 class ServedDriver(web_driver.WebDriver):
     """Reads keys through `QuietParser`; treats the end of the server as a hang-up."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         super().__init__(app, **options)
+        self._shown = app
         self._is_muted = False
         set_web_output(self, self._write_if_connected)
 
@@ -39,6 +49,23 @@ class ServedDriver(web_driver.WebDriver):
         if not self.exit_event.is_set():
             self.stop_output()
             os.kill(os.getpid(), signal.SIGHUP)
+
+    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
+        if packet_type != "attach":
+            super().on_meta(packet_type, payload)
+            return
+        super().on_meta("resize", payload)
+        self._shown.call_later(self._attach, payload["number"])
+
+    def _attach(self, number: object) -> None:
+        """Another page shows the app: set up its terminal and draw the whole screen."""
+        self.write_meta({"type": "attached", "number": number})
+        self.write(SET_UP)
+        self._shown.refresh(layout=True)
+
+    def report_session(self, session_id: str) -> None:
+        """Report the session that is shown to the server, which puts it into the page's address."""
+        self.write_meta({"type": "session", "id": session_id})
 
     def stop_output(self) -> None:
         """The server is gone: stop writing."""

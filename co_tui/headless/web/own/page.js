@@ -30,13 +30,17 @@ function copyAfterClick() {
 
 // The terminal's script looks for the address of its socket when the page has loaded.
 document.addEventListener("DOMContentLoaded", () => {
-  const socket = new URL(window.location.href);
+  const isLight = window.matchMedia("(prefers-color-scheme: light)").matches;
+  const socket = new URL(isLight ? "socket/light" : "socket/dark", pageRoot());
   socket.protocol = socket.protocol === "https:" ? "wss:" : "ws:";
-  socket.search = socket.hash = "";
-  socket.pathname += window.matchMedia("(prefers-color-scheme: light)").matches ? "socket/light" : "socket/dark";
   document.querySelector("#terminal").dataset.sessionWebsocketUrl = socket.href;
   document.querySelector("#copy").addEventListener("click", copyAfterClick);
   document.querySelector("#again").addEventListener("click", () => window.location.reload());
+  document.querySelector("#anew").addEventListener("click", () => window.location.assign(pageRoot()));
+  document.querySelector("#back").addEventListener("click", () => {
+    window.appSocket.bringBack();
+    document.querySelector(".xterm-helper-textarea").focus();
+  });
 
   // Give the app the keyboard focus as soon as it is there, and report it.
   new MutationObserver((_, observer) => {
