@@ -231,7 +231,9 @@ class Agent:
         except (StoreError, ModelUnusable) as error:
             raise _refusal(error) from None
         self._open[opened.session.id] = opened
-        await opened.introduce(replay=replay)
+        if replay:
+            await opened.replay()
+        opened.offer_commands()
         return opened
 
     def _opening(self, session_id: str, cwd: str, mcp_servers: Sequence[GivenServer] | None) -> SessionOpening:

@@ -79,15 +79,21 @@ class OpenSession:
             self._opening.context, self._opening.environ, self.session.settings, state.model, state.mode
         )
 
-    async def introduce(self, *, replay: bool) -> None:
-        """Tell the editor which commands there are, and with `replay` all that was said before."""
-        if replay:
-            for update in replayed(self.session.resumed_from, self.folder):
-                await self._editor.update(self.session.id, update)
+    async def replay(self) -> None:
+        """Tell the editor all that was said before."""
+        for update in replayed(self.session.resumed_from, self.folder):
+            await self._editor.update(self.session.id, update)
+
+    def offer_commands(self) -> None:
+        """Tell the editor which commands there are, once it knows the session: after what runs now has answered."""
+        self._offering = asyncio.create_task(self._offer_commands())
+
+    async def _offer_commands(self) -> None:
         paths = self._opening.context.paths
         files = await asyncio.to_thread(commands_in_force, paths, self.folder)
         own = [(each.name, each.description, each.argument_hint) for each in files.commands]
-        await self._editor.update(self.session.id, commands_update(own))
+        with contextlib.suppress(ConnectionError):
+            await self._editor.update(self.session.id, commands_update(own))
 
     async def prompt(self, prompt: Prompt) -> PromptResponse:
         """Answer a prompt, or run the command it names. Raises `RequestError`."""
