@@ -306,5 +306,6 @@ COMMANDS: Final = (
             _flag("--remove", "forget the kept key"),
         ),
     ),
+    CliCommand("acp", "speak the Agent Client Protocol with an editor on standard input and output", MODEL_OPTIONS),
     CliCommand("doctor", "check the installation"),
 )

@@ -250,6 +250,17 @@ def _login(call: CommandCall) -> int:
     return login(call.context, call.environ, call.options.provider, remove=call.options.remove)
 
 
+@command("acp")
+def _acp(call: CommandCall) -> int:
+    options, context, environ, _ = call
+    _silence_libraries(environ)
+    gc.enable()
+    from co_tui.headless.acp.acp_command import acp
+
+    given = {key: value for key in ("model", "policy", "mode") if (value := getattr(options, key, None))}
+    return acp(context, environ, given)
+
+
 @command("trust")
 def _trust(call: CommandCall) -> int:
     from co_tui.headless.trust_command import trust

@@ -1,9 +1,10 @@
 """Formatting for the words people read about a fact. Imports nothing heavy."""
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
-from co_tui.settings.rules import AUTO
+from co_tui.settings.rules import ASK, AUTO, EDITS, PLAN
 
 LINE_CHARS: Final = 60
 SENTENCE_CHARS: Final = 300
@@ -100,6 +101,15 @@ def money(dollars: float | None) -> str:
     if dollars is None:
         return "unknown"
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
+
+
+MODE_SENTENCES: Final[Mapping[str, str]] = {
+    ASK: "asks before changes and commands",
+    EDITS: "edits files here without asking; commands ask",
+    PLAN: "changes nothing; the model writes a plan",
+    AUTO: "edits files and runs commands in the sandbox",
+}
+"""Short enough for one line of the smallest screen."""
 
 
 def mode_name(mode: str) -> str:

@@ -141,34 +141,39 @@ def _usual_model(opening: SessionOpening) -> str:
     return choose(settings.model, loaded.origins["model"].source, opening.environ, settings.base_url, kept).model
 
 
-@asynccontextmanager
-async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
-    """The caller closes the session."""
+def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
+    """What the session works with; the caller closes the servers."""
     context = opening.context
     settings = context.loaded.settings
     config = config_for(settings, opening.environ, context.paths)
-    if trouble := telemetry.configure(settings.telemetry):
-        say(trouble)
 
     async def open_(name: str) -> ModelHandle:
         return await open_model(name or _usual_model(opening), config)
 
-    store, servers = context.store, McpServers(waits_for_start=True)
+    return Environment(
+        paths=context.paths,
+        settings=settings,
+        store=context.store,
+        open_model=open_,
+        cwd=opening.cwd,
+        environ=opening.environ,
+        private=context.private,
+        questions=opening.questions,
+        works_in_folder=opening.works_in_folder,
+        read_only=opening.read_only,
+        mcp_servers=servers,
+    )
+
+
+@asynccontextmanager
+async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[Session, Listener]]:
+    """The caller closes the session."""
+    if trouble := telemetry.configure(opening.context.loaded.settings.telemetry):
+        say(trouble)
+    store, servers = opening.context.store, McpServers(waits_for_start=True)
     try:
         store.writing()  # what cannot be written is said before a model is opened
-        environment = Environment(
-            paths=context.paths,
-            settings=settings,
-            store=store,
-            open_model=open_,
-            cwd=opening.cwd,
-            environ=opening.environ,
-            private=context.private,
-            questions=opening.questions,
-            works_in_folder=opening.works_in_folder,
-            read_only=opening.read_only,
-            mcp_servers=servers,
-        )
+        environment = environment_of(opening, servers)
         listener = Listener()
         if opening.session_id:
             begun = Session.resume(environment, opening.session_id, opening.model, listener)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
@@ -30,6 +30,9 @@ from co_tui.settings import Settings
 from co_tui.store.notes.checkpoints import Checkpoints, InMemoryCheckpoints, Shelf
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.port import Store
+
+if TYPE_CHECKING:
+    from co_tui.session.tools.folder.session_folder import WrapFolder
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]
 
@@ -56,6 +59,8 @@ class Environment:
     """Whether agents get the tools for the working directory that the settings name."""
     read_only: bool = False
     """Whether these tools only read."""
+    wrap_folder: "WrapFolder | None" = None
+    """Puts something else between these tools and the folder, such as an editor's unsaved texts."""
     first_backoff_s: float = FIRST_BACKOFF_S
     questions: Questions = field(default_factory=Unattended)
     """Answers the questions of sessions."""

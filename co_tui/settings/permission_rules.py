@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from co_tui.inert import one_line
 from co_tui.settings.rules import PartRefused, quoted, table_in
 from co_tui.settings.rules import Rule as Setting
 
@@ -17,6 +18,8 @@ READ: Final = "Read"
 WEB_FETCH: Final = "WebFetch"
 WEB_SEARCH: Final = "WebSearch"
 MCP: Final = "mcp__"
+SHOWN_CHARS: Final = 300
+"""Of a rule, in a question or a note."""
 OTHER_NAMES: Final = {
     "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Grep": READ, "Glob": READ, "LS": READ,
 }  # fmt: skip
@@ -211,3 +214,23 @@ def as_table(rules: Sequence[RuleInForce]) -> dict[str, list[str]]:
         for effect in reversed(EFFECTS)
         if any(each.effect == effect for each in rules)
     }
+
+
+def rules_text(rules: Sequence[str]) -> str:
+    """Rules as an answer names them, joined."""
+    return ", ".join(map(_rule_text, rules))
+
+
+def _rule_text(text: str) -> str:
+    try:
+        rule = parse_rule(text)
+    except ValueError:
+        return one_line(text, SHOWN_CHARS)
+    pattern = one_line(rule.pattern, SHOWN_CHARS)
+    if rule.tool == BASH and pattern:
+        return pattern
+    if rule.tool == WEB_FETCH and pattern:
+        return f"pages of {pattern.removeprefix('domain:')}"
+    if rule == Rule(WEB_SEARCH):
+        return "searches"
+    return f"edits in {pattern}" if rule.tool == EDIT and pattern else one_line(text, SHOWN_CHARS)

@@ -253,6 +253,7 @@ def _question(asked: ApprovalRequested, verdict: Verdict, number: int, of: int) 
         reason=verdict.reason or _hook_reason(asked),
         danger=verdict.danger,
         agent=asked.agent,
+        call_id=asked.call_id,
         number=number,
         of=of,
     )

@@ -50,6 +50,7 @@ class ApprovalQuestion(Record):
     note: str = ""
     """What changed since it was first asked."""
     agent: str = ""
+    call_id: str = ""
     number: int = 1
     of: int = 1
     """Its number among the questions asked together."""

@@ -117,6 +117,7 @@ class ToolParts:
             permissions=permissions,
             checking=self._checking,
             read_only=environment.read_only,
+            wrap_folder=environment.wrap_folder,
         )
 
     def instructions(self, model: str, settings: Settings, works: WorkingTools | None) -> str:

@@ -27,7 +27,7 @@ from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.tools.folder.project_instructions import NestedInstructions, ProjectInstructions
 from co_tui.session.tools.folder.project_texts import ProjectSkills
 from co_tui.session.tools.folder.seen_files import SeenFiles
-from co_tui.session.tools.folder.session_folder import SessionFolder
+from co_tui.session.tools.folder.session_folder import SessionFolder, WrapFolder
 from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
 from co_tui.session.tools.page_cache import PageCache
 from co_tui.session.tools.plan_mode import PlanMode
@@ -71,8 +71,10 @@ class WorkingTools:
         permissions: Permissions,
         checking: Checking,
         read_only: bool = False,
+        wrap_folder: WrapFolder | None = None,
     ) -> None:
         self._folder = folder
+        self._wrap_folder = wrap_folder
         self._permissions = permissions
         self._settings = settings
         self._window_tokens = window_tokens
@@ -86,14 +88,19 @@ class WorkingTools:
         self._web = WebTools(settings, permissions, pages)
         self._read_only = read_only
         self._has = tools_for_window(window_tokens, settings.tools)
-        self._files = _ReadableFiles(
-            tools=_FILE_TOOLS, content_hashes=False, read_only=read_only, max_read_chars=MOST_READ_CHARS
-        )
         self._hides = permissions.hides if permissions.limits_reading else None
-        self._files.hides = self._hides
-        self._files.seen = seen
-        self._files.changes_several = window_tokens >= ROOMY_WINDOW_TOKENS
-        self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder, seen)
+        self._files = self._readable_files(seen)
+        read = self._read_wrapped if wrap_folder is not None else None
+        self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder, seen, read)
+
+    def _readable_files(self, seen: SeenFiles) -> "_ReadableFiles":
+        files = _ReadableFiles(
+            tools=_FILE_TOOLS, content_hashes=False, read_only=self._read_only, max_read_chars=MOST_READ_CHARS
+        )
+        files.hides = self._hides
+        files.seen = seen
+        files.changes_several = self._window_tokens >= ROOMY_WINDOW_TOKENS
+        return files
 
     def __bool__(self) -> bool:
         return bool(self._has)
@@ -166,7 +173,11 @@ class WorkingTools:
             self._commands,
             is_sandboxed=lambda: permissions.sandbox != SANDBOX_OFF,
             read_only=self._read_only,
+            wrap=self._wrap_folder,
         )
+
+    async def _read_wrapped(self, path: str) -> bytes:
+        return await Workspace(self._make_folder().backend()).read_bytes(path)
 
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
         checks = self._settings.after_edit

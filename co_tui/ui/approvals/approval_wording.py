@@ -1,7 +1,6 @@
 """Turns an approval request into a question: title, text and choices."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, mcp_server_and_tool
@@ -10,9 +9,7 @@ from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
 from co_tui.events.wording import counted
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ApprovalQuestion
-from co_tui.settings.permission_rules import BASH, EDIT, MCP, Rule, parse_rule
-from co_tui.settings.permission_rules import WEB_FETCH as WEB_RULE
-from co_tui.settings.permission_rules import WEB_SEARCH as SEARCH_RULE
+from co_tui.settings.permission_rules import MCP, rules_text
 from co_tui.settings.rules import ASK, AUTO, EDITS
 from co_tui.ui.approvals.choices import Choice, Choices
 from co_tui.ui.approvals.question_bar import Question
@@ -122,26 +119,6 @@ def _choices(question: ApprovalQuestion) -> Choices:
         Choice("p", "Always allow {} in this project", rules),
     )
     return Choices((Choice("y", "Allow once"), *(longer if rules else ()), *DENY))
-
-
-def rules_text(rules: Sequence[str]) -> str:
-    """Rules as an answer names them, joined."""
-    return ", ".join(map(_rule_text, rules))
-
-
-def _rule_text(text: str) -> str:
-    try:
-        rule = parse_rule(text)
-    except ValueError:
-        return one_line(text, SENTENCE_CHARS)
-    pattern = one_line(rule.pattern, SENTENCE_CHARS)
-    if rule.tool == BASH and pattern:
-        return pattern
-    if rule.tool == WEB_RULE and pattern:
-        return f"pages of {pattern.removeprefix('domain:')}"
-    if rule == Rule(SEARCH_RULE):
-        return "searches"
-    return f"edits in {pattern}" if rule.tool == EDIT and pattern else one_line(text, SENTENCE_CHARS)
 
 
 def _whole(question: ApprovalQuestion) -> str:

@@ -6,17 +6,11 @@ from typing import Final
 
 from textual.content import Content
 
+from co_tui.events.wording import MODE_SENTENCES
 from co_tui.events.wording import mode_name as mode_name
 from co_tui.settings.rules import ASK, AUTO, EDITS, MODES, PLAN, SANDBOX
 from co_tui.ui.background import start_awaited
 
-SENTENCES: Final[Mapping[str, str]] = {
-    ASK: "asks before changes and commands",
-    EDITS: "edits files here without asking; commands ask",
-    PLAN: "changes nothing; the model writes a plan",
-    AUTO: "edits files and runs commands in the sandbox",
-}
-"""Short enough for one line of the smallest screen."""
 _COLOURS: Final[Mapping[str, str]] = {ASK: "$muted", EDITS: "$secondary", PLAN: "$accent", AUTO: "$warning"}
 
 
@@ -27,14 +21,14 @@ def mode_label(mode: str) -> Content:
 
 def mode_line(mode: str) -> str:
     """The sentence shown when a mode begins."""
-    return f"{mode}: {SENTENCES.get(mode, '')}"
+    return f"{mode}: {MODE_SENTENCES.get(mode, '')}"
 
 
 def mode_list(present: str) -> str:
     """All modes, with the one in force."""
     longest = max(len(mode_name(mode)) for mode in MODES)
     return "\n".join(
-        f"{'●' if mode == present else '○'} {mode_name(mode):<{longest}}  {SENTENCES[mode]}" for mode in MODES
+        f"{'●' if mode == present else '○'} {mode_name(mode):<{longest}}  {MODE_SENTENCES[mode]}" for mode in MODES
     )
 
 

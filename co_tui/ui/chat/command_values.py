@@ -5,7 +5,7 @@ from typing import Final
 
 from co_tui import settings
 from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
-from co_tui.ui.approvals.modes import SENTENCES
+from co_tui.events.wording import MODE_SENTENCES
 from co_tui.ui.keys.argument_values import ArgumentValue, ArgumentValues, argument_values
 from co_tui.ui.launch import Launch
 
@@ -26,7 +26,7 @@ def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
             for policy in launch.policies:
                 yield ArgumentValue(policy, settings.policy_description(policy, launch.paths))
         case "mode":
-            yield from (ArgumentValue(mode, sentence) for mode, sentence in SENTENCES.items())
+            yield from (ArgumentValue(mode, sentence) for mode, sentence in MODE_SENTENCES.items())
         case "export":
             yield from (ArgumentValue(form, use) for form, use in _FORMATS.items())
         case "theme":

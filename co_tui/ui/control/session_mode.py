@@ -91,7 +91,7 @@ class Modes:
         self.show()
 
     async def _say_still_allowed(self, session: "Session") -> None:
-        from co_tui.ui.approvals.approval_wording import rules_text
+        from co_tui.settings.permission_rules import rules_text
 
         rules = await asyncio.to_thread(session.approvals.of_this_session)
         if rules:

@@ -11,9 +11,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from co_tui.session.approvals.questions import Approval, ApprovalQuestion, ModelAnswer, ModelQuestion
+from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
 from co_tui.ui.app import CoTui
-from co_tui.ui.approvals.approval_wording import approval_panel, rules_text
+from co_tui.ui.approvals.approval_wording import approval_panel
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen

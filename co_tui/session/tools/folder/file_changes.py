@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic_ai.workspaces import WorkspaceError
 from pydantic_ai_harness.filesystem import FileSystem
 
 from co_tui.events.file_diff import NEW_FILE, header
@@ -15,7 +16,7 @@ from co_tui.paths import read_small_bytes
 from co_tui.session.tools.folder.diff_text import diff_text
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.several_files import try_edits
-from co_tui.session.tools.folder.trial_folder import TrialFolder
+from co_tui.session.tools.folder.trial_folder import ReadFile, TrialFolder
 
 MOST_BYTES: Final = 20_000_000
 """Of a file that is checked for changes before a question about it."""
@@ -24,18 +25,22 @@ MOST_BYTES: Final = 20_000_000
 class FileChanges:
     """Previews changes as diffs. A change that its tool would refuse raises the same error here."""
 
-    def __init__(self, files: FileSystem[Any], folder: Path, seen: SeenFiles | None = None) -> None:
-        """`seen` is what the model has seen of the files: a change of a stale one is refused."""
+    def __init__(
+        self, files: FileSystem[Any], folder: Path, seen: SeenFiles | None = None, read: ReadFile | None = None
+    ) -> None:
+        """`seen` is what the model has seen of the files: a change of a stale one is refused. `read` reads them
+        elsewhere than on the disk."""
         self._tools = files.get_toolset()
         self._folder = folder
         self._seen = seen
+        self._read = read
 
     async def diff(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The change as a unified diff. Raises what the tool raises for an invalid change."""
-        trial = TrialFolder(self._folder)
+        trial = TrialFolder(self._folder, self._read)
         paths = changed_paths(tool, arguments)
         for each in paths if self._seen is not None else ():
-            await asyncio.to_thread(self._check_seen, each)
+            await self._check_seen(each)
         path = ", ".join(paths)
         tools: Any = self._tools
         match tool:
@@ -49,13 +54,16 @@ class FileChanges:
             case "create_directory":
                 await tools.create_directory(path, workspace=trial)
                 return f"creates the folder {path}"
-        return await asyncio.to_thread(_preview, trial.written, path, self._folder if tool == "edit_files" else None)
+        return await asyncio.to_thread(_preview, trial, path, self._folder if tool == "edit_files" else None)
 
-    def _check_seen(self, path: str) -> None:
+    async def _check_seen(self, path: str) -> None:
         assert self._seen is not None
-        real = os.path.realpath(self._folder / path)
-        with suppress(OSError, ValueError):
-            self._seen.check(real, path, read_small_bytes(real, MOST_BYTES))
+        real = await asyncio.to_thread(os.path.realpath, self._folder / path)
+        with suppress(OSError, ValueError, WorkspaceError):
+            if self._read is not None:
+                self._seen.check(real, path, await self._read(real))
+            else:
+                self._seen.check(real, path, await asyncio.to_thread(read_small_bytes, real, MOST_BYTES))
 
 
 def _replacements(arguments: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
@@ -70,11 +78,11 @@ def _of(replacement: Any, name: str) -> str:
     return str(replacement[name] if isinstance(replacement, Mapping) else getattr(replacement, name))
 
 
-def _preview(written: Mapping[str, bytes], path: str, folder: Path | None) -> str:
-    """The difference to what is on disk; of several files, each under its path in the folder."""
+def _preview(trial: TrialFolder, path: str, folder: Path | None) -> str:
+    """The difference to what is there; of several files, each under its path in the folder."""
     diffs = [
-        diff_text(_on_disk(Path(file)), content, path if folder is None else _inside(file, folder))
-        for file, content in written.items()
+        diff_text(_before(trial, file), content, path if folder is None else _inside(file, folder))
+        for file, content in trial.written.items()
     ]
     return "\n".join(filter(None, diffs)) or f"No changes to {path}"
 
@@ -83,7 +91,10 @@ def _inside(file: str, folder: Path) -> str:
     return os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
 
 
-def _on_disk(file: Path) -> bytes | None:
+def _before(trial: TrialFolder, path: str) -> bytes | None:
+    if path in trial.originals:
+        return trial.originals[path]
+    file = Path(path)
     return (file.read_bytes() if file.is_file() else b"") if file.exists() else None
 
 

@@ -45,6 +45,11 @@ _PROTECTED: ContextVar[Protected | None] = ContextVar("what the command that sta
 _ALLOWED: ContextVar[bool] = ContextVar("whether the user allowed this change of a protected name", default=False)
 
 
+WrapFolder = Callable[[Workspace, Callable[[], bool]], Workspace]
+"""Puts something between the tools and the folder. Gets the folder, and what returns whether a sandbox holds its
+commands now."""
+
+
 class SessionFolder(LocalWorkspace[Any]):
     """This session's folder, even if an earlier reply was given in another."""
 
@@ -55,18 +60,27 @@ class SessionFolder(LocalWorkspace[Any]):
         *,
         is_sandboxed: Callable[[], bool] = lambda: True,
         read_only: bool = False,
+        wrap: WrapFolder | None = None,
     ) -> None:
         """`is_sandboxed` returns whether the sandbox is used now."""
         super().__init__(sandbox.folder, read_only=read_only, env=COMMAND_ENVIRONMENT)
         self._sandbox = sandbox
         self._commands = commands
         self._is_sandboxed = is_sandboxed
+        self._wrap = wrap
 
     def get_workspace(self, ctx: RunContext[Any], *, ref: WorkspaceRef | None) -> WorkspaceBackend | None:
         return self.backend()
 
     def backend(self) -> WorkspaceBackend:
         """Where commands run and files are."""
+        here = self._own()
+        return here if self._wrap is None or self.read_only else self._wrap(here, self._is_held)
+
+    def _is_held(self) -> bool:
+        return bool(self._sandbox) and self._is_sandboxed()
+
+    def _own(self) -> Workspace:
         backend = _Followed(self.working_dir, self._commands)
         here = Workspace(backend)
         if self.read_only:

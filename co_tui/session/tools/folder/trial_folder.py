@@ -1,25 +1,31 @@
 """A folder to try changes in: nothing is written to disk."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai.workspaces import FileEntry, LocalWorkspaceBackend
 
+ReadFile = Callable[[str], Awaitable[bytes]]
+"""The content of a file by its path. Raises `OSError` and `WorkspaceError`."""
+
 
 class TrialFolder(LocalWorkspaceBackend):
     """Reads the folder, with what was written here on top; nothing reaches the disk."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, read: ReadFile | None = None) -> None:
+        """`read` reads files elsewhere than on the disk, such as in an editor."""
         super().__init__(folder)
+        self._read = read
         self.written: dict[str, bytes] = {}
         self.originals: dict[str, bytes] = {}
-        """What was read from the disk."""
+        """What was read."""
         self.made: list[str] = []
         """The new folders, in order."""
 
     async def read_bytes(self, path: str) -> bytes:
         if path not in self.written:
-            self.originals[path] = await super().read_bytes(path)
+            self.originals[path] = await (self._read or super().read_bytes)(path)
         return self.written.get(path, self.originals.get(path, b""))
 
     async def write_bytes(self, path: str, data: bytes) -> None:

@@ -1,0 +1,120 @@
+"""The questions of a session, asked in an editor."""
+
+from pathlib import Path
+from typing import Final
+
+from acp.core import RequestError
+from acp.helpers import text_block, tool_content
+from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+
+from co_tui.events.storable import dump
+from co_tui.events.tool_wording import argument_lines
+from co_tui.headless.acp.editor import Editor
+from co_tui.headless.acp.tool_updates import ToolCall
+from co_tui.inert import inert
+from co_tui.session.approvals.questions import (
+    USER,
+    Approval,
+    ApprovalQuestion,
+    CompactionQuestion,
+    ModelAnswer,
+    ModelQuestion,
+    SummaryQuestion,
+)
+from co_tui.settings.permission_rules import rules_text
+from co_tui.settings.rules import ASK, AUTO, EDITS
+
+ONCE, SESSION, PROJECT, DENY = "once", "session", "project", "deny"
+NOT_ALLOWED: Final = "The user did not allow it."
+PLAN_NOT_ACCEPTED: Final = "The user did not accept the plan. Ask what to change."
+_PLAN_OPTIONS: Final = (
+    PermissionOption(option_id=ASK, name="Accept; ask before changes", kind="allow_once"),
+    PermissionOption(option_id=EDITS, name="Accept; edit files without asking", kind="allow_always"),
+    PermissionOption(option_id=AUTO, name="Accept; run in the sandbox without asking", kind="allow_always"),
+    PermissionOption(option_id=DENY, name="Keep planning", kind="reject_once"),
+)
+
+
+class EditorQuestions:
+    """Asks by permission requests, the protocol's own way; compactions are always allowed."""
+
+    def __init__(self, editor: Editor, folder: Path, session_id: str = "") -> None:
+        self._editor = editor
+        self._folder = folder
+        self.session_id = session_id
+        """Known once the session is open; no question comes before."""
+
+    async def may_compact(self, question: CompactionQuestion) -> bool:
+        return True
+
+    async def review(self, question: SummaryQuestion) -> str | None:
+        return question.summary
+
+    async def approve(self, question: ApprovalQuestion) -> Approval:
+        if question.is_plan:
+            return await self._accept_plan(question)
+        chosen = await self._choose(self._call(question).asked(_what(question)), _options(question))
+        if chosen == SESSION:
+            return Approval(approved=True, by=USER, scope="session", rules=question.rules)
+        if chosen == PROJECT:
+            return Approval(approved=True, by=USER, scope="project", rules=question.rules)
+        if chosen == ONCE:
+            return Approval(approved=True, by=USER)
+        return Approval(approved=False, by=USER, reason=NOT_ALLOWED)
+
+    async def _accept_plan(self, question: ApprovalQuestion) -> Approval:
+        steps = argument_lines(dump(dict(question.arguments)))
+        mode = await self._choose(self._call(question).asked(steps), list(_PLAN_OPTIONS))
+        if mode in (ASK, EDITS, AUTO):
+            return Approval(approved=True, by=USER, mode=mode)
+        return Approval(approved=False, by=USER, reason=PLAN_NOT_ACCEPTED)
+
+    async def ask(self, question: ModelQuestion) -> ModelAnswer:
+        """A question of the model; only its options can be chosen, since a permission request takes no words."""
+        if not question.options:
+            return ModelAnswer(declined=True, reason="The editor cannot ask for text. Ask in your reply instead.")
+        options = [
+            PermissionOption(option_id=str(number), name=inert(option), kind="allow_once")
+            for number, option in enumerate(question.options)
+        ]
+        options.append(PermissionOption(option_id=DENY, name="None of these", kind="reject_once"))
+        about = ToolCallUpdate(
+            tool_call_id=f"question-{id(question)}",
+            title=inert(question.question),
+            kind="think",
+            content=[tool_content(text_block(inert(question.question)))],
+        )
+        chosen = await self._choose(about, options)
+        if not chosen.isdecimal():
+            return ModelAnswer(declined=True, reason="The user chose none of the options.")
+        return ModelAnswer(selected=(question.options[int(chosen)],))
+
+    def _call(self, question: ApprovalQuestion) -> ToolCall:
+        arguments = dump(dict(question.arguments))
+        return ToolCall(question.call_id, question.tool, arguments, self._folder, question.agent)
+
+    async def _choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+        """The id of the chosen option; `DENY` when the editor cancels or cannot be asked."""
+        try:
+            answer = (await self._editor.ask_permission(self.session_id, call, options)).outcome
+        except (RequestError, ConnectionError):
+            return DENY
+        offered = {option.option_id for option in options}
+        return answer.option_id if isinstance(answer, AllowedOutcome) and answer.option_id in offered else DENY
+
+
+def _what(question: ApprovalQuestion) -> str:
+    notes = (question.reason, question.note, f"Careful: {question.danger}" if question.danger else "", question.where)
+    return "\n".join(filter(None, (question.what, *notes))) if any(notes) else question.what
+
+
+def _options(question: ApprovalQuestion) -> list[PermissionOption]:
+    """Destructive or publishing calls are allowed once only."""
+    options = [PermissionOption(option_id=ONCE, name="Allow once", kind="allow_once")]
+    if question.rules and not question.danger:
+        rules = rules_text(question.rules)
+        options += [
+            PermissionOption(option_id=SESSION, name=f"Allow {rules} this session", kind="allow_always"),
+            PermissionOption(option_id=PROJECT, name=f"Always allow {rules} in this project", kind="allow_always"),
+        ]
+    return [*options, PermissionOption(option_id=DENY, name="Deny", kind="reject_once")]

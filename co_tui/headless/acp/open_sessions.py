@@ -1,0 +1,156 @@
+"""The sessions an editor has open, each with what it is told about it."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+from acp.core import RequestError
+from acp.schema import PromptResponse, StopReason
+
+from co_tui.agent.mcp.servers import McpServers
+from co_tui.events import SessionError
+from co_tui.headless.acp.editor import Editor
+from co_tui.headless.acp.editor_folder import EditorFolder
+from co_tui.headless.acp.editor_questions import EditorQuestions
+from co_tui.headless.acp.history import replayed
+from co_tui.headless.acp.options import ConfigOption, config_options
+from co_tui.headless.acp.own_commands import COMMANDS, commands_update
+from co_tui.headless.acp.prompt_blocks import Prompt
+from co_tui.headless.acp.updates import Updates, notice
+from co_tui.headless.open_session import SessionOpening, environment_of
+from co_tui.inert import one_line
+from co_tui.session.attachments import AttachmentRefused
+from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.hooks.session_hooks import PromptRefused
+from co_tui.session.recorder import Listener
+from co_tui.session.session import Session
+from co_tui.session.turns.turn import Outcome
+from co_tui.settings import commands_in_force
+
+AUTH_KINDS = frozenset(("authentication",))
+LIMIT_KINDS = frozenset(("steps", "spending", "repeated_call"))
+LOGIN = "Run `co-tui login` in a terminal, then try again."
+
+
+class OpenSession:
+    """One session: prompts in, updates out."""
+
+    def __init__(
+        self, session: Session, listener: Listener, servers: McpServers, opening: SessionOpening, editor: Editor
+    ) -> None:
+        self.session = session
+        self._servers = servers
+        self._opening = opening
+        self._editor = editor
+        self._updates = Updates(opening.cwd, self.options)
+        self._told = asyncio.Condition()
+        self._told_seq = 0
+        self._error: SessionError | None = None
+        """The failure that ended the last turn."""
+        self._telling = asyncio.create_task(self._tell(listener), name=f"updates of {session.id}")
+
+    @classmethod
+    async def open(cls, opening: SessionOpening, editor: Editor) -> "OpenSession":
+        """Start or resume the session. Raises `ModelUnusable` and `StoreError`."""
+        questions = EditorQuestions(editor, opening.cwd)
+        servers, listener = McpServers(waits_for_start=True), Listener()
+        environment = environment_of(opening._replace(questions=questions), servers)
+        environment.wrap_folder = lambda here, is_sandboxed: EditorFolder(
+            here, editor, lambda: questions.session_id, is_sandboxed
+        )
+        try:
+            if opening.session_id:
+                session = await Session.resume(environment, opening.session_id, opening.model, listener)
+            else:
+                session = await Session.start(environment, opening.model, listener)
+        except BaseException:
+            await servers.close()
+            raise
+        questions.session_id = session.id
+        return cls(session, listener, servers, opening, editor)
+
+    @property
+    def folder(self) -> Path:
+        return self._opening.cwd
+
+    def options(self) -> list[ConfigOption]:
+        state = self.session.state
+        return config_options(
+            self._opening.context, self._opening.environ, self.session.settings, state.model, state.mode
+        )
+
+    async def replay(self) -> None:
+        """Tell the editor all that was said before."""
+        for update in replayed(self.session.resumed_from, self.folder):
+            await self._editor.update(self.session.id, update)
+
+    def offer_commands(self) -> None:
+        """Tell the editor which commands there are, once it knows the session: after what runs now has answered."""
+        self._offering = asyncio.create_task(self._offer_commands())
+
+    async def _offer_commands(self) -> None:
+        paths = self._opening.context.paths
+        files = await asyncio.to_thread(commands_in_force, paths, self.folder)
+        own = [(each.name, each.description, each.argument_hint) for each in files.commands]
+        with contextlib.suppress(ConnectionError):
+            await self._editor.update(self.session.id, commands_update(own))
+
+    async def prompt(self, prompt: Prompt) -> PromptResponse:
+        """Answer a prompt, or run the command it names. Raises `RequestError`."""
+        self._error = None
+        name, _, rest = prompt.text.partition(" ")
+        try:
+            own = COMMANDS.get(name.removeprefix("/")) if name.startswith("/") else None
+            if own is not None:
+                await self._say(await own.run(self.session, rest.strip()))
+                outcome = Outcome.DONE
+            else:
+                outcome = await self.session.submit(prompt.text, files=prompt.files)
+        except (AttachmentRefused, PromptRefused, CompactionRefused) as refused:
+            await self._say(str(refused))
+            outcome = Outcome.DONE
+        await self._all_told()
+        return PromptResponse(stop_reason=self._stop_reason(outcome))
+
+    async def _say(self, sentence: str) -> None:
+        if sentence:
+            await self._editor.update(self.session.id, notice(sentence))
+
+    def _stop_reason(self, outcome: Outcome) -> StopReason:
+        if outcome is Outcome.INTERRUPTED:
+            return "cancelled"
+        if outcome is Outcome.DONE:
+            return "end_turn"
+        error = self._error
+        if error is not None and error.kind in LIMIT_KINDS:
+            return "max_turn_requests"
+        what = one_line(error.what, 1_000) if error is not None else "The turn failed."
+        if error is not None and error.kind in AUTH_KINDS:
+            raise RequestError(-32000, f"{what} {LOGIN}")
+        raise RequestError(-32603, what)
+
+    async def close(self, reason: str = "closed") -> None:
+        try:
+            await self.session.close(reason)
+            await self._telling
+        finally:
+            await self._servers.close()
+
+    async def _tell(self, listener: Listener) -> None:
+        """Tell the editor what happens, until the session is closed."""
+        async for event in listener:
+            if isinstance(event.fact, SessionError) and event.fact.retry_in_s is None and not event.fact.agent:
+                self._error = event.fact if not event.fact.is_warning else self._error
+            with contextlib.suppress(ConnectionError):
+                for update in self._updates.of(event, self.session.state):
+                    await self._editor.update(self.session.id, update)
+            if event.seq is not None:
+                async with self._told:
+                    self._told_seq = event.seq
+                    self._told.notify_all()
+
+    async def _all_told(self) -> None:
+        """Wait until the editor was told all that happened so far: its answer comes last."""
+        seq = self.session.state.seq
+        async with self._told:
+            await self._told.wait_for(lambda: self._told_seq >= seq or self._telling.done())

@@ -1,0 +1,135 @@
+"""`co-tui acp` as an editor sees it: the protocol's own client drives the process."""
+
+import asyncio
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp.core import RequestError
+from acp.helpers import image_block, resource_link_block, text_block
+
+from tests.exchange.test_imported_images import png
+from tests.headless.acp.editor import RecordingEditor, connected
+from tests.support.command import CliCommand
+from tests.support.provider import Provider, Reply
+
+WRITE = ("write_file", json.dumps({"path": "a.txt", "content": "one\n"}))
+PLAN = ("write_plan", json.dumps({"items": [{"content": "Look", "status": "completed"}, {"content": "Write"}]}))
+
+
+@pytest.fixture
+def served(served: CliCommand) -> CliCommand:
+    """With a window that has room for the tools."""
+    served.environ["CO_TUI_CONTEXT_WINDOW"] = "32000"
+    return served
+
+
+async def test_a_turn_with_a_plan_and_a_call_that_needs_permission(served: CliCommand, provider: Provider) -> None:
+    provider.script = [Reply(text="First.", tools=(PLAN, WRITE)), Reply(text="All done.")]
+    editor = RecordingEditor("session")
+    async with connected(served, editor) as agent:
+        session = await agent.new_session(cwd=str(served.cwd), mcp_servers=[])
+        assert session.modes is not None and session.modes.current_mode_id == "ask"
+        assert [option.id for option in session.config_options or ()] == ["mode", "model", "policy"]
+        answer = await agent.prompt(session_id=session.session_id, prompt=[text_block("Write a file")])
+        told = editor.kinds()
+    assert answer.stop_reason == "end_turn" and (served.cwd / "a.txt").read_text() == "one\n"
+    assert "First." in editor.said() and editor.said().rstrip().endswith("All done.")
+    (plan,) = editor.of("plan")
+    assert [(step.content, step.status) for step in plan.entries] == [("Look", "completed"), ("Write", "pending")]
+    ((call, options),) = editor.asked
+    assert (call.kind, call.title) == ("edit", "write a.txt")
+    assert [(change.path, change.new_text) for change in call.content or ()] == [(str(served.cwd / "a.txt"), "one")]  # type: ignore[union-attr]
+    assert [option.option_id for option in options] == ["once", "session", "project", "deny"]
+    assert [each.tool_call_id for each in editor.of("tool_call")] == [call.tool_call_id]
+    assert editor.of("tool_call_update")[-1].status == "completed"
+    assert told[-1] != "available_commands_update" and "usage_update" in told
+    assert editor.of("usage_update")[-1].size == 32_000
+
+
+async def test_a_stored_session_is_listed_replayed_forked_switched_and_deleted(
+    served: CliCommand, provider: Provider
+) -> None:
+    provider.script = [Reply(text="", tool=WRITE), Reply(text="Written.")]
+    first = RecordingEditor("once")
+    async with connected(served, first) as agent:
+        id = (await agent.new_session(cwd=str(served.cwd), mcp_servers=[])).session_id
+        await agent.prompt(session_id=id, prompt=[text_block("Write the heron")])
+    editor = RecordingEditor()
+    async with connected(served, editor) as agent:
+        (listed,) = (await agent.list_sessions(cwd=str(served.cwd))).sessions
+        assert (listed.session_id, listed.title, listed.cwd) == (id, "Write the heron", str(served.cwd))
+        await agent.load_session(cwd=str(served.cwd), session_id=id, mcp_servers=[])
+        assert editor.said("user_message_chunk") == "Write the heron" and editor.said().strip() == "Written."
+        (call,), (done,) = editor.of("tool_call"), editor.of("tool_call_update")
+        assert call.title == "write a.txt" and done.status == "completed" and done.content[0].new_text == "one"
+        await agent.set_session_mode(session_id=id, mode_id="plan")
+        changed = await agent.set_config_option(session_id=id, config_id="policy", value="codex")
+        assert changed is not None
+        assert [option.current_value for option in changed.config_options if option.id != "model"] == ["plan", "codex"]
+        await agent.prompt(session_id=id, prompt=[text_block("/context")])
+        assert "tokens: system" in editor.said()
+        fork = (await agent.fork_session(session_id=id, cwd=str(served.cwd), mcp_servers=[])).session_id
+        await agent.prompt(session_id=fork, prompt=[text_block("And now?")])
+        assert "Write the heron" in json.dumps(provider.requests[-1]["messages"])
+        await agent._conn.send_request("session/delete", {"sessionId": id})
+        assert [each.session_id for each in (await agent.list_sessions()).sessions] == [fork]
+
+
+async def test_cancelling_ends_a_turn_that_waits_for_permission(served: CliCommand, provider: Provider) -> None:
+    provider.script = [Reply(text="", tool=WRITE)]
+    editor = RecordingEditor()
+    async with connected(served, editor) as agent:
+        id = (await agent.new_session(cwd=str(served.cwd), mcp_servers=[])).session_id
+        turn = asyncio.create_task(agent.prompt(session_id=id, prompt=[text_block("Write a file")]))
+        await editor.asking.wait()
+        await agent.cancel(session_id=id)
+        assert (await turn).stop_reason == "cancelled" and not (served.cwd / "a.txt").exists()
+        assert (await agent.prompt(session_id=id, prompt=[text_block("Go on")])).stop_reason == "end_turn"
+
+
+async def test_an_editors_unsaved_text_and_its_terminal_are_used(served: CliCommand, provider: Provider) -> None:
+    served.environ["CO_TUI_COMMAND_SANDBOX"] = "off"
+    (served.cwd / "note.txt").write_text("saved\n")
+    read = ("read_file", json.dumps({"path": "note.txt"}))
+    edit = ("edit_file", json.dumps({"path": "note.txt", "old_text": "unsaved", "new_text": "changed"}))
+    run = ("run_command", json.dumps({"command": "make all"}))
+    provider.script = [Reply(text="", tool=read), Reply(text="", tool=edit), Reply(text="", tool=run), Reply()]
+    editor = RecordingEditor("once", "once")
+    note = str(served.cwd / "note.txt")
+    editor.texts[note] = "unsaved\n"
+    async with connected(served, editor, fs=True, terminal=True) as agent:
+        id = (await agent.new_session(cwd=str(served.cwd), mcp_servers=[])).session_id
+        await agent.prompt(session_id=id, prompt=[text_block("Change the note, then build")])
+    assert editor.texts[note] == "changed\n" and [line.splitlines()[-1] for line in editor.commands] == ["make all"]
+    results = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
+    assert "unsaved" in results[0] and "said in the editor" in results[2]
+    shown = [part.type for update in editor.of("tool_call_update") for part in update.content or ()]
+    assert "terminal" in shown
+
+
+async def test_images_and_files_go_with_a_prompt(served: CliCommand, provider: Provider) -> None:
+    (served.cwd / "heron.txt").write_text("grey and tall")
+    link = resource_link_block("heron.txt", (served.cwd / "heron.txt").as_uri())
+    image = image_block(base64.b64encode(png()).decode(), "image/png")
+    async with connected(served, RecordingEditor()) as agent:
+        id = (await agent.new_session(cwd=str(served.cwd), mcp_servers=[])).session_id
+        await agent.prompt(session_id=id, prompt=[text_block("What is in "), link, image])
+    sent = json.dumps(provider.requests[-1]["messages"])
+    assert "What is in heron.txt" in sent and "grey and tall" in sent and "data:image/png;base64" in sent
+
+
+async def test_what_cannot_be_done_is_said_in_a_sentence(co_tui: CliCommand, tmp_path: Path) -> None:
+    co_tui.environ["CO_TUI_MODEL"] = "anthropic:claude-sonnet-5"
+    here: dict[str, Any] = {"cwd": str(co_tui.cwd), "mcp_servers": []}
+    async with connected(co_tui, RecordingEditor()) as agent:
+        with pytest.raises(RequestError, match="co-tui login"):
+            await agent.new_session(**here)
+        with pytest.raises(RequestError, match="not a folder with an absolute path"):
+            await agent.new_session(cwd="nowhere", mcp_servers=[])
+        with pytest.raises(RequestError, match="not open"):
+            await agent.prompt(session_id="none", prompt=[text_block("Hello")])
+        with pytest.raises(RequestError, match="No session"):
+            await agent.load_session(session_id="none", **here)
