@@ -230,7 +230,8 @@ class SessionBuilder:
 
     def leave_out(self, kind: str, count: int = 1) -> None:
         """Count what cannot be carried over, by a kind in words for people."""
-        self.left_out[kind] += count
+        if count:
+            self.left_out[kind] += count
 
     def counting(self, content: Content) -> Content:
         """The content; what it only names is counted as left out."""
