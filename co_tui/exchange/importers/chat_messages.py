@@ -22,7 +22,7 @@ def say_chat(builder: SessionBuilder, message: Any, time: Any, model: str, *, us
     role = message.get("role") if isinstance(message, dict) else None
     match role:
         case "user":
-            content = prompt_content(message.get("content"))
+            content = builder.counting(prompt_content(message.get("content")))
             builder.prompt(content.text, time, images=content.images)
             builder.leave_out(EMPTY, 0 if content.text.strip() or content.images else 1)
         case "assistant":
@@ -30,7 +30,7 @@ def say_chat(builder: SessionBuilder, message: Any, time: Any, model: str, *, us
             builder.reply(parts, time, model=model, usage=usage)
             builder.leave_out(EMPTY, 0 if parts else 1)
         case "tool" | "function":
-            returned = result_content(message.get("content"))
+            returned = builder.counting(result_content(message.get("content")))
             call_id, tool = text(message.get("tool_call_id")), text(message.get("name"))
             builder.results([Result(call_id, returned.text, tool, images=returned.images)], time)
         case "system" | "developer":

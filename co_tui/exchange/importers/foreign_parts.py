@@ -6,16 +6,12 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.importers.foreign_values import count, text
+from co_tui.exchange.importers.foreign_values import OTHER_RECORDS, count, text
 
 SYSTEM_PROMPTS: Final = "system prompts"
-PROGRAM_NOTES: Final = "notes of the program"
-SUB_AGENTS: Final = "records of sub-agents"
 ATTACHED_FILES: Final = "attached files"
-LOST_IMAGES: Final = "images that are not in the file"
-HIDDEN_THINKING: Final = "encrypted thinking"
-UNKNOWN_RECORDS: Final = "unknown records"
-UNKNOWN_BLOCKS: Final = "unknown blocks"
+IMAGES: Final = "images"
+APPROVALS: Final = "approvals"
 EMPTY: Final = "empty messages"
 
 
@@ -54,4 +50,4 @@ def kind_of(record_type: Any, words: Mapping[str, str]) -> str:
         if name in words:
             return words[name]
         name = name.rpartition(".")[0]
-    return UNKNOWN_RECORDS
+    return OTHER_RECORDS

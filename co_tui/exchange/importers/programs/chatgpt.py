@@ -12,16 +12,14 @@ from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_parts import (
     ATTACHED_FILES,
     EMPTY,
-    LOST_IMAGES,
-    PROGRAM_NOTES,
+    IMAGES,
     SYSTEM_PROMPTS,
-    UNKNOWN_BLOCKS,
     called,
     labelled,
     said,
     thought,
 )
-from co_tui.exchange.importers.foreign_values import objects, read_time, readable, text
+from co_tui.exchange.importers.foreign_values import NOTICES, OTHER_PARTS, objects, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import DocumentImporter
 from co_tui.exchange.importers.programs.claude_ai import with_rest
@@ -30,9 +28,9 @@ NAME: Final = "chatgpt"
 _LEFT_OUT: Final = {
     "user_editable_context": "custom instructions",
     "model_editable_context": "memories",
-    "reasoning_recap": PROGRAM_NOTES,
-    "app_pairing_content": PROGRAM_NOTES,
-    "super_widget": PROGRAM_NOTES,
+    "reasoning_recap": NOTICES,
+    "app_pairing_content": NOTICES,
+    "super_widget": NOTICES,
 }
 """How contents are called that have no place here."""
 _MEDIA: Final = {
@@ -74,6 +72,7 @@ def _session(document: Document, record: Record) -> ImportedSession | None:
     seen = 0
     for key, parent in _in_order(nodes, text(record.get("current_node"))):
         seen += 1
+        builder.mark(key)
         reader.read(nodes[key].get("message"), parent)
         builder.end(key)
     builder.leave_out("messages outside of the tree", len(nodes) - seen)
@@ -190,9 +189,9 @@ class _Reader:
         if isinstance(part.get("text"), str):  # what was spoken
             return text(part["text"])
         if kind == "image_asset_pointer":
-            self._builder.leave_out(LOST_IMAGES)
+            self._builder.leave_out(IMAGES)
             return labelled("image", "")
-        self._builder.leave_out(_MEDIA.get(kind, UNKNOWN_BLOCKS))
+        self._builder.leave_out(_MEDIA.get(kind, OTHER_PARTS))
         return labelled(_MEDIA.get(kind, "attachment"), "")
 
 

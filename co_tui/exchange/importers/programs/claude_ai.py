@@ -2,11 +2,19 @@
 
 from typing import Any, Final
 
-from co_tui.exchange.importers.blocks import say_blocks
+from co_tui.exchange.importers import anthropic_blocks
 from co_tui.exchange.importers.builder import SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_parts import ATTACHED_FILES, EMPTY, PROGRAM_NOTES, labelled
-from co_tui.exchange.importers.foreign_values import blocks_of, objects, prompt_content, read_time, readable, text
+from co_tui.exchange.importers.foreign_parts import ATTACHED_FILES, EMPTY, labelled
+from co_tui.exchange.importers.foreign_values import (
+    NOTICES,
+    blocks_of,
+    objects,
+    prompt_content,
+    read_time,
+    readable,
+    text,
+)
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import DocumentImporter
 
@@ -57,13 +65,15 @@ def _session(document: Document, record: Record) -> ImportedSession | None:
 def _say(builder: SessionBuilder, message: Record, model: str) -> None:
     """A message stands behind its parent: one that was edited or asked for again goes back to there."""
     time = read_time(message.get("created_at"))
-    blocks = [block for block in blocks_of(message.get("content")) if block.get("type") not in _NOTES]
-    builder.leave_out(PROGRAM_NOTES, _count_notes(message.get("content")))
+    found = list(blocks_of(message.get("content")))
+    blocks = [_spoken(block) for block in found if block.get("type") not in _NOTES]
+    builder.leave_out(NOTICES, len(found) - len(blocks))
     if not blocks and text(message.get("text")):
         blocks = [{"type": "text", "text": message["text"]}]
     builder.follow(text(message.get("parent_message_uuid")), time)
+    builder.mark(text(message.get("uuid")))
     if message["sender"] == "assistant":
-        say_blocks(builder, blocks, time, model=model)
+        anthropic_blocks.reply(builder, blocks, time, model=model)
         builder.leave_out(EMPTY, 0 if blocks else 1)
         builder.leave_out(ATTACHED_FILES, len(list(objects(message.get("files")))))
     else:
@@ -71,12 +81,12 @@ def _say(builder: SessionBuilder, message: Record, model: str) -> None:
     builder.end(text(message.get("uuid")))
 
 
-def _count_notes(content: Any) -> int:
-    return sum(block.get("type") in _NOTES for block in blocks_of(content))
+def _spoken(block: Record) -> Record:
+    return {**block, "type": "text"} if block.get("type") == "voice_note" else block
 
 
 def _prompt(builder: SessionBuilder, message: Record, blocks: list[Record], time: Any) -> None:
-    content = prompt_content(blocks)
+    content = builder.counting(prompt_content(blocks))
     attached = [_attachment(each) for each in objects(message.get("attachments"))]
     files = [text(each.get("file_name")) for each in objects(message.get("files"))]
     labels = [labelled("file", name) for name in files]

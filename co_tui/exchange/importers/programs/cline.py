@@ -11,15 +11,15 @@ from typing import Any, Final
 
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.importers.blocks import block_result, say_blocks
+from co_tui.exchange.importers import anthropic_blocks
 from co_tui.exchange.importers.builder import SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
-from co_tui.exchange.importers.foreign_parts import EMPTY, SYSTEM_PROMPTS, UNKNOWN_RECORDS, labelled
+from co_tui.exchange.importers.foreign_parts import EMPTY, SYSTEM_PROMPTS, labelled
 from co_tui.exchange.importers.foreign_values import (
+    OTHER_RECORDS,
     blocks_of,
     count,
     objects,
-    prompt_content,
     read_time,
     readable,
     text,
@@ -68,7 +68,7 @@ def load(document: Document) -> list[ImportedSession]:
 
 def _session(builder: SessionBuilder, document: Document, record: Record) -> list[ImportedSession]:
     builder.leave_out(SYSTEM_PROMPTS, 1 if text(record.get("system_prompt")) else 0)
-    builder.leave_out(UNKNOWN_RECORDS, len(document.records) - 1)
+    builder.leave_out(OTHER_RECORDS, len(document.records) - 1)
     messages = list(objects(record["messages"]))
     builder.skipped += len(record["messages"]) - len(messages)
     session_id, agent = text(record.get("sessionId")), text(record.get("agent"))
@@ -134,12 +134,10 @@ def _say(builder: SessionBuilder, message: Record) -> None:
     if message.get("role") == "assistant":
         _reply(builder, message, blocks, time)
     elif message.get("role") == "user":
-        results = [block_result(block) for block in blocks if block.get("type") == "tool_result"]
-        if results:
-            builder.results(results, time)
-        rest = [block for block in blocks if block.get("type") != "tool_result"]
-        content = prompt_content([_as_text(block) for block in rest])
-        by_program = bool(results) or _is_summary(message) or bool(_RESULT.match(content.text))
+        results = any(map(anthropic_blocks.is_result, blocks))
+        anthropic_blocks.results(builder, blocks, time)
+        content = builder.counting(anthropic_blocks.prompt_blocks(map(_as_text, blocks)))
+        by_program = results or _is_summary(message) or bool(_RESULT.match(content.text))
         builder.prompt(content.text, time, images=content.images, by_program=by_program)
         if not results and not content.text.strip() and not content.images:
             builder.leave_out(EMPTY)
@@ -164,7 +162,7 @@ def _reply(builder: SessionBuilder, message: Record, blocks: list[Record], time:
         cache_write_tokens=count(metrics, "cacheWriteTokens"),
     )
     name = (text(model.get("id")) or text(model.get("modelId"))) if isinstance(model, dict) else ""
-    say_blocks(builder, blocks, time, model=name, usage=usage)
+    anthropic_blocks.reply(builder, blocks, time, model=name, usage=usage)
     builder.leave_out(EMPTY, 0 if blocks else 1)
 
 

@@ -10,11 +10,9 @@ from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.chat_messages import say_chat
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_parts import (
+    APPROVALS,
     EMPTY,
-    HIDDEN_THINKING,
-    LOST_IMAGES,
-    PROGRAM_NOTES,
-    SUB_AGENTS,
+    IMAGES,
     SYSTEM_PROMPTS,
     called,
     kind_of,
@@ -22,7 +20,17 @@ from co_tui.exchange.importers.foreign_parts import (
     said,
     thought,
 )
-from co_tui.exchange.importers.foreign_values import count, objects, read_time, readable, text
+from co_tui.exchange.importers.foreign_values import (
+    ERROR_MESSAGES,
+    HIDDEN_THINKING,
+    NOTICES,
+    SUB_AGENTS,
+    count,
+    objects,
+    read_time,
+    readable,
+    text,
+)
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import DocumentImporter
 
@@ -30,30 +38,29 @@ NAME: Final = "copilot-cli"
 _START: Final = "<start>"
 _EVENTS: Final = ("session.start", "user.message", "assistant.message", "tool.execution_complete")
 _LEFT_OUT: Final = {
-    "abort": "interruptions",
-    "assistant": PROGRAM_NOTES,
-    "command": PROGRAM_NOTES,
+    "assistant": NOTICES,
+    "command": NOTICES,
     "elicitation": "questions to the user",
-    "exit_plan_mode": PROGRAM_NOTES,
-    "external_tool": PROGRAM_NOTES,
+    "exit_plan_mode": NOTICES,
+    "external_tool": NOTICES,
     "hook": "hook output",
-    "mcp": PROGRAM_NOTES,
-    "model": "errors",
-    "pending_messages": PROGRAM_NOTES,
-    "permission": "approvals",
-    "sampling": PROGRAM_NOTES,
-    "session": PROGRAM_NOTES,
-    "session.binary_asset": LOST_IMAGES,
+    "mcp": NOTICES,
+    "model": ERROR_MESSAGES,
+    "pending_messages": NOTICES,
+    "permission": APPROVALS,
+    "sampling": NOTICES,
+    "session": NOTICES,
+    "session.binary_asset": IMAGES,
     "session.compaction_complete": "failed compactions",
-    "session.error": "errors",
+    "session.error": ERROR_MESSAGES,
     "session.handoff": "handoffs",
     "session.truncation": "truncations",
-    "session.warning": "errors",
+    "session.warning": ERROR_MESSAGES,
     "skill": "texts of skills",
     "subagent": SUB_AGENTS,
-    "system": PROGRAM_NOTES,
+    "system": NOTICES,
     "system.message": SYSTEM_PROMPTS,
-    "tool": PROGRAM_NOTES,
+    "tool": NOTICES,
     "user_input": "questions to the user",
 }
 """How events are called that have no place here, by type or by its beginning."""
@@ -114,6 +121,7 @@ class _Reader:
             self._builder.leave_out(SUB_AGENTS)
             return
         self._builder.end(f"<{text(record.get('id'))}")
+        self._builder.mark(text(record.get("id")))
         take = _TAKEN.get(kind)
         if take is None or not take(self, data, read_time(record.get("timestamp"))):
             self._builder.leave_out(kind_of(kind, _LEFT_OUT))
@@ -204,6 +212,10 @@ class _Reader:
         self._builder.compacted(text(data.get("summaryContent")), time, trigger=trigger, pre_tokens=before)
         return True
 
+    def interrupt(self, _data: Record, _time: Any) -> bool:
+        self._builder.interrupt()
+        return True
+
     def go_back(self, data: Record, time: Any) -> bool:
         self._builder.follow(f"<{text(data.get('upToEventId'))}", time)
         return True
@@ -215,6 +227,7 @@ class _Reader:
 
 
 _TAKEN: Final = {
+    "abort": _Reader.interrupt,
     "session.start": _Reader.begin,
     "session.resume": _Reader.begin,
     "session.context_changed": lambda reader, data, time: reader.begin({"context": data}, time),

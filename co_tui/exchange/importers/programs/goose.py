@@ -8,17 +8,13 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_parts import (
-    EMPTY,
-    HIDDEN_THINKING,
-    PROGRAM_NOTES,
-    UNKNOWN_BLOCKS,
-    UNKNOWN_RECORDS,
-    called,
-    said,
-    thought,
-)
+from co_tui.exchange.importers.foreign_parts import APPROVALS, EMPTY, called, said, thought
 from co_tui.exchange.importers.foreign_values import (
+    ERROR_MESSAGES,
+    HIDDEN_THINKING,
+    NOTICES,
+    OTHER_PARTS,
+    OTHER_RECORDS,
     blocks_of,
     count,
     objects,
@@ -34,14 +30,14 @@ from co_tui.exchange.importers.importer import DocumentImporter
 NAME: Final = "goose"
 _BLOCKS: Final = ("toolRequest", "toolResponse", "frontendToolRequest")
 _LEFT_OUT: Final = {
-    "actionRequired": "approvals",
-    "contextLengthExceeded": "errors",
-    "conversationCompacted": PROGRAM_NOTES,
-    "error": "errors",
+    "actionRequired": APPROVALS,
+    "contextLengthExceeded": ERROR_MESSAGES,
+    "conversationCompacted": NOTICES,
+    "error": ERROR_MESSAGES,
     "redactedThinking": HIDDEN_THINKING,
-    "summarizationRequested": PROGRAM_NOTES,
-    "systemNotification": PROGRAM_NOTES,
-    "toolConfirmationRequest": "approvals",
+    "summarizationRequested": NOTICES,
+    "systemNotification": NOTICES,
+    "toolConfirmationRequest": APPROVALS,
 }
 """How blocks are called that have no place here."""
 
@@ -102,7 +98,7 @@ def from_rows(
     """A session with its messages, wherever they were kept; None when nothing was said."""
     builder = SessionBuilder(NAME, modified)
     builder.title, builder.cwd, builder.skipped = head.title, head.cwd, skipped
-    builder.leave_out(UNKNOWN_RECORDS, left)
+    builder.leave_out(OTHER_RECORDS, left)
     hidden = False
     for message in messages:
         about = message.get("metadata")
@@ -115,6 +111,7 @@ def from_rows(
             hidden = False
             continue
         hidden = not agent or (hidden and not user)
+        builder.mark(text(message.get("id")))
         _say(builder, message, seen, head.model, by_program=not user)
     # Ids are a day and a number, and the same on every machine.
     began = readable(messages[0].get("created")) if messages else ""
@@ -131,13 +128,13 @@ def _say(builder: SessionBuilder, message: Record, about: Record, model: str, *,
         parts = [part for block in blocks for part in _parts(builder, block)]
         builder.reply(parts, time, model=model, usage=_usage(about.get("usage")))
     elif message.get("role") == "user":
-        results = [_result(block) for block in blocks if block.get("type") == "toolResponse"]
+        results = [_result(builder, block) for block in blocks if block.get("type") == "toolResponse"]
         if results:
             builder.results(results, time)
         for block in blocks:
             builder.leave_out(_LEFT_OUT.get(text(block.get("type")), ""), 1 if block.get("type") in _LEFT_OUT else 0)
         taken = ("toolResponse", *_LEFT_OUT)
-        content = prompt_content([block for block in blocks if block.get("type") not in taken])
+        content = builder.counting(prompt_content([block for block in blocks if block.get("type") not in taken]))
         builder.prompt(content.text, time, images=content.images, by_program=by_program or bool(results))
     else:
         builder.skipped += 1
@@ -156,7 +153,7 @@ def _parts(builder: SessionBuilder, block: Record) -> list[ModelResponsePart]:
             about = call if isinstance(call, dict) else {"arguments": {"error": readable(call)}}
             return [called(about.get("name"), about.get("arguments"), block.get("id"))]
         case _:
-            builder.leave_out(_LEFT_OUT.get(kind, UNKNOWN_BLOCKS))
+            builder.leave_out(_LEFT_OUT.get(kind, OTHER_PARTS))
             return []
 
 
@@ -169,14 +166,14 @@ def _inside(outcome: Any) -> Any:
     return outcome
 
 
-def _result(block: Record) -> Result:
+def _result(builder: SessionBuilder, block: Record) -> Result:
     outcome = block.get("toolResult")
     value = _inside(outcome)
     failed = isinstance(outcome, dict) and ("error" in outcome or "Err" in outcome)
     if isinstance(value, dict) and "content" in value:
         failed = failed or value.get("isError") is True
         value = value["content"]
-    content = result_content(value)
+    content = builder.counting(result_content(value))
     return Result(text(block.get("id")), content.text, "", failed, content.images)
 
 

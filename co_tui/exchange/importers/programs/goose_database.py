@@ -43,13 +43,15 @@ def _columns(database: Database) -> str:
 
 
 def _messages(database: Database, session_id: Any) -> Iterator[Row]:
-    metadata = "metadata_json" if "metadata_json" in database.columns("messages") else "NULL"
-    sql = f"SELECT role, content_json, created_timestamp, {metadata} AS metadata_json FROM messages"
+    known = database.columns("messages")
+    newer = ", ".join(f"{name if name in known else 'NULL'} AS {name}" for name in ("message_id", "metadata_json"))
+    sql = f"SELECT role, content_json, created_timestamp, {newer} FROM messages"
     return database.rows(f"{sql} WHERE session_id = ? ORDER BY rowid", session_id)
 
 
 def _message(row: Row) -> Record:
     return {
+        "id": row["message_id"],
         "role": row["role"],
         "created": row["created_timestamp"],
         "content": _json(row["content_json"]),

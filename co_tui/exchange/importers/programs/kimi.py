@@ -10,10 +10,9 @@ from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.chat_messages import chat_parts, say_chat
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_parts import (
+    APPROVALS,
     EMPTY,
-    PROGRAM_NOTES,
     SYSTEM_PROMPTS,
-    UNKNOWN_BLOCKS,
     called,
     kind_of,
     said,
@@ -21,6 +20,8 @@ from co_tui.exchange.importers.foreign_parts import (
     tokens,
 )
 from co_tui.exchange.importers.foreign_values import (
+    NOTICES,
+    OTHER_PARTS,
     count,
     prompt_content,
     read_time,
@@ -36,20 +37,20 @@ _START: Final = "<start>"
 _RECORDS: Final = ("context.append_message", "context.append_loop_event", "turn.prompt", "context.apply_compaction")
 _REPEATED: Final = "repeated prompts"
 _LEFT_OUT: Final = {
-    "config": PROGRAM_NOTES,
-    "context": PROGRAM_NOTES,
-    "full_compaction": PROGRAM_NOTES,
+    "config": NOTICES,
+    "context": NOTICES,
+    "full_compaction": NOTICES,
     "goal": "goals",
     "llm": "requests to the model",
     "micro_compaction": "shortened results",
-    "permission": "approvals",
+    "permission": APPROVALS,
     "plan": "plans",
-    "plan_mode": PROGRAM_NOTES,
+    "plan_mode": NOTICES,
     "skill": "texts of skills",
-    "swarm_mode": PROGRAM_NOTES,
+    "swarm_mode": NOTICES,
     "task": "records of background tasks",
-    "tools": PROGRAM_NOTES,
-    "turn": PROGRAM_NOTES,
+    "tools": NOTICES,
+    "turn": NOTICES,
     "turn.prompt": _REPEATED,
     "turn.steer": _REPEATED,
     "usage": "records of usage",
@@ -102,7 +103,7 @@ def _messages(builder: SessionBuilder, rows: list[Record], document: Document) -
     for row in rows:
         match row.get("role"):
             case "_checkpoint" | "_usage":
-                builder.leave_out(PROGRAM_NOTES)
+                builder.leave_out(NOTICES)
             case "_system_prompt":
                 builder.leave_out(SYSTEM_PROMPTS)
             case _:
@@ -169,7 +170,8 @@ class _Reader:
         return True
 
     def _prompt(self, message: Record, time: Any) -> None:
-        origin, content = message.get("origin"), prompt_content(message.get("content"))
+        origin = message.get("origin")
+        content = self._builder.counting(prompt_content(message.get("content")))
         kind = origin.get("kind") if isinstance(origin, dict) else "user"
         if kind == "compaction_summary":  # the compaction's own record says it too
             self._builder.leave_out("repeated summaries")
@@ -180,12 +182,14 @@ class _Reader:
         if kind == "user":
             self._builder.end(f"<{len(self._prompts)}")
             self._prompts.append(content.text)
+        self._builder.mark("")
         self._builder.prompt(content.text, time, images=content.images, by_program=kind != "user")
 
     def _event(self, event: Record, time: Any) -> bool:
         match event.get("type"):
             case "step.begin":
                 self.end_reply()
+                self._builder.mark(text(event.get("uuid")))
             case "step.end":
                 self.end_reply()
                 usage = tokens(event.get("usage"), "inputCacheRead", "inputCacheCreation", "inputOther", "output")
@@ -199,7 +203,7 @@ class _Reader:
                 self._builder.cwd = self._builder.cwd or text(where)
             case "tool.result":
                 self.end_reply()
-                self._builder.results([_result(event)], time)
+                self._builder.results([_result(self._builder, event)], time)
             case _:
                 return False
         return True
@@ -208,7 +212,7 @@ class _Reader:
         block = part if isinstance(part, dict) else {}
         found = thought(block.get("think")) if block.get("type") == "think" else said(block.get("text"))
         self._add(found, time)
-        self._builder.leave_out(UNKNOWN_BLOCKS, 0 if found else 1)
+        self._builder.leave_out(OTHER_PARTS, 0 if found else 1)
 
     def _add(self, parts: list[ModelResponsePart], time: Any) -> None:
         self._time = self._time if self._parts else time
@@ -260,10 +264,10 @@ def _as_chat(message: Record) -> Record:
     return {**message, "tool_calls": calls, "tool_call_id": message.get("toolCallId")}
 
 
-def _result(event: Record) -> Result:
+def _result(builder: SessionBuilder, event: Record) -> Result:
     result = event.get("result")
     about = result if isinstance(result, dict) else {"output": result}
-    content = result_content(about.get("output"))
+    content = builder.counting(result_content(about.get("output")))
     return Result(text(event.get("toolCallId")), content.text, "", about.get("isError") is True, content.images)
 
 

@@ -9,17 +9,19 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.exchange.image_blocks import images_in
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
-from co_tui.exchange.importers.foreign_parts import (
-    EMPTY,
-    PROGRAM_NOTES,
+from co_tui.exchange.importers.foreign_parts import EMPTY, called, said, thought
+from co_tui.exchange.importers.foreign_values import (
+    FILE_SNAPSHOTS,
+    NOTICES,
+    OTHER_PARTS,
+    OTHER_RECORDS,
     SUB_AGENTS,
-    UNKNOWN_BLOCKS,
-    UNKNOWN_RECORDS,
-    called,
-    said,
-    thought,
+    count,
+    objects,
+    read_time,
+    readable,
+    text,
 )
-from co_tui.exchange.importers.foreign_values import count, objects, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import DocumentImporter
 
@@ -28,8 +30,8 @@ _TYPES: Final = ("user", "assistant", "tool_result")
 _TYPED: Final = (None, "mid_turn_user_message", "realtime_message")
 """Subtypes of what the user said; the others are said by the program in the user's name."""
 _LEFT_OUT: Final = {
-    "attribution_snapshot": "file snapshots",
-    "file_history_snapshot": "file snapshots",
+    "attribution_snapshot": FILE_SNAPSHOTS,
+    "file_history_snapshot": FILE_SNAPSHOTS,
     "notification": "notifications",
     "slash_command": "slash commands",
     "ui_telemetry": "telemetry",
@@ -55,6 +57,7 @@ def load(document: Document) -> list[ImportedSession]:
         if row.get("isSidechain") and not only_agents:
             builder.leave_out(SUB_AGENTS)
             continue
+        builder.mark(text(row.get("uuid")))
         _read(builder, row, document.modified)
         builder.end(text(row.get("uuid")))
         builder.cwd = builder.cwd or text(row.get("cwd"))
@@ -77,7 +80,7 @@ def _read(builder: SessionBuilder, row: Record, modified: datetime) -> None:
     elif row.get("type") in _TYPES:
         builder.skipped += 1
     else:
-        builder.leave_out(UNKNOWN_RECORDS)
+        builder.leave_out(OTHER_RECORDS)
 
 
 def _note(builder: SessionBuilder, row: Record, time: Any, modified: datetime) -> None:
@@ -91,7 +94,7 @@ def _note(builder: SessionBuilder, row: Record, time: Any, modified: datetime) -
             left = _history(about.get("compressedHistory"), time or modified)
             builder.compacted("", time, pre_tokens=count(info, "originalTokenCount"), replacement=left)
         case subtype:
-            builder.leave_out(_LEFT_OUT.get(text(subtype), PROGRAM_NOTES))
+            builder.leave_out(_LEFT_OUT.get(text(subtype), NOTICES))
 
 
 def _history(contents: Any, time: datetime) -> list[ModelMessage]:
@@ -129,7 +132,7 @@ def _parts(builder: SessionBuilder, piece: Record) -> list[ModelResponsePart]:
     if isinstance(call, dict):
         return [called(call.get("name"), call.get("args"), call.get("id"))]
     if "text" not in piece:
-        builder.leave_out(UNKNOWN_BLOCKS)
+        builder.leave_out(OTHER_PARTS)
     return thought(piece.get("text")) if piece.get("thought") is True else said(piece.get("text"))
 
 
