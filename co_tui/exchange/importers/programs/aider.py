@@ -12,18 +12,20 @@ from typing import Final, NamedTuple
 from pydantic_ai.messages import ModelResponsePart
 
 from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.default_folders import AIDER_HISTORY
 from co_tui.exchange.importers.foreign_files import TextDocument
 from co_tui.exchange.importers.foreign_parts import said, thought
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.exchange.importers.importer import TextImporter
 
 NAME: Final = "aider"
-HISTORY: Final = ".aider.chat.history.md"
 _START: Final = "# aider chat started at "
 _REQUESTS: Final = re.compile(r"TO LLM \d{4}-\d\d-\d\dT")
 """How its log of requests begins."""
 _MODEL: Final = re.compile(r"> (?:Main model|Models?): (\S{1,200})")
-_THINKING: Final = re.compile(r"-{3,}\s*► \*\*THINKING\*\*\s*\n(.*?)(?:-{3,}\s*► \*\*ANSWER\*\*\s*\n|\Z)", re.DOTALL)
+_THINKING: Final = re.compile(
+    r"^-{3,}[ \t]*\n► \*\*THINKING\*\*(.*?)(?:^-{3,}[ \t]*\n► \*\*ANSWER\*\*|\Z)", re.DOTALL | re.MULTILINE
+)
 _ASKING: Final = ("/ask", "/code", "/architect", "/context", "/help")
 """Commands whose words go to the model."""
 _BREAK: Final = "  "
@@ -47,7 +49,7 @@ def recognises(beginning: str) -> bool:
 def load(document: TextDocument) -> list[ImportedSession]:
     """Raises `ImportRefused` for the log of requests, which repeats the conversation with each of them."""
     if not document.text.lstrip().startswith(_START):
-        raise ImportRefused(f"{document.path} is aider's log of requests. Import {HISTORY} next to it.")
+        raise ImportRefused(f"{document.path} is aider's log of requests. Import {AIDER_HISTORY} next to it.")
     found: list[ImportedSession] = []
     empty = 0
     for started, lines in _sessions(document.text):
@@ -75,7 +77,7 @@ def _sessions(text: str) -> Iterator[tuple[str, list[str]]]:
 def _session(document: TextDocument, started: str, lines: list[str]) -> ImportedSession | None:
     time = _time(started) or document.modified
     builder = SessionBuilder(NAME, time)
-    if document.path.name == HISTORY:  # aider keeps it in the project
+    if document.path.name == AIDER_HISTORY:  # aider keeps it in the project
         builder.cwd = str(document.path.absolute().parent)
     model, first = "", ""
     for run in _runs(lines):
@@ -132,7 +134,7 @@ def _said(run: _Run) -> Iterator[_Run]:
 
 
 def _prompt(builder: SessionBuilder, words: str) -> None:
-    if words.startswith("/") and not words.startswith(_ASKING):
+    if words.startswith(("/", "!")) and not words.startswith(_ASKING):
         builder.leave_out("commands to aider")
     elif words == "<blank>":
         builder.leave_out("empty messages")

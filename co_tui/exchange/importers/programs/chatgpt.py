@@ -123,8 +123,8 @@ class _Reader:
         if kind in _LEFT_OUT:
             self._builder.leave_out(_LEFT_OUT[kind])
             return
-        self._builder.follow(parent, None)
         time = read_time(message.get("create_time"))
+        self._builder.follow(parent, time)
         match author.get("role"):
             case "user":
                 self._prompt(message, content, time)
@@ -139,10 +139,8 @@ class _Reader:
 
     def _prompt(self, message: Record, content: Record, time: Any) -> None:
         found = self._content(content)
-        about = _about(message)
-        pictures = sum(isinstance(part, dict) for part in _listed(content.get("parts")))
-        names = [text(each.get("name")) for each in objects(about.get("attachments"))]
-        files = names[pictures:] if pictures else names
+        attached = list(objects(_about(message).get("attachments")))
+        files = [text(each.get("name")) for each in attached if not _is_image(each)]
         words = "\n\n".join(filter(None, (found.text, *(labelled("file", name) for name in files))))
         self._builder.prompt(words, time, images=found.images)
         self._builder.leave_out(ATTACHED_FILES, len(files))
@@ -198,6 +196,11 @@ class _Reader:
 def _about(message: Record) -> Record:
     about = message.get("metadata")
     return about if isinstance(about, dict) else {}
+
+
+def _is_image(attachment: Record) -> bool:
+    """One of these is also among the parts of the message."""
+    return text(attachment.get("mime_type") or attachment.get("mimeType")).startswith("image/")
 
 
 def _listed(value: Any) -> list[Any]:

@@ -31,8 +31,8 @@ from co_tui.exchange.importers.importer import DocumentImporter
 NAME: Final = "cline"
 _MESSAGES: Final = ".messages.json"
 _ENVIRONMENT: Final = "<environment_details>"
-_TASK: Final = re.compile(r"<(task|user_message|feedback|answer)>\n?(.*?)\n?</\1>", re.DOTALL)
-"""Where the user's own words are in a message of the older form."""
+_TAGS: Final = re.compile(r"</?(?:task|user_message|feedback|answer)>")
+"""What is put around the user's own words in the older form."""
 _RESULT: Final = re.compile(r"\s*\[[^\]\n]{1,300}\] Result:")
 """How a result begins in the older form, which has no blocks for them."""
 
@@ -189,7 +189,7 @@ def _own_words(builder: SessionBuilder, content: Any) -> list[Record]:
         elif words.lstrip().startswith(_ENVIRONMENT):
             builder.leave_out("notes on the environment")
         else:
-            found.append({**block, "text": _TASK.sub(r"\2", words)})
+            found.append({**block, "text": _TAGS.sub("", words).strip()})
     return found
 
 

@@ -131,8 +131,8 @@ def _say(builder: SessionBuilder, message: Record, about: Record, model: str, *,
         results = [_result(builder, block) for block in blocks if block.get("type") == "toolResponse"]
         if results:
             builder.results(results, time)
-        for block in blocks:
-            builder.leave_out(_LEFT_OUT.get(text(block.get("type")), ""), 1 if block.get("type") in _LEFT_OUT else 0)
+        for kind in (text(block.get("type")) for block in blocks):
+            builder.leave_out(_LEFT_OUT.get(kind, ""), 1 if kind in _LEFT_OUT else 0)
         taken = ("toolResponse", *_LEFT_OUT)
         content = builder.counting(prompt_content([block for block in blocks if block.get("type") not in taken]))
         builder.prompt(content.text, time, images=content.images, by_program=by_program or bool(results))

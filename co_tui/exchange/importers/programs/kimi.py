@@ -35,7 +35,6 @@ from co_tui.exchange.importers.importer import DocumentImporter
 NAME: Final = "kimi"
 _START: Final = "<start>"
 _RECORDS: Final = ("context.append_message", "context.append_loop_event", "turn.prompt", "context.apply_compaction")
-_REPEATED: Final = "repeated prompts"
 _LEFT_OUT: Final = {
     "config": NOTICES,
     "context": NOTICES,
@@ -51,8 +50,6 @@ _LEFT_OUT: Final = {
     "task": "records of background tasks",
     "tools": NOTICES,
     "turn": NOTICES,
-    "turn.prompt": _REPEATED,
-    "turn.steer": _REPEATED,
     "usage": "records of usage",
 }
 """How records are called that have no place here, by type or by its beginning."""
@@ -88,7 +85,7 @@ def load(document: Document) -> list[ImportedSession]:
     reader = _Reader(builder)
     for row in rows:
         reader.read(row)
-    reader.end_reply()
+    reader.end()
     return [] if builder.empty else [builder.build(stable_id(NAME, *_identity(rows)))]
 
 
@@ -128,6 +125,8 @@ class _Reader:
         """What the user said, but for what was undone."""
         self._settled = 0
         """How many of them were said before the latest compaction, and cannot be undone."""
+        self._asked: Record | None = None
+        """A prompt that is not yet a message of the context."""
         builder.end(_START)
 
     def read(self, row: Record) -> None:
@@ -138,6 +137,10 @@ class _Reader:
                 taken = True
             case "config.update":
                 taken = self._configure(row)
+            case "turn.prompt" | "turn.steer":
+                self.end()
+                self._asked = row
+                taken = True
             case "context.append_message":
                 taken = self._said(row.get("message"), time)
             case "context.append_loop_event":
@@ -180,6 +183,7 @@ class _Reader:
             self._builder.leave_out(EMPTY)
             return
         if kind == "user":
+            self._asked = None
             self._builder.end(f"<{len(self._prompts)}")
             self._prompts.append(content.text)
         self._builder.mark("")
@@ -217,6 +221,13 @@ class _Reader:
     def _add(self, parts: list[ModelResponsePart], time: Any) -> None:
         self._time = self._time if self._parts else time
         self._parts += parts
+
+    def end(self) -> None:
+        """The end of a turn; what was asked and never became a message is said all the same."""
+        self.end_reply()
+        if (asked := self._asked) is not None:
+            self._asked = None
+            self._prompt({"content": asked.get("input"), "origin": asked.get("origin")}, read_time(asked.get("time")))
 
     def end_reply(self) -> None:
         if self._parts:
