@@ -50,10 +50,11 @@ def _messages(database: Database, session_id: Any) -> Iterator[Row]:
 
 
 def _message(row: Row) -> Record:
+    created = row["created_timestamp"]
     return {
         "id": row["message_id"],
         "role": row["role"],
-        "created": row["created_timestamp"],
+        "created": created if isinstance(created, int | float | str) else None,
         "content": _json(row["content_json"]),
         "metadata": _json(row["metadata_json"]),
     }
