@@ -17,7 +17,7 @@ from pydantic_ai.messages import BinaryContent, ModelMessage, ModelResponse, Tex
 from co_tui.events import CompactionComplete, SessionStart, UsageInfo
 from co_tui.events.event import event_json
 from co_tui.exchange.exporters import exported
-from co_tui.exchange.importers import ImportedSession, ImportRefused, archive, load
+from co_tui.exchange.importers import ImportedSession, ImportRefused, archive, builder, load
 from co_tui.exchange.importers.default_folders import FINDERS, files_in, files_of
 from co_tui.session.state.derive import replay
 from tests.exchange.test_importers import history_texts, one
@@ -179,10 +179,12 @@ def test_cline_goes_on_with_the_context_that_it_compacted(tmp_path: Path) -> Non
     session = one(tmp_path / "1_a.messages.json")
     assert session.title == "A title" and facts(list(session.log), SessionStart)[0].cwd == "/w"
     assert history_texts(replay(session.log)) == ["In short.", "Done."]
+    for name in ("1_a.json", "1_a.compaction.json"):
+        with pytest.raises(ImportRefused, match="only part of a Cline session"):
+            load(tmp_path / name)
+    (tmp_path / "1_a.messages.json").unlink()
     alone = one(tmp_path / "1_a.compaction.json")
     assert alone.session_id != session.session_id and len(alone.messages) == 2
-    with pytest.raises(ImportRefused, match="only part of a Cline session"):
-        load(tmp_path / "1_a.json")
 
 
 # aider
@@ -252,6 +254,16 @@ def test_a_tree_that_is_none_ends(tmp_path: Path) -> None:
     conversation = {**CHATGPT[0], "mapping": {**CHATGPT[0]["mapping"], **nodes}, "current_node": "c"}
     session = session_of(tmp_path, [conversation])
     assert session.left_out["messages outside of the tree"] == 4
+
+
+def test_a_tree_of_branches_without_end_costs_no_more_than_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builder, "MAX_NAMED_AGAIN", 10)
+    first = CLAUDE_AI[0]["chat_messages"][0]
+    again = [{**first, "uuid": f"b{number}", "parent_message_uuid": "m1"} for number in range(20)]
+    session = session_of(tmp_path, [{**CLAUDE_AI[0], "chat_messages": [first, *again]}])
+    assert len(session.messages) == 21 and session.left_out["going back"] == 9
 
 
 # Odd values

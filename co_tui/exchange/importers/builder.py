@@ -29,6 +29,8 @@ PROVIDER = "provider"
 """Metadata of a reply: who gave it, as the program names it. As its provider's own, its ids would be taken as valid."""
 MAX_SESSION_IMAGE_BYTES = 200_000_000
 """Per session; more are dropped and reported."""
+MAX_NAMED_AGAIN = 5_000_000
+"""Per session: each time that a session goes back, its log names all that is left."""
 
 
 class Result(NamedTuple):
@@ -81,7 +83,7 @@ class SessionBuilder:
         """Of the model, where the program tells it."""
         self.skipped = 0
         self.left_out: Counter[str] = Counter()
-        self._images_bytes = 0
+        self._images_bytes = self._named_again = 0
 
     @property
     def empty(self) -> bool:
@@ -105,6 +107,10 @@ class SessionBuilder:
         """What comes next was said after that place; what was said since then no longer counts."""
         said = self._ends.get(entry_id)
         if said is not None and said < len(self._items):
+            self._named_again += said
+            if self._named_again > MAX_NAMED_AGAIN:
+                self.leave_out("going back")
+                return
             self._reply = None
             self._add(WentBack(self._at(time), said))
 

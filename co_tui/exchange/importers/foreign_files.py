@@ -54,6 +54,9 @@ def read_document(path: Path) -> Document:
     with opened(path) as stream:
         status = os.fstat(stream.fileno())
         modified = datetime.fromtimestamp(status.st_mtime, UTC)
+        if status.st_size > MAX_WHOLE_BYTES and stream.read(HEAD_BYTES).lstrip().startswith(b"["):
+            raise ImportRefused(f"{path} is one JSON value of over {MAX_WHOLE_BYTES:,} bytes.")
+        stream.seek(0)
         whole = _whole(stream, status.st_size)
         if whole is not None:
             return Document(path, whole, 0, modified)
@@ -107,10 +110,12 @@ def read_value(path: Path) -> Any:
 def _whole(stream: IO[bytes], size: int) -> list[Record] | None:
     """The objects of a file that is one JSON value over several lines; None for one value a line."""
     first = stream.readline(MAX_LINE_BYTES + 1)
-    if size > MAX_WHOLE_BYTES or isinstance(json_value(first), dict):
+    value = json_value(first)
+    if size > MAX_WHOLE_BYTES or isinstance(value, dict):
         return None
-    stream.seek(0)
-    value = json_value(stream.read(MAX_WHOLE_BYTES + 1))
+    if len(first) < size:
+        stream.seek(0)
+        value = json_value(stream.read(MAX_WHOLE_BYTES + 1))
     if isinstance(value, dict):
         return [value]
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):

@@ -30,6 +30,7 @@ from co_tui.exchange.importers.importer import DocumentImporter
 
 NAME: Final = "cline"
 _MESSAGES: Final = ".messages.json"
+_COMPACTED: Final = ".compaction.json"
 _ENVIRONMENT: Final = "<environment_details>"
 _TAGS: Final = re.compile(r"</?(?:task|user_message|feedback|answer)>")
 """What is put around the user's own words in the older form."""
@@ -57,13 +58,18 @@ def _is_task_message(record: Record) -> bool:
 
 
 def load(document: Document) -> list[ImportedSession]:
-    """Raises `ImportRefused` for the file about a session, which has nothing of it."""
+    """Raises `ImportRefused` for what goes with the messages of a session."""
     first = document.records[0]
-    if _is_about(first):
+    if _is_about(first) or _is_beside_messages(document.path):
         raise ImportRefused(f"{document.path} is only part of a Cline session. Import the {_MESSAGES} file next to it.")
     builder = SessionBuilder(NAME, document.modified)
     builder.skipped = document.skipped
     return _session(builder, document, first) if _is_session(first) else _task(builder, document)
+
+
+def _is_beside_messages(path: Path) -> bool:
+    """Whether it is the compacted context of a session whose messages are there too."""
+    return path.name.endswith(_COMPACTED) and path.with_name(path.name.removesuffix(_COMPACTED) + _MESSAGES).is_file()
 
 
 def _session(builder: SessionBuilder, document: Document, record: Record) -> list[ImportedSession]:
@@ -73,7 +79,7 @@ def _session(builder: SessionBuilder, document: Document, record: Record) -> lis
     builder.skipped += len(record["messages"]) - len(messages)
     session_id, agent = text(record.get("sessionId")), text(record.get("agent"))
     about = _next_to(document.path, ".json", "session_id", session_id)
-    compacted = _next_to(document.path, ".compaction.json", "sessionId", session_id)
+    compacted = _next_to(document.path, _COMPACTED, "sessionId", session_id)
     _describe(builder, about)
     time = read_time(compacted.get("updated_at")) or document.modified
     for message in messages:
