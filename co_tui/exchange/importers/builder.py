@@ -73,6 +73,7 @@ class SessionBuilder:
         self._items: list[_Reply | Item] = []
         self._starts: dict[str, int] = {}
         self._ends: dict[str, int] = {}
+        self._named_again = 0
         self._open: dict[str, list[_Call]] = {}
         self._ids: dict[str, int] = {}
         self._reply: _Reply | None = None
@@ -83,7 +84,7 @@ class SessionBuilder:
         """Of the model, where the program tells it."""
         self.skipped = 0
         self.left_out: Counter[str] = Counter()
-        self._images_bytes = self._named_again = 0
+        self._images_bytes = 0
 
     @property
     def empty(self) -> bool:

@@ -58,7 +58,7 @@ def _session(document: Document, record: Record) -> ImportedSession | None:
             _say(builder, message, text(record.get("model")))
         else:
             builder.skipped += 1
-    identity = text(record.get("uuid")) or readable(messages)
+    identity = text(record.get("uuid")) or readable(messages[:1])
     return None if builder.empty else builder.build(stable_id(NAME, identity))
 
 

@@ -25,6 +25,7 @@ from co_tui.exchange.importers.foreign_values import (
     HIDDEN_THINKING,
     NOTICES,
     SUB_AGENTS,
+    beginning,
     count,
     objects,
     read_time,
@@ -86,7 +87,7 @@ def load(document: Document) -> list[ImportedSession]:
     reader = _Reader(builder)
     for record in document.records:
         reader.read(record)
-    identity = reader.session_id or readable(document.records)
+    identity = reader.session_id or beginning(document.records, _is_event)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
@@ -97,7 +98,7 @@ def _snapshot(builder: SessionBuilder, record: Record) -> list[ImportedSession]:
     for message in messages:
         say_chat(builder, message, time, text(record.get("selectedModel")))
     builder.leave_out("lines of the screen", len(timeline) if isinstance(timeline, list) else 0)
-    identity = text(record.get("sessionId")) or readable(messages)
+    identity = text(record.get("sessionId")) or readable(messages[:1])
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 

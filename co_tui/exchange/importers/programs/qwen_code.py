@@ -16,6 +16,7 @@ from co_tui.exchange.importers.foreign_values import (
     OTHER_PARTS,
     OTHER_RECORDS,
     SUB_AGENTS,
+    beginning,
     count,
     objects,
     read_time,
@@ -65,7 +66,10 @@ def load(document: Document) -> list[ImportedSession]:
         builder.window_tokens = count(row, "contextWindowSize") or builder.window_tokens
     sessions = (text(row.get("sessionId")) for row in document.records if _is_record(row))
     agents = (text(row.get("agentId")) for row in document.records if only_agents)
-    identity = (next(filter(None, sessions), "") or readable(document.records), next(filter(None, agents), ""))
+    identity = (
+        next(filter(None, sessions), "") or beginning(document.records, _is_record),
+        next(filter(None, agents), ""),
+    )
     return [] if builder.empty else [builder.build(stable_id(NAME, *identity))]
 
 
