@@ -187,6 +187,25 @@ def test_cline_goes_on_with_the_context_that_it_compacted(tmp_path: Path) -> Non
     assert alone.session_id != session.session_id and len(alone.messages) == 2
 
 
+def parts_of(message: ModelMessage) -> list[tuple[str, str]]:
+    return [
+        (part.part_kind, str(getattr(part, "content", None) or getattr(part, "args", ""))) for part in message.parts
+    ]
+
+
+@pytest.mark.parametrize("name", ["copilot-cli", "kimi", "goose", "qwen-code"])
+def test_a_file_that_grew_is_the_same_session_with_more_at_its_end(tmp_path: Path, name: str) -> None:
+    rows = PROGRAMS[name]
+    whole = session_of(tmp_path, rows)
+    first = next(number for number in range(1, len(rows)) if "go" in json.dumps(rows[number - 1]))
+    for number in range(first + 1, len(rows)):
+        session = session_of(tmp_path, rows[:number])
+        assert session.session_id == whole.session_id
+        *before, last = map(parts_of, session.messages)
+        assert before == [parts_of(message) for message in whole.messages[: len(before)]]
+        assert last == parts_of(whole.messages[len(before)])[: len(last)], "a reply may still be written"
+
+
 # aider
 
 
