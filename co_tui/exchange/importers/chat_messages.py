@@ -47,7 +47,7 @@ def chat_parts(message: dict[str, Any]) -> list[ModelResponsePart]:
     calls = []
     for each in objects(message.get("tool_calls")):
         function = each.get("function")
-        about = function if isinstance(function, dict) else {}
+        about = function if isinstance(function, dict) else each
         calls.append(called(about.get("name"), about.get("arguments"), each.get("id")))
     reasoning = text(message.get("reasoning_content")) or text(message.get("reasoning"))
     return [*(part for each in (reasoning, *thoughts) for part in thought(each)), *said(words), *calls]
