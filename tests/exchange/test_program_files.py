@@ -1,10 +1,8 @@
-"""Importers of further programs, on a small session of each with everything in it; and exports that come as a zip."""
+"""Importers of further programs, on a small session of each with everything in it."""
 
 import copy
 import json
 import sqlite3
-import struct
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ from pydantic_ai.messages import BinaryContent, ModelMessage, ModelResponse, Tex
 from co_tui.events import CompactionComplete, SessionStart, UsageInfo
 from co_tui.events.event import event_json
 from co_tui.exchange.exporters import exported
-from co_tui.exchange.importers import ImportedSession, ImportRefused, archive, builder, load
-from co_tui.exchange.importers.default_folders import FINDERS, files_in, files_of
+from co_tui.exchange.importers import ImportedSession, ImportRefused, builder, load
+from co_tui.exchange.importers.default_folders import files_in
 from co_tui.session.state.derive import replay
 from tests.exchange.test_importers import history_texts, one
 from tests.exchange.test_odd_values import ODD, places, put_at
@@ -31,13 +29,10 @@ from tests.support.foreign_programs import (
     CLINE,
     COPILOT,
     KIMI,
-    MS,
     OTHER_FORMS,
     PROGRAMS,
     copilot,
     goose_database,
-    png,
-    zipped,
 )
 
 EXAMPLES = 25
@@ -344,126 +339,6 @@ def test_a_file_whose_first_line_is_damaged_is_still_known(tmp_path: Path, name:
     assert (session.source, session.skipped) == (name, 1)
 
 
-# Zip
-
-
-def test_an_export_is_read_from_its_zip_with_its_images(tmp_path: Path) -> None:
-    members = {
-        "conversations.json": json.dumps(CHATGPT).encode(),
-        "file-Abc12345-shot.png": png(),
-        "chat.html": b"<html>",
-        "../../evil.json": b"{}",
-    }
-    session = one(zipped(tmp_path / "export.zip", members))
-    assert tally(session.messages)[-1] == 1 and "images" not in session.left_out
-    assert session.left_out["other files of the export"] == 2
-    assert [file.name for file in tmp_path.iterdir()] == ["export.zip"], "nothing is unpacked"
-
-
-def test_conversations_in_several_files_of_a_zip_are_all_imported(tmp_path: Path) -> None:
-    members = {
-        f"data/conversations-{number:03}.json": json.dumps([{**CLAUDE_AI[0], "uuid": f"c-{number}"}, 7]).encode()
-        for number in range(3)
-    }
-    members["users.json"] = b"[]"
-    sessions = load(zipped(tmp_path / "export.zip", members))
-    assert len({session.session_id for session in sessions}) == 3
-    assert [session.skipped for session in sessions] == [3, 0, 0]
-
-
-def lying(file: Path) -> None:
-    """Claims a list of files that is longer than can be held."""
-    data = bytearray(file.read_bytes())
-    end = data.rindex(b"PK\x05\x06")
-    data[end + 12 : end + 16] = struct.pack("<I", archive.MAX_DIRECTORY_BYTES + 1)
-    file.write_bytes(bytes(archive.MAX_DIRECTORY_BYTES + 10) + data[end:])
-    file.write_bytes(b"PK\x03\x04" + file.read_bytes()[4:])
-
-
-def test_a_zip_that_is_made_to_hurt_is_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bomb = zipped(tmp_path / "bomb.zip", {"conversations.json": bytes(2_000_000)})
-    claim = zipped(tmp_path / "claim.zip", {"conversations.json": b"[]"})
-    lying(claim)
-    many = zipped(tmp_path / "many.zip", {f"{number}/conversations.json": b"[]" for number in range(4)})
-    other = zipped(tmp_path / "other.zip", {"readme.txt": b"x"})
-    cut = tmp_path / "cut.zip"
-    cut.write_bytes(other.read_bytes()[:-30])
-    packed = tmp_path / "packed.zip"
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as written:
-        written.writestr("conversations.json", "[]")
-    large = zipped(tmp_path / "large.zip", {"conversations.json": json.dumps(CHATGPT).encode()})
-    monkeypatch.setattr(archive, "MAX_CONVERSATION_FILES", 3)
-    reasons = {bomb: "300 times", claim: "list of files", many: "over 3 files", other: "no conversations.json"}
-    reasons |= {cut: "zip", packed: "unusual way"}
-    for file, why in reasons.items():
-        with pytest.raises(ImportRefused) as refused:
-            load(file)
-        assert str(file) in str(refused.value) and why in str(refused.value) and str(refused.value).endswith(".")
-    monkeypatch.setattr(archive, "MAX_WHOLE_BYTES", 100)
-    with pytest.raises(ImportRefused, match="is over 100 bytes"):
-        load(large)
-
-
-@given(place=st.floats(0, 1), byte=st.binary(min_size=1, max_size=4))
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_damaged_zip_is_imported_or_refused(tmp_path: Path, place: float, byte: bytes) -> None:
-    members = {"conversations.json": json.dumps(CHATGPT).encode(), "file-Abc12345-shot.png": png()}
-    data = bytearray(zipped(tmp_path / "whole.zip", members).read_bytes())
-    at = 4 + int(place * (len(data) - 8))
-    data[at : at + len(byte)] = byte
-    file = tmp_path / "damaged.zip"
-    file.write_bytes(data)
-    try:
-        sessions = load(file)
-    except ImportRefused as refused:
-        assert str(file) in str(refused)
-        return
-    assert all(replay(session.log).seq == len(session.log) for session in sessions)
-
-
-# Refusals
-
-
-@pytest.mark.parametrize(
-    ("record", "name"),
-    [
-        ({"v": 3, "id": "T-1", "created": MS, "messages": []}, "Amp"),
-        ({"sessionId": "s", "title": "t", "workspaceDirectory": "/w", "history": []}, "Continue"),
-        ({"name": "c", "messages": [{"versions": [], "currentlySelected": 0}]}, "LM Studio"),
-        ({"id": "c", "chat": {"history": {"messages": {}, "currentId": "x"}}}, "Open WebUI"),
-        ({"type": "session_start", "id": "s", "title": "t"}, "Droid"),
-        ({"id": "c", "inserted_at": "x", "mapping": {"root": {}}}, "DeepSeek"),
-        ({"requesterUsername": "a", "responderUsername": "b", "requests": []}, "Copilot in VS Code"),
-        ({"runSettings": {}, "chunkedPrompt": {}}, "Google AI Studio"),
-        ({"conversation_id": "c", "history": [], "transcript": []}, "Amazon Q"),
-        ({"event": "launched", "properties": {"aider_version": "1"}, "user_id": "u", "time": 1}, "aider"),
-        ({"ts": MS, "type": "say", "say": "text", "text": "x"}, "api_conversation_history.json"),
-    ],
-)
-def test_other_programs_are_refused_by_name(tmp_path: Path, record: dict[str, Any], name: str) -> None:
-    file = write_lines(tmp_path / "other.json", [record])
-    with pytest.raises(ImportRefused) as refused:
-        load(file)
-    assert name in str(refused.value).split("Supported")[0]
-
-
-@pytest.mark.parametrize(
-    ("table", "name"),
-    [
-        ("cursorDiskKV (key, value)", "Cursor"),
-        ("ItemTable (key, value)", "VS Code"),
-        ("threads (id, summary, updated_at, data_type, data)", "Zed"),
-        ("messages (id, session_id, role, parts, model, finished_at)", "Crush"),
-    ],
-)
-def test_databases_of_other_programs_are_refused_by_name(tmp_path: Path, table: str, name: str) -> None:
-    with sqlite3.connect(tmp_path / "other.db") as connection:
-        connection.execute(f"CREATE TABLE {table}")
-    connection.close()
-    with pytest.raises(ImportRefused, match=f"database of {name}"):
-        load(tmp_path / "other.db")
-
-
 def test_a_record_of_copilot_that_the_user_asked_for_is_a_call_of_its_own(tmp_path: Path) -> None:
     rows = [
         copilot("user.message", 1, {"content": "go"}),
@@ -477,51 +352,3 @@ def test_the_second_file_of_kimi_cli_is_refused_with_the_file_to_take(tmp_path: 
     rows = [KIMI[0], {"timestamp": 1.0, "message": {"type": "TurnBegin", "payload": {"user_input": "go"}}}]
     with pytest.raises(ImportRefused, match=r"Import context\.jsonl"):
         load(write_lines(tmp_path / "wire.jsonl", rows))
-
-
-# Default folders
-
-PLACES = {
-    "copilot-cli": ".copilot/session-state/s/events.jsonl",
-    "cline": ".cline/data/sessions/1_a/1_a.messages.json",
-    "kimi": ".kimi-code/sessions/wd_x/session_s/agents/main/wire.jsonl",
-    "goose": ".local/share/goose/sessions/20250301_100000.jsonl",
-    "aider": "work/project/.aider.chat.history.md",
-    "qwen-code": ".qwen/projects/p/chats/s.jsonl",
-}
-
-
-@pytest.mark.parametrize("name", PLACES)
-def test_the_sessions_of_a_program_are_found_where_it_keeps_them(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.platform", "linux")
-    file = tmp_path / PLACES[name]
-    file.parent.mkdir(parents=True)
-    file.touch()
-    assert {program: files_of(program, {}, tmp_path) for program in FINDERS} == {
-        program: [file] if program == name else [] for program in FINDERS
-    }
-
-
-def test_the_database_of_goose_stands_for_its_older_files(tmp_path: Path) -> None:
-    folder = tmp_path / "data" / "sessions"
-    folder.mkdir(parents=True)
-    for name in ("sessions.db", "20250301_100000.jsonl"):
-        (folder / name).touch()
-    assert files_of("goose", {"GOOSE_PATH_ROOT": str(tmp_path)}, tmp_path) == [folder / "sessions.db"]
-
-
-@pytest.mark.parametrize(
-    ("platform", "settings_folder"),
-    [("linux", ".config"), ("darwin", "Library/Application Support"), ("win32", "AppData/Roaming")],
-)
-def test_cline_is_found_in_the_editor_on_each_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, settings_folder: str
-) -> None:
-    monkeypatch.setattr("sys.platform", platform)
-    kept = "Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json"
-    file = tmp_path / settings_folder / kept
-    file.parent.mkdir(parents=True)
-    file.touch()
-    assert files_of("cline", {}, tmp_path) == [file]
