@@ -9,7 +9,10 @@ from co_tui.inert import one_line, shell_text
 
 FORMATS = ("markdown", "jsonl", "html")
 """Export formats."""
-PROGRAMS = ("claude-code", "codex", "gemini-cli", "opencode", "llm", "pi")
+PROGRAMS = (
+    *("claude-code", "codex", "gemini-cli", "opencode", "llm", "pi"),
+    *("copilot-cli", "cline", "kimi", "goose", "aider", "qwen-code"),
+)
 """Programs whose sessions `import --from` finds in their default folders."""
 MOST = 1_000_000_000
 """The largest number an option takes."""
@@ -265,7 +268,13 @@ COMMANDS: Final = (
         "import",
         "import sessions from other programs",
         (
-            _option("files", type=Path, nargs="*", metavar="FILE", help="a file or folder"),
+            _option(
+                "files",
+                type=Path,
+                nargs="*",
+                metavar="FILE",
+                help="a file or folder, or an export of ChatGPT or Claude.ai (zip or JSON)",
+            ),
             _option(
                 "--from",
                 type=None,

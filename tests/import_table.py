@@ -10,9 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from co_tui.exchange.importers import ImportRefused, load
-from tests.exchange.test_import_accounts import FILES
-from tests.support.foreign_counts import BOOKKEEPING, COUNTS, imported, left_out
+from tests.exchange import test_import_accounts, test_program_accounts
+from tests.support import foreign_counts
+from tests.support.foreign_counts import BOOKKEEPING, imported, left_out
 from tests.support.foreign_samples import SAMPLES
+from tests.support.program_counts import PROGRAM_COUNTS
+
+COUNTS = foreign_counts.COUNTS | PROGRAM_COUNTS
+FILES = test_import_accounts.FILES + test_program_accounts.FILES
 
 
 def rows(program: str, files: list[Path]) -> Iterator[tuple[str, int, int, int]]:
@@ -38,7 +43,7 @@ def main() -> int:
     equal = True
     with tempfile.TemporaryDirectory() as folder:
         found = [(program, file) for program, file in FILES]
-        for name, (program, write) in SAMPLES.items():
+        for name, (program, write) in (SAMPLES | test_program_accounts.SAMPLES).items():
             (place := Path(folder, name.replace(" ", "-"))).mkdir()
             found.append((program, write(place)))
         for program in COUNTS:

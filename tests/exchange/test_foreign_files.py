@@ -181,9 +181,7 @@ def test_openai_style_conversations_with_their_reused_ids() -> None:
 
 
 REFUSED = {
-    "cline/*": "looks like a session of Cline",
-    "copilot-cli/*": "looks like a session of Copilot CLI",
-    "kimi/*": "looks like a session of Kimi",
+    "cline/session.json": "only part of a Cline session",
     "codex/codex_05*": "an empty Codex CLI session",
     "llm/*.sql": "lines is a JSON object",
     "opencode/agent-sessions/storage_*/message/*/*": "part of an opencode session",
@@ -210,13 +208,16 @@ def test_every_file_is_looked_at_by_some_test_above() -> None:
         "pi/*",
         "llm/*.db",
         "opencode/*/*/session/*/*",
+        "cline/*.*.json",
+        "copilot-cli/*",
+        "kimi/*",
     ]
     known = {file for pattern in (*read, *REFUSED) for file in files(pattern)}
     assert {file for file in FOREIGN.rglob("*") if file.is_file()} == known
 
 
 def test_each_replays_to_what_was_said_and_loses_no_pair_on_the_way_to_a_model() -> None:
-    for file in [*files("[cgp]*/*.json*"), *files("llm/*.db"), OPENCODE / "storage_v2", DATA / "conversations.jsonl"]:
+    for file in [*files("[cgkp]*/*.json*"), *files("llm/*.db"), OPENCODE / "storage_v2", DATA / "conversations.jsonl"]:
         try:
             sessions = load(file)
         except ImportRefused:

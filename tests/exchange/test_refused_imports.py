@@ -39,6 +39,16 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
         load(file)
 
 
+def test_one_value_that_is_too_large_to_be_held_is_refused_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign_files, "MAX_WHOLE_BYTES", 100)
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([{"uuid": "c", "chat_messages": ["x" * 100]}]))
+    with pytest.raises(ImportRefused, match="one JSON value of over 100 bytes"):
+        load(file)
+
+
 def test_odd_values_are_made_storable_and_replay(tmp_path: Path) -> None:
     odd = {"type": "tool_use", "id": 7, "name": None, "input": {"a": float("nan"), "b": "\ud800", "c": [[[1]]]}}
     session = loaded(

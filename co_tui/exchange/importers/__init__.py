@@ -10,10 +10,19 @@ from importlib import import_module
 from pathlib import Path
 
 from co_tui.exchange.importers import programs
+from co_tui.exchange.importers.archive import ZIP_HEADERS, Archive
 from co_tui.exchange.importers.database import Database
-from co_tui.exchange.importers.foreign_files import Document, Record, is_database, read_document
+from co_tui.exchange.importers.foreign_files import SQLITE_HEADER, Document, read_document, read_head, read_text
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
-from co_tui.exchange.importers.importer import LOOSE, MARKED, DatabaseImporter, DocumentImporter, Importer
+from co_tui.exchange.importers.importer import (
+    LOOSE,
+    MARKED,
+    DatabaseImporter,
+    DocumentImporter,
+    Importer,
+    TextImporter,
+)
+from co_tui.exchange.importers.other_programs import database_of, session_of
 
 __all__ = ["ImportRefused", "ImportedSession", "load"]
 
@@ -33,9 +42,7 @@ def load(path: Path | str) -> list[ImportedSession]:
     """The sessions of a file, or of a storage folder of opencode. Raises `ImportRefused` with a sentence."""
     path = Path(path)
     try:
-        if path.is_dir():
-            return _folder(path)
-        return _from_database(path) if is_database(path) else _from_document(read_document(path))
+        return _folder(path) if path.is_dir() else _file(path, read_head(path))
     except OSError as error:
         raise ImportRefused(f"Cannot read {path}: {error.strerror or error}.") from None
     except RecursionError:
@@ -52,12 +59,28 @@ def _folder(path: Path) -> list[ImportedSession]:
     return sessions
 
 
+def _file(path: Path, head: bytes) -> list[ImportedSession]:
+    """By how it begins: a database, a zip, a text, or JSON."""
+    if head.startswith(SQLITE_HEADER):
+        return _from_database(path)
+    if head.startswith(ZIP_HEADERS):
+        with Archive(path) as archive:
+            return _from_document(archive.document())
+    beginning = head.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").lstrip()
+    for importer in importers():
+        if isinstance(importer, TextImporter) and importer.recognises(beginning):
+            return _not_empty(importer.load(read_text(path)), path, importer)
+    return _from_document(read_document(path))
+
+
 def _from_database(path: Path) -> list[ImportedSession]:
     known = [each for each in importers() if isinstance(each, DatabaseImporter)]
     with Database(path) as database:
         for importer in known:
             if importer.recognises(database):
                 return _not_empty(importer.load(database), path, importer)
+        if other := database_of(database):
+            raise _unknown(path, f"it looks like the database of {other}")
     raise _unknown(path, f"it is a database, but not from {' or '.join(each.label for each in known)}")
 
 
@@ -65,8 +88,8 @@ def _from_document(document: Document) -> list[ImportedSession]:
     if not document.records:
         why = f"none of its {document.skipped:,} lines is a JSON object" if document.skipped else "it is empty"
         raise _unknown(document.path, why)
-    if other := _other_program(document.records):
-        raise _unknown(document.path, f"it looks like a session of {other}")
+    if other := session_of(document.records):
+        raise _unknown(document.path, f"it looks like {other}")
     for importer in importers():
         if isinstance(importer, DocumentImporter) and importer.recognises(document):
             return _not_empty(importer.load(document), document.path, importer)
@@ -84,15 +107,3 @@ def _unknown(path: Path, why: str) -> ImportRefused:
     labels = {each.label for each in importers() if each.looseness in (MARKED, LOOSE)}
     known = ", ".join((*sorted(labels, key=str.casefold), _FORMATS))
     return ImportRefused(f"Cannot import {path}: {why}. Supported: {known}.")
-
-
-def _other_program(records: list[Record]) -> str:
-    """The name of a program whose sessions are recognised but not supported."""
-    first = records[0]
-    if first.get("type") == "session.start" and isinstance(first.get("data"), dict):
-        return "Copilot CLI"
-    if first.get("type") == "metadata" and "protocol_version" in first:
-        return "Kimi"
-    if {"version", "messages_path"} <= first.keys() or {"version", "agent", "sessionId", "messages"} <= first.keys():
-        return "Cline"
-    return ""

@@ -29,6 +29,8 @@ PROVIDER = "provider"
 """Metadata of a reply: who gave it, as the program names it. As its provider's own, its ids would be taken as valid."""
 MAX_SESSION_IMAGE_BYTES = 200_000_000
 """Per session; more are dropped and reported."""
+MAX_NAMED_AGAIN = 5_000_000
+"""Per session: each time that a session goes back, its log names all that is left."""
 
 
 class Result(NamedTuple):
@@ -71,6 +73,7 @@ class SessionBuilder:
         self._items: list[_Reply | Item] = []
         self._starts: dict[str, int] = {}
         self._ends: dict[str, int] = {}
+        self._named_again = 0
         self._open: dict[str, list[_Call]] = {}
         self._ids: dict[str, int] = {}
         self._reply: _Reply | None = None
@@ -105,6 +108,10 @@ class SessionBuilder:
         """What comes next was said after that place; what was said since then no longer counts."""
         said = self._ends.get(entry_id)
         if said is not None and said < len(self._items):
+            self._named_again += said
+            if self._named_again > MAX_NAMED_AGAIN:
+                self.leave_out("going back")
+                return
             self._reply = None
             self._add(WentBack(self._at(time), said))
 
@@ -230,7 +237,8 @@ class SessionBuilder:
 
     def leave_out(self, kind: str, count: int = 1) -> None:
         """Count what cannot be carried over, by a kind in words for people."""
-        self.left_out[kind] += count
+        if count:
+            self.left_out[kind] += count
 
     def counting(self, content: Content) -> Content:
         """The content; what it only names is counted as left out."""

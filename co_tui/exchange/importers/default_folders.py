@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 MAX_FILES: Final = 200_000
+AIDER_HISTORY: Final = ".aider.chat.history.md"
+_ENDINGS: Final = (".jsonl", ".json", ".db", AIDER_HISTORY)
 
 
 def files_of(program: str, environ: Mapping[str, str], home: Path) -> list[Path]:
@@ -20,7 +22,7 @@ def files_in(folder: Path) -> list[Path]:
     for parent, folders, names in os.walk(folder):
         if {"session", "message"} <= set(folders):  # a storage of opencode: a session's file finds its pieces
             folders[:] = ["session"]
-        files = (Path(parent, name) for name in names if name.endswith((".jsonl", ".json", ".db")))
+        files = (Path(parent, name) for name in names if name.endswith(_ENDINGS))
         found += [file for file in files if file.is_file() and not file.is_symlink()]
         if len(found) >= MAX_FILES:
             break
@@ -70,6 +72,64 @@ def _pi(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
     return (_folder(environ, "PI_CODING_AGENT_DIR", home / ".pi" / "agent") / "sessions").rglob("*.jsonl")
 
 
+def _settings_folder(environ: Mapping[str, str], home: Path) -> Path:
+    """Where programs with windows keep what belongs to their user."""
+    if sys.platform == "win32":
+        return _folder(environ, "APPDATA", home / "AppData" / "Roaming")
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support"
+    return _folder(environ, "XDG_CONFIG_HOME", home / ".config")
+
+
+def _copilot_cli(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    folder = _folder(environ, "COPILOT_HOME", home / ".copilot")
+    yield from (folder / "session-state").glob("*/events.jsonl")
+    yield from (folder / "session-state").glob("*.jsonl")
+    yield from (folder / "history-session-state").glob("*.json")
+
+
+def _cline(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    """Of Cline, Roo Code and Kilo Code, in all editors; a session's folder also has the messages of its agents."""
+    data = _folder(environ, "CLINE_DIR", home / ".cline") / "data"
+    sessions = (data / "sessions").glob("*/*.messages.json")
+    yield from (file for file in sessions if file.name == f"{file.parent.name}.messages.json")
+    yield from (data / "tasks").glob("*/api_conversation_history.json")
+    for editor in ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"):
+        kept = _settings_folder(environ, home) / editor / "User" / "globalStorage"
+        for extension in ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline", "kilocode.kilo-code"):
+            yield from (kept / extension / "tasks").glob("*/api_conversation_history.json")
+
+
+def _kimi(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    yield from _folder(environ, "KIMI_CODE_HOME", home / ".kimi-code").glob("sessions/*/*/agents/main/wire.jsonl")
+    yield from (home / ".kimi" / "sessions").glob("*/*/context.jsonl")
+
+
+def _goose(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    """The database has all that older versions kept in files."""
+    folder = _folder(environ, "XDG_DATA_HOME", home / ".local" / "share") / "goose"
+    if sys.platform == "win32":
+        folder = _settings_folder(environ, home) / "Block" / "goose" / "data"
+    if environ.get("GOOSE_PATH_ROOT"):
+        folder = _folder(environ, "GOOSE_PATH_ROOT", home) / "data"
+    databases = list((folder / "sessions").glob("sessions.db"))
+    yield from databases or (folder / "sessions").glob("*.jsonl")
+
+
+def _aider(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    """It keeps its history in each project: those in the home folder, and in the folders in it."""
+    if environ.get("AIDER_CHAT_HISTORY_FILE"):
+        yield from (file for file in [_folder(environ, "AIDER_CHAT_HISTORY_FILE", home)] if file.is_file())
+    for projects in ("", "[!.]*/", "[!.]*/[!.]*/"):
+        yield from home.glob(f"{projects}{AIDER_HISTORY}")
+
+
+def _qwen_code(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
+    folder = _folder(environ, "QWEN_HOME", home / ".qwen")
+    yield from folder.glob("projects/*/chats/*.jsonl")
+    yield from folder.glob("tmp/*/chats/*.jsonl")
+
+
 FINDERS: Final[Mapping[str, Callable[[Mapping[str, str], Path], Iterable[Path]]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
@@ -77,4 +137,10 @@ FINDERS: Final[Mapping[str, Callable[[Mapping[str, str], Path], Iterable[Path]]]
     "opencode": _opencode,
     "llm": _llm,
     "pi": _pi,
+    "copilot-cli": _copilot_cli,
+    "cline": _cline,
+    "kimi": _kimi,
+    "goose": _goose,
+    "aider": _aider,
+    "qwen-code": _qwen_code,
 }

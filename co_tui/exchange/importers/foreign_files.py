@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -16,10 +16,15 @@ MAX_LINE_BYTES: Final = 64_000_000
 MAX_WHOLE_BYTES: Final = 128_000_000
 """Of a file that is one JSON value, and not one a line."""
 SQLITE_HEADER: Final = b"SQLite format 3\0"
+HEAD_BYTES: Final = 4_096
 _PIECE_BYTES: Final = 1 << 20
 
 Record = dict[str, Any]
 """A JSON object."""
+
+
+def no_attachment(_name: str) -> bytes:
+    return b""
 
 
 class Document(NamedTuple):
@@ -30,6 +35,18 @@ class Document(NamedTuple):
     skipped: int
     """Lines that hold no JSON object, or too much of it."""
     modified: datetime
+    attachment: Callable[[str], bytes] = no_attachment
+    """The bytes of an image that came with it, by the beginning of its name; empty when there is none."""
+    other_files: int = 0
+    """How many files came with it that are neither conversations nor images."""
+
+
+class TextDocument(NamedTuple):
+    """A file that is no JSON."""
+
+    path: Path
+    text: str
+    modified: datetime
 
 
 def read_document(path: Path) -> Document:
@@ -37,6 +54,9 @@ def read_document(path: Path) -> Document:
     with opened(path) as stream:
         status = os.fstat(stream.fileno())
         modified = datetime.fromtimestamp(status.st_mtime, UTC)
+        if status.st_size > MAX_WHOLE_BYTES and stream.read(HEAD_BYTES).lstrip().startswith(b"["):
+            raise ImportRefused(f"{path} is one JSON value of over {MAX_WHOLE_BYTES:,} bytes.")
+        stream.seek(0)
         whole = _whole(stream, status.st_size)
         if whole is not None:
             return Document(path, whole, 0, modified)
@@ -61,9 +81,20 @@ def opened(path: Path) -> IO[bytes]:
     return stream
 
 
-def is_database(path: Path) -> bool:
+def read_head(path: Path) -> bytes:
+    """How a file begins. Raises `ImportRefused`."""
     with opened(path) as stream:
-        return stream.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+        return stream.read(HEAD_BYTES)
+
+
+def read_text(path: Path) -> TextDocument:
+    """Raises `ImportRefused` for a file that is too large to be held."""
+    with opened(path) as stream:
+        status = os.fstat(stream.fileno())
+        if status.st_size > MAX_WHOLE_BYTES:
+            raise ImportRefused(f"{path} is over {MAX_WHOLE_BYTES:,} bytes.")
+        read = stream.read(MAX_WHOLE_BYTES).removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+    return TextDocument(path, read, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def read_value(path: Path) -> Any:
@@ -73,16 +104,18 @@ def read_value(path: Path) -> Any:
             text = stream.read(MAX_LINE_BYTES + 1)
     except ImportRefused:
         return None
-    return _value(text) if len(text) <= MAX_LINE_BYTES else None
+    return json_value(text) if len(text) <= MAX_LINE_BYTES else None
 
 
 def _whole(stream: IO[bytes], size: int) -> list[Record] | None:
     """The objects of a file that is one JSON value over several lines; None for one value a line."""
     first = stream.readline(MAX_LINE_BYTES + 1)
-    if size > MAX_WHOLE_BYTES or isinstance(_value(first), dict):
+    value = json_value(first)
+    if size > MAX_WHOLE_BYTES or isinstance(value, dict):
         return None
-    stream.seek(0)
-    value = _value(stream.read(MAX_WHOLE_BYTES + 1))
+    if len(first) < size:
+        stream.seek(0)
+        value = json_value(stream.read(MAX_WHOLE_BYTES + 1))
     if isinstance(value, dict):
         return [value]
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
@@ -95,7 +128,7 @@ def _lines(stream: IO[bytes]) -> tuple[list[Record], int]:
     for line in _bounded_lines(stream):
         if line is not None and not line.strip():
             continue
-        value = _value(line) if line is not None else None
+        value = json_value(line) if line is not None else None
         if isinstance(value, dict):
             records.append(value)
         else:
@@ -114,7 +147,7 @@ def _bounded_lines(stream: IO[bytes]) -> Iterator[bytes | None]:
         yield None
 
 
-def _value(text: bytes) -> Any:
+def json_value(text: bytes) -> Any:
     """What JSON says, made storable; None for what is no JSON, or nested too deeply to be read."""
     try:
         return storable(json.loads(text.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
 from co_tui.exchange.importers.database import Database
-from co_tui.exchange.importers.foreign_files import Document
+from co_tui.exchange.importers.foreign_files import Document, TextDocument
 from co_tui.exchange.importers.imported import ImportedSession
 
 OWN, MARKED, LOOSE, ANY_CHAT = range(4)
@@ -33,4 +33,14 @@ class DatabaseImporter(NamedTuple):
     looseness: int = MARKED
 
 
-Importer: TypeAlias = DocumentImporter | DatabaseImporter
+class TextImporter(NamedTuple):
+    """Imports files that are no JSON."""
+
+    label: str
+    recognises: Callable[[str], bool]
+    """By how the text begins."""
+    load: Callable[[TextDocument], list[ImportedSession]]
+    looseness: int = MARKED
+
+
+Importer: TypeAlias = DocumentImporter | DatabaseImporter | TextImporter
