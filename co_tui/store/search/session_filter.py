@@ -36,5 +36,6 @@ def matches_filter(typed: str, title: str, cwd: str) -> bool:
 def filter_spans(typed: str, text: str) -> list[tuple[int, int]]:
     """The spans of a filter's words and phrases in a text."""
     both, terms = FoldedText(text), typed_terms(typed)
-    patterns = (*map(re.escape, terms.words[:MAX_WORDS]), *(phrase.pattern for phrase in terms.phrases))
-    return [both.original(*match.span()) for each in patterns for match in re.finditer(each, both.folded)]
+    words = (re.compile(re.escape(word)) for word in terms.words[:MAX_WORDS])
+    patterns = (*words, *(phrase.pattern for phrase in terms.phrases))
+    return [both.original(*match.span()) for each in patterns for match in each.finditer(both.folded)]
