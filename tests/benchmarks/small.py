@@ -14,6 +14,7 @@ SMALL: Final[Mapping[str, Mapping[str, Any]]] = {
     "counting": {"RATIOS": (1.0,), "HIDDEN_TOKENS": (0,), "DATA": Path("nowhere")},
     "memory": {"TURNS": 2, "WORDS": 100},
     "work": {"CALLS": 4},
+    "day": {"TURNS": 2, "MARKS": (2,)},
     "ledger": {"SIZES": (100,)},
     "growth": {"STEPS": 10, "FIFTH": 2, "WINDOWS": (8_000,)},
     "lab": {"WINDOWS": (8_000,), "MOST": 1, "POLICIES": ("balanced",)},
