@@ -44,6 +44,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if getattr(options, "private", False):
         _check_private(parser, options)
+    if options.command == "run" and options.resume is not None:
+        parser.error("--resume before `run` opens the app; use `co-tui run --resume ID`")
     return options
 
 

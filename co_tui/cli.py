@@ -22,6 +22,7 @@ from co_tui.headless.output import (
     os_error_sentence,
     say,
 )
+from co_tui.headless.stopping import stop_requested
 from co_tui.inert import one_line
 from co_tui.paths import Paths, current_folder, locate
 from co_tui.settings import DEBUG_VARIABLE, Loaded, load, withheld_warnings
@@ -43,21 +44,26 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as leaving:  # the parser has already reported it
         return _finished(leaving.code if isinstance(leaving.code, int) else FAILED)
     except StoreError as error:
-        return _failed(str(error))
+        # SQLite swallows an interrupt that comes in the middle of a query, and fails.
+        return _interrupted() if stop_requested() else _failed(str(error))
     except OutputLost as lost:
         return _lost(lost)
     except OSError as error:
         return _failed(os_error_sentence(error))
     except KeyboardInterrupt:
-        discard(sys.stdout)
-        say("Interrupted.")
-        return INTERRUPTED
+        return _interrupted()
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         return _failed(
             f"Internal error: {type(error).__name__}: {one_line(str(error), 300)}. Set {DEBUG_VARIABLE}=1 to see where."
         )
+
+
+def _interrupted() -> int:
+    discard(sys.stdout)
+    say("Interrupted.")
+    return INTERRUPTED
 
 
 def _failed(sentence: str) -> int:

@@ -109,12 +109,16 @@ _HOUSEKEEPING = (
                 metavar="ID",
                 help="move a session to the trash (restorable for 30 days)",
             ),
+            _flag("--empty-trash", "delete everything in the trash forever"),
             _option("--pin", metavar="ID", help="list a session first and never clean it up"),
             _option("--unpin", metavar="ID", help="unpin a session"),
             _flag("--prune", "move sessions unused for retention_days to the trash"),
         )
     ),
-    _flag("--dry-run", "with --prune: only show what would be moved"),
+    _flag("--dry-run", "with --prune: only say what would be moved"),
+    _flag("--verbose", "with --prune: list each session"),
+    _flag("--forever", "with --delete: delete it, with its messages and files"),
+    _flag("--yes", "with --forever or --empty-trash: do not ask"),
 )
 
 COMMANDS: Final = (
@@ -125,7 +129,8 @@ COMMANDS: Final = (
             _option("-p", "--prompt", help="the prompt (default: standard input)"),
             OneOf(
                 (
-                    _option("--session", "--resume", metavar="ID", help="continue this session"),
+                    _option("--session", metavar="ID", help="continue this session"),
+                    _option("--resume", dest="session", metavar="ID", help="the same as --session"),
                     _flag("--continue", "continue this folder's latest session", dest="resume_latest"),
                 )
             ),
@@ -316,5 +321,5 @@ COMMANDS: Final = (
         ),
     ),
     CliCommand("acp", "speak the Agent Client Protocol with an editor on standard input and output", MODEL_OPTIONS),
-    CliCommand("doctor", "check the installation"),
+    CliCommand("doctor", "check the installation", (_flag("--full", "read all of a large database, too"),)),
 )

@@ -239,7 +239,7 @@ def _config(call: CommandCall) -> int:
 def _doctor(call: CommandCall) -> int:
     from co_tui.headless.doctor import doctor
 
-    return doctor(call.context, call.environ, call.cwd)
+    return doctor(call.context, call.environ, call.cwd, full=call.options.full)
 
 
 @command("login")

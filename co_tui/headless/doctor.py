@@ -19,7 +19,7 @@ from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events.wording import counted, percent
-from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, say, table
+from co_tui.headless.output import DONE, FAILED, CommandContext, has_terminal, os_error_sentence, put, say, table
 from co_tui.inert import one_line
 from co_tui.paths import Paths, path_text
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
@@ -35,8 +35,8 @@ LIMIT_CHARS = 400
 _PACKAGES = ("textual", "rich", "pydantic-ai-slim", "pydantic-ai-harness", "sqlite-utils", "platformdirs", "xllamacpp")
 
 
-def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> int:
-    """Prints a report; fails when something keeps co-tui from working."""
+def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path, *, full: bool = False) -> int:
+    """Prints a report; fails when something keeps co-tui from working. `full` reads all of a large database."""
     troubles = list(context.loaded.problems)
     settings = context.loaded.settings
     keys = KeptKeys(context.paths)
@@ -59,7 +59,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path) -> in
         ("state", str(context.paths.state)),
         *_learned_limits(context.paths),
         ("snapshots", _snapshots(context.paths)),
-        ("database", _database(context, troubles)),
+        ("database", _database(context, troubles, full=full)),
     ]
     put(table(("WHAT", "FOUND"), rows))
     for warning in context.loaded.warnings:
@@ -157,11 +157,11 @@ def _open_keys(keys: KeptKeys) -> list[str]:
     return [f"{path_text(keys.file)} may hold keys and is readable by others. Run `chmod 600` on it."]
 
 
-def _database(context: CommandContext, troubles: list[str]) -> str:
+def _database(context: CommandContext, troubles: list[str], *, full: bool) -> str:
     place = context.store.location
     try:
         with context.store.reading() as reading:
-            health = reading.health()
+            health = reading.health(full=full)
     except StoreError as error:
         troubles.append(str(error))
         return f"{place}: unusable"
@@ -172,7 +172,8 @@ def _database(context: CommandContext, troubles: list[str]) -> str:
     if health.open_to_others:
         troubles.append(f"Database {place} is readable by others. Run `chmod 600` on it.")
     size = f"{health.size_bytes / 1e6:.1f} MB"
-    return f"{place}: {health.verdict}, {size}, {health.sessions} sessions, {health.events} events"
+    checked = " (checked in part; `co-tui doctor --full` reads all of it)" if health.is_partial else ""
+    return f"{place}: {health.verdict}, {size}, {health.sessions:,} sessions, {health.events:,} events{checked}"
 
 
 def _not_writable(paths: Paths) -> list[str]:
@@ -197,7 +198,7 @@ def _show_share(share: float) -> None:
 def _offer_to_fetch(context: CommandContext, environ: Mapping[str, str]) -> list[str]:
     """Ask before downloading; without anyone to ask, say what would do it."""
     question = f"Download the embedded model now ({embedded.DOWNLOAD_MB} MB)? [y/N] "
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not has_terminal():
         return ["No model available. Set a provider's key, or run `co-tui doctor` in a terminal."]
     print(question, end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -78,6 +78,11 @@ def say(text: str) -> None:
         discard(sys.stderr)
 
 
+def has_terminal() -> bool:
+    """Whether a person can be asked: messages are shown, and the answer is typed, in a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def message_line(text: str) -> str:
     return f"co-tui: {inert(text)}\n"
 

@@ -3,6 +3,7 @@
 A session in the trash can be restored for `TRASH_DAYS`; then it is deleted.
 """
 
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -33,6 +34,17 @@ def move_to_trash(store: Store, session_id: str) -> None:
 def restore_from_trash(store: Store, session_id: str) -> None:
     """Raises `SessionBusy`."""
     _log(store, session_id, SessionTrashed(trashed=False))
+
+
+def delete_forever(store: Store, session_id: str) -> None:
+    """Delete a session with its messages and files, in the trash or not. Raises `SessionBusy`."""
+    with store.claim(session_id):
+        store.delete(session_id)
+
+
+def delete_trash(store: Store, rows: Iterable[SessionRow]) -> Iterator[SessionRow]:
+    """Delete trashed sessions one by one, and yield each; those opened or changed meanwhile are left."""
+    return (row for row in rows if _delete(store, row))
 
 
 def _log(store: Store, session_id: str, fact: Fact) -> None:

@@ -24,6 +24,10 @@ class Closable(Protocol):
 class Reading(Closable, Protocol):
     """All queries; empty results where nothing is stored yet."""
 
+    def cancel(self) -> None:
+        """Stop the query that runs in another thread, and all later ones: they raise `QueryCancelled`."""
+        ...
+
     def sessions(
         self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False
     ) -> "list[SessionRow]":
@@ -128,8 +132,8 @@ class Reading(Closable, Protocol):
         """The saved pieces of a reply that is not an event yet, in order."""
         ...
 
-    def health(self) -> "Health":
-        """A check of the whole store; slow for a large one."""
+    def health(self, *, full: bool = True) -> "Health":
+        """A check of the whole store, slow for a large one; without `full`, a large one is checked in part."""
         ...
 
 

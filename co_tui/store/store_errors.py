@@ -9,6 +9,10 @@ class SessionNotFound(StoreError):
     """No session, or more than one, matches the name."""
 
 
+class QueryCancelled(StoreError):
+    """The reader was told to stop."""
+
+
 class SessionBusy(StoreError):
     """Another process holds this session."""
 

@@ -93,6 +93,8 @@ class Health(NamedTuple):
     verdict: str = "ok"
     open_to_others: bool = False
     """Whether other users of this machine can read it."""
+    is_partial: bool = False
+    """Whether only part of it was checked."""
 
 
 def messages_with_most_words(seqs_of_words: Iterable[Iterable[int]]) -> FoundMessages:

@@ -53,6 +53,11 @@ def run_in_background(
     node.run_worker(guarded, group=group, exclusive=latest, exit_on_error=False)  # type: ignore[arg-type]
 
 
+def cancel_background(node: DOMNode, group: str) -> None:
+    """Cancel a node's background work of a group."""
+    node.workers.cancel_group(node, group)
+
+
 def run_thread(node: DOMNode, doing: str, work: Callable[[], object], *, group: str) -> None:
     """Run a function in its own thread."""
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 else:
     AnyApp = AnyScreen = LinuxDriver = Markdown = TextArea = object
 
+MOST_BLINKS: Final = 20
 CHECKED: Final = {"textual": "8.2.8", "rich": "15.0.0"}
 
 
@@ -75,27 +76,21 @@ INTERNALS: Final = (
     Internal("textual.screen:Screen", "_forward_event", "Ignore clicks on a widget being removed.", "self event"),
     Internal("textual.widget:Widget", "_scroll_update", "Resize the scroll bar without a layout.", "self virtual_size"),
     Internal(
-        "textual.message_pump:MessagePump",
-        "_dispatch_message",
-        "Survive late messages to a closed screen.",
-        "self message",
+        "textual.message_pump:MessagePump", "_dispatch_message", "Late messages to a closed screen.", "self message"
     ),
     Internal("textual.screen:Screen", "_invoke_and_clear_callbacks", "The same for late callbacks.", "self"),
     Internal(
-        "textual.widgets._text_area:TextArea",
-        "_recompute_cursor_offset",
-        "Undo can leave the cursor on no line.",
-        "self",
+        "textual.widgets._text_area:TextArea", "_recompute_cursor_offset", "Undo can leave it on no line.", "self"
     ),
+    Internal("textual.widgets._text_area:TextArea", "_restart_blink", "Blink again after a key.", "self"),
+    Internal("textual.widgets._text_area:TextArea", "_toggle_cursor_blink_visible", "Stop blinking when idle.", "self"),
+    Internal("textual.widgets._text_area:TextArea", "_cursor_visible", "And leave it visible."),
     Internal("textual._xterm_parser", "XTermParser", "Subclassed: terminal replies are not keys."),
-    Internal(
-        "textual._xterm_parser:XTermParser",
-        "_sequence_to_key_events",
-        "Add keys, skip invalid ones.",
-        "self sequence alt",
-    ),
+    Internal("textual._xterm_parser:XTermParser", "_sequence_to_key_events", "Add keys.", "self sequence alt"),
+    Internal("textual._parser:Parser", "_timeout_time", "Whether it waits for the rest of a sequence."),
     Internal("textual.drivers.linux_driver", "XTermParser", "The input loop has no hook for its parser."),
     Internal("textual.drivers.linux_driver", "getincrementaldecoder", "Nor for its decoder, which fails on bad bytes."),
+    Internal("textual.drivers.linux_driver", "selectors", "Nor for its wait, which ends ten times a second."),
     Internal("textual.drivers.web_driver", "XTermParser", "As for the Linux driver."),
     Internal("textual.drivers.linux_driver:LinuxDriver", "_file", "Output survives a terminal that is gone."),
     Internal("textual.drivers.linux_driver:LinuxDriver", "_writer_thread", "Whether the screen is the app's."),
@@ -106,9 +101,7 @@ INTERNALS: Final = (
     Internal("textual.driver:Driver", "_auto_restart", "False while another program has the terminal."),
     Internal("textual.drivers.web_driver:WebDriver", "_write", "Output survives a server that is gone."),
     Internal("rich.markdown:Markdown", "_flatten_tokens", "Add each link's address.", "self tokens"),
-    Internal(
-        "rich._unicode_data", "load", "The table of widths; asking for each character is too slow.", "unicode_version"
-    ),
+    Internal("rich._unicode_data", "load", "The table of widths; asking for each is slow.", "unicode_version"),
 )
 
 
@@ -219,7 +212,19 @@ class ScreenInternals(AnyScreen):
 
 
 class TextAreaInternals(TextArea):
-    """Undo may remove the line that the cursor is still on."""
+    """Undo may remove the line that the cursor is still on; without keys, the cursor stops blinking after a while."""
+
+    blinks = 0
+
+    def _restart_blink(self) -> None:
+        self.blinks = 0
+        super()._restart_blink()
+
+    def _toggle_cursor_blink_visible(self) -> None:
+        super()._toggle_cursor_blink_visible()
+        self.blinks += 1
+        if self.blinks > MOST_BLINKS and self._cursor_visible:
+            self.blink_timer.pause()
 
     def _recompute_cursor_offset(self) -> None:
         with contextlib.suppress(ValueError):  # the same step moves the cursor afterwards
@@ -256,6 +261,10 @@ def update_scroll_bar(widget: "Widget", virtual_size: "Size") -> None:
 class ParserInternals(XTermParser):
     """A hook for the keys of an escape sequence."""
 
+    @property
+    def awaits_more(self) -> bool:  # an unfinished sequence ends by time
+        return self._timeout_time is not None
+
     def translate(self, sequence: str, usual: Callable[[], Iterable[Key]]) -> Iterable[Key]:
         """The keys of a sequence; `usual` returns Textual's."""
         return usual()
@@ -270,9 +279,9 @@ def set_parser(driver_module: ModuleType, make_parser: Callable[..., XTermParser
     setattr(driver_module, "XTermParser", make_parser)  # noqa: B010
 
 
-def set_decoder(driver_module: ModuleType, make_decoder: Callable[[str], object]) -> None:
-    """Let a driver's input loop create its decoder this way."""
-    setattr(driver_module, "getincrementaldecoder", make_decoder)  # noqa: B010
+def set_used(driver_module: ModuleType, name: str, part: object) -> None:
+    """Let a driver's input loop use this part: `getincrementaldecoder` or `selectors`."""
+    setattr(driver_module, name, part)
 
 
 class LinuxDriverInternals(LinuxDriver):
@@ -305,11 +314,9 @@ class LinuxDriverInternals(LinuxDriver):
         """Publish `app_resume_signal` with the next start."""
         self._must_signal_resume = True
 
-    def stop_requested(self) -> None:
-        """SIGTSTP arrived."""
+    def stop_requested(self) -> None: ...
 
-    def continued(self) -> None:
-        """SIGCONT arrived."""
+    def continued(self) -> None: ...
 
     def _sigtstp_application(self, *_: Any) -> None:
         self.stop_requested()

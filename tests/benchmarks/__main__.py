@@ -8,6 +8,7 @@ from tests.benchmarks import (
     browser,
     compaction,
     counting,
+    day,
     foundation,
     growth,
     lab,
@@ -31,6 +32,7 @@ BENCHMARKS = {
     "counting": counting.main,
     "memory": memory.main,
     "work": work.main,
+    "day": day.main,
     "ledger": ledger.main,
     "growth": growth.main,
     "lab": lab.main,
@@ -50,4 +52,5 @@ def main() -> None:
         print()
 
 
-main()
+if __name__ == "__main__":
+    main()

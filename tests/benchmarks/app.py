@@ -17,6 +17,8 @@ from tests.support.screen import launch_for
 LAUNCHES = 9
 CODE = "```python\n" + "def answer(question: str) -> str:  # a comment\n    return question.upper()\n" * 2000
 TOKEN_CHARS = 4
+STREAMED_CHARS = 200_000
+"""At most, of each reply."""
 
 
 def main() -> None:
@@ -43,7 +45,7 @@ def _launching(folder: Path, homes: dict[int, Path]) -> list[tuple[str, str]]:
     cases = {
         "co-tui, the terminal answering": (co_tui, empty, True),
         "co-tui, the terminal silent": (co_tui, empty, False),
-        "co-tui resuming 10,000 messages": (resumed, homes[10_000], True),
+        f"co-tui resuming {SIZES[-1]:,} messages": (resumed, homes[SIZES[-1]], True),
     }
     bare_case = ([sys.executable, str(bare)], empty, True)
 
@@ -107,6 +109,7 @@ async def _streaming(home: Path) -> list[tuple[str, str]]:
         app.load_engine = lambda: None
         async with app.run_test(size=(120, 40)) as pilot:
             await pilot.pause()
+            text = text[:STREAMED_CHARS]
             start = time.perf_counter()
             for at in range(0, len(text), TOKEN_CHARS):
                 _delta(app, text[at : at + TOKEN_CHARS])

@@ -6,13 +6,15 @@ from pathlib import Path
 from tests.support.approval_day import Day, project, replayed, shell_calls
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "conversations.jsonl"
+MOST: int | None = None
+"""How many of the conversations are replayed."""
 
 
 def main() -> None:
     if not DATA.exists():
         print("The recorded conversations are not here.")
         return
-    conversations = shell_calls(DATA)
+    conversations = shell_calls(DATA)[:MOST]
     print("| mode | rules kept for | calls | free | asked | after ten answers |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as place:

@@ -100,7 +100,7 @@ def figures(state: SessionState) -> str:
             ended.append((blocks or event.fact.waited_ms > 0, event.fact.waited_ms))
     blocked = sum(waited for waited, _ in ended)
     waited_s = sum(ms for _, ms in ended) / 1000 / REAL_S
-    return f"{len(ended)} compactions, {blocked} blocked ({blocked / len(ended):.0%}), {waited_s:,.0f} s waited"
+    return f"{len(ended)} compactions, {blocked} blocked ({blocked / max(1, len(ended)):.0%}), {waited_s:,.0f} s waited"
 
 
 async def _all(folder: Path) -> list[SessionState]:

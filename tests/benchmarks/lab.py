@@ -13,6 +13,8 @@ from tests.context.request.test_pipeline import LOADED, POLICIES
 from tests.support.shared import DATA
 
 WINDOWS = (8_000, 32_000, 128_000)
+MOST: int | None = None
+"""How many of the conversations are replayed."""
 
 
 async def _add_all(tally: Tally, conversations: list[Conversation], settings: Settings, window: int) -> None:
@@ -25,7 +27,7 @@ def main() -> None:
     if not DATA.is_dir():
         print("  no shared data beside this checkout")
         return
-    conversations = list(load(DATA / "conversations.jsonl"))
+    conversations = list(load(DATA / "conversations.jsonl"))[:MOST]
     messages = sum(len(conversation.messages) for conversation in conversations)
     settings = {**LOADED, "truncation alone": LOADED["off"].but(truncation="on")}
     for window in WINDOWS:

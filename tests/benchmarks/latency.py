@@ -20,7 +20,7 @@ from co_tui.ui.heavy_imports import collect_rarely, freeze_loaded
 from co_tui.ui.keys import command_table
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.widgets.line_list import LineList
-from tests.benchmarks.figures import median, percentile
+from tests.benchmarks.figures import median, percentile, repeats
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until
 
@@ -104,7 +104,7 @@ async def frame(app: CoTui) -> None:
 async def keys(app: CoTui, count: int = 60, pause_s: float = 0.0) -> list[Taken]:
     """From a key's arrival in the app to the frame that shows it."""
     taken = []
-    for n in range(count):
+    for n in range(repeats(count)):
         await asyncio.sleep(pause_s)
         length = len(app.chat.prompt.text)
         watch = Stopwatch()
@@ -121,7 +121,7 @@ async def keys(app: CoTui, count: int = 60, pause_s: float = 0.0) -> list[Taken]
 
 async def _pages(app: CoTui) -> list[Taken]:
     taken = []
-    for _ in range(60):
+    for _ in range(repeats(60)):
         if app.chat.transcript.scroll_y <= 0:
             app.chat.transcript.follow_end()
             await frame(app)
@@ -155,7 +155,7 @@ def _opening(name: str) -> Action:
 
     async def opening(app: CoTui) -> list[Taken]:
         taken: list[Taken] = []
-        for _ in range(5 if command_table.find(name) is not None else 0):
+        for _ in range(repeats(5) if command_table.find(name) is not None else 0):
             watch = Stopwatch()
             app.run_command(name, "")
             while app.screen is app.chat:
@@ -182,7 +182,7 @@ async def _keys_beside(app: CoTui) -> list[Taken]:
         await asyncio.sleep(0.01)
     lens.action_turn(1)
     taken = []
-    for _ in range(30):
+    for _ in range(repeats(30)):
         chosen = lines.chosen
         watch = Stopwatch()
         app.post_message(events.Key("up" if chosen else "down", None))

@@ -15,7 +15,7 @@ from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor
 from co_tui.session.session import Session
 from co_tui.settings import Settings
-from tests.benchmarks.figures import median, print_table
+from tests.benchmarks.figures import median, print_table, repeats
 from tests.benchmarks.latency import store_talk
 from tests.support.provider import Provider
 from tests.support.talks import MODEL, served_environment
@@ -79,7 +79,7 @@ async def _longest_wait_ms(messages: int) -> float:
         session = await Session.resume(environment, "long")
         await session.submit("The first turn measures everything.")
         longest = []
-        for n in range(5):
+        for n in range(repeats(5)):
             async with _waits_ms() as waits:
                 await session.submit(f"And now? {n}")
             longest.append(max(waits))

@@ -178,9 +178,9 @@ def _listing(reader: Reader) -> list[tuple[str, str]]:
         ("filter: three words", f"{_best(lambda: reader.browse('the file project33', here)):.2f} ms"),
         ("filter: nothing found", f"{_best(lambda: reader.browse('zebras', here)):.2f} ms"),
         ("  how many match", f"{_best(lambda: reader.count('the')):.2f} ms"),
-        ("preview", f"{_best(lambda: reader.preview('2025-004000')):.2f} ms"),
+        ("preview", f"{_best(lambda: reader.preview(f'2025-{SESSIONS // 2:06}')):.2f} ms"),
         ("latest of a folder", f"{_best(lambda: reader.latest(here)):.2f} ms"),
-        ("by the end of its id", f"{_best(lambda: reader.session('004000')):.2f} ms"),
+        ("by the end of its id", f"{_best(lambda: reader.session(f'{SESSIONS // 2:06}')):.2f} ms"),
     ]
 
 

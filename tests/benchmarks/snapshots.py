@@ -13,6 +13,8 @@ from tests.benchmarks.figures import print_table
 from tests.support.kept_folders import PATH
 
 FILES, IN_A_FOLDER = 10_000, 20
+SETTLED_S = SETTLED_NS / 1e9 + 0.1
+"""How long a file must be unchanged to count as settled."""
 
 
 def _fill(folder: Path) -> None:
@@ -67,7 +69,7 @@ def main() -> None:
     for name, path in (("with git", PATH), ("without git", "/nonexistent")):
         with tempfile.TemporaryDirectory() as place:
             _fill(Path(place, "folder"))
-            time.sleep(SETTLED_NS / 1e9 + 0.1)
+            time.sleep(SETTLED_S)
             print(f"{FILES:,} files, {name}\n")
             print_table(asyncio.run(_measure(Path(place), path)))
             print()

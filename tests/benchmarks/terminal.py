@@ -26,7 +26,7 @@ COLOUR_QUERY, COLOUR_ANSWER = b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x07\x1b
 
 
 def launch_to_echo_ms(
-    command: Sequence[str], environ: dict[str, str], cwd: Path, *, answers: bool = True, timeout_s: float = 20
+    command: Sequence[str], environ: dict[str, str], cwd: Path, *, answers: bool = True, timeout_s: float = 120
 ) -> float:
     """From the start of the process until a key sent at the first sign of a screen is seen on it. A terminal that
     `answers` reports its background when it is asked."""

@@ -65,7 +65,7 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
     served_here("run", "-p", "First question")
     (listed,) = served_here("sessions", "--json").objects
     assert listed["title"] == "First question" and listed["messages"] == 2 and listed["tokens"] == 57
-    assert served_here("run", "--session", listed["id"][-6:], "-p", "Second question").code == 0
+    assert served_here("run", "--resume", listed["id"][-6:], "-p", "Second question").code == 0
     assert [m["content"] for m in provider.requests[-1]["messages"][1:]][::2] == ["First question", "Second question"]
     shown = served_here("show", listed["id"], "--json").objects
     assert [set(entry) for entry in shown] == [{"seq", "turn", "message"}] * 4
@@ -89,6 +89,8 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
         (["run", "-p", "x", "--session", "nope"], 1, "No session 'nope'"),
         (["run", "-p", "x", "--continue"], 1, "No session to continue"),
         (["run", "-p", "x", "--continue", "--session", "y"], 2, "not allowed with"),
+        (["run", "-p", "x", "--session", "y", "--resume", "z"], 2, "--resume: not allowed with argument --session"),
+        (["--resume", "y", "run", "-p", "x"], 2, "use `co-tui run --resume ID`"),
         (["run", "-p", "x", "--model", "anthropic:claude-sonnet-5"], 1, "ANTHROPIC_API_KEY"),
         (["run", "-p", "x", "--model", "nonsense"], 2, "model = 'nonsense' (the command line) is not allowed"),
         (["run", "-p", "x", "--model", "anthropic:nonsense"], 1, "ANTHROPIC_API_KEY"),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from co_tui.events import Event, SessionStart
+from co_tui.store.sqlite.reader import Reader
 from co_tui.store.timestamps import written
 from tests.store.test_contract import said
 from tests.support.here import Here
@@ -47,8 +48,9 @@ def test_pruning_announces_first_and_leaves_what_is_pinned(talks: Here, monkeypa
     assert [(row["action"], row["id"]) for row in dry.objects] == [("trash", "older"), ("trash", "old")]
     assert "2 sessions unused for 30 days would be moved to the trash." in dry.err and len(ids(talks)) == 3
     assert talks("sessions", "--pin", "older").code == 0
+    assert "trash   old" in talks("sessions", "--prune", "--dry-run", "--verbose").out
     done = talks("sessions", "--prune")
-    assert "trash   old" in done.out and "1 session unused for 30 days moved to the trash." in done.err
+    assert done.out == "" and "1 session unused for 30 days moved to the trash." in done.err
     assert ids(talks) == ["new", "older"] and talks("sessions", "--prune").err == "co-tui: Nothing to clean up.\n"
     talks("sessions", "--unpin", "older")
     assert len(talks("sessions", "--prune", "--json").objects) == 1 and ids(talks, "--trash") == ["old", "older"]
@@ -61,9 +63,62 @@ def test_what_a_policy_says_holds_for_its_own_sessions(talks: Here, monkeypatch:
 
 
 def test_wrong_options_are_reported(talks: Here) -> None:
-    for wrong in (["--dry-run"], ["--prune", "--trash"], ["--restore"]):
+    alone = (["--dry-run"], ["--verbose"], ["--forever"], ["--yes"], ["--delete", "old", "--yes"])
+    for wrong in (*alone, ["--prune", "--trash"], ["--restore"], ["--delete", "old", "--empty-trash"]):
         done = talks("sessions", *wrong)
         assert done.code == 2 and done.err.startswith("co-tui: "), wrong
+
+
+def test_a_session_is_deleted_forever_only_when_that_is_certain(talks: Here) -> None:
+    asked = talks("sessions", "--delete", "old", "--forever")
+    assert asked.code == 1 and "Delete “the old heron stands” with its 1 message forever? Add --yes" in asked.err
+    assert "old" in ids(talks)
+    done = talks("sessions", "--delete", "old", "--forever", "--yes")
+    assert (done.code, done.err) == (0, "co-tui: the old heron stands: deleted.\n")
+    assert ids(talks) == ["new", "older"] and ids(talks, "--trash") == []
+    again = talks("sessions", "--delete", "old", "--forever", "--yes")
+    assert again.code == 2 and "Did you mean older?" in again.err and ids(talks) == ["new", "older"]
+
+
+def test_the_trash_is_emptied_except_what_is_open(talks: Here) -> None:
+    assert talks("sessions", "--empty-trash").err == "co-tui: The trash is empty.\n"
+    for name in ("old", "older"):
+        talks("sessions", "--delete", name)
+    asked = talks("sessions", "--empty-trash")
+    assert (
+        asked.code == 1 and "Delete 2 sessions in the trash forever?" in asked.err and len(ids(talks, "--trash")) == 2
+    )
+    with store_in(talks.home) as store, store.claim("older"):
+        done = talks("sessions", "--empty-trash", "--yes")
+        assert done.code == 0 and "1 session deleted. 1 session opened or restored meanwhile" in done.err
+        assert talks("sessions", "--delete", "older", "--forever", "--yes").code == 1
+    assert ids(talks, "--trash") == ["older"] and ids(talks) == ["new"]
+
+
+def test_in_a_terminal_only_yes_deletes(talks: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_tui.headless.sessions.sessions_command.has_terminal", lambda: True)
+    refused = talks("sessions", "--delete", "old", "--forever", stdin="no\n")
+    assert refused.code == 1 and refused.err.endswith("forever? [y/N] co-tui: Nothing was deleted.\n")
+    assert talks("sessions", "--delete", "old", "--forever", stdin="y\n").code == 0 and ids(talks) == ["new", "older"]
+
+
+def test_an_interrupt_in_the_middle_of_a_query_is_no_failure(talks: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    came = []
+
+    def interrupt(reader: Reader) -> bool:
+        came.append(reader)
+        raise KeyboardInterrupt  # as the handler of Ctrl+C does; SQLite does not pass it on
+
+    monkeypatch.setattr(Reader, "_is_cancelled", interrupt)
+    monkeypatch.setattr("co_tui.store.sqlite.reader.STEPS_BETWEEN_CHECKS", 1)
+    monkeypatch.setattr("co_tui.cli.stop_requested", lambda: bool(came))
+    monkeypatch.setattr("co_tui.cli.discard", lambda stream: None)  # the stream of a test is read again
+    done = talks("sessions", "--search", "heron")
+    assert (done.code, done.out, done.err) == (130, "", "co-tui: Interrupted.\n")
+
+
+def test_a_search_finds_a_phrase_in_quotes(talks: Here) -> None:
+    assert ids(talks, "--search", '"old heron stands"') == ["old"] and ids(talks, "--search", '"heron old"') == []
 
 
 def test_a_search_shows_what_it_found_and_where(talks: Here) -> None:

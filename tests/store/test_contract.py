@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -23,9 +24,10 @@ from co_tui.events.storable import dump
 from co_tui.paths import locate
 from co_tui.store.port import Reading, Store
 from co_tui.store.prompt_drafts import new_session_draft
+from co_tui.store.search.message_search import Candidate
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.store import SqliteStore
-from co_tui.store.store_errors import SessionBusy, SessionNotFound, StoreError
+from co_tui.store.store_errors import QueryCancelled, SessionBusy, SessionNotFound, StoreError
 from co_tui.store.stored_values import ImportOutcome
 
 STORES: dict[str, Callable[[Path], Store]] = {
@@ -240,6 +242,30 @@ def test_health_counts_everything(store: Store, reading: Reading) -> None:
     health = reading.health()
     assert health.exists and (health.sessions, health.events, health.verdict) == (2, 3, "ok")
     assert store.location and not health.open_to_others
+
+
+def test_a_large_store_is_checked_in_part_unless_asked(
+    store: Store, reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.writing().append("a", [SessionStart(), said("x")]).result()
+    assert not reading.health(full=False).is_partial
+    monkeypatch.setattr("co_tui.store.sqlite.reader.QUICKLY_CHECKED_BYTES", 1_000)
+    assert reading.health(full=False).is_partial and not reading.health().is_partial
+    assert reading.health(full=False).verdict == "ok"
+
+
+def test_a_cancelled_reader_stops_its_query_and_others_go_on(store: Store, reading: Reading) -> None:
+    store.writing().append("a", [SessionStart(), *(said(f"heron {n}") for n in range(500))]).result()
+    asked = store.reading()
+
+    def cancel(*_: object) -> bool:
+        asked.cancel()
+        return False
+
+    with asked, mock.patch.object(Candidate, "holds", cancel), pytest.raises(QueryCancelled):
+        asked.search("heron")
+    assert reading.count_found("heron").messages == 500
+    store.writing().append("a", [said("still written")]).result()
 
 
 # Search

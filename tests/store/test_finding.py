@@ -21,6 +21,7 @@ from co_tui.events import (
     SessionTrashed,
 )
 from co_tui.store.port import Reading, Store
+from co_tui.store.search.case_folding import folded
 from co_tui.store.search.message_search import Hit
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.stored_values import ImportOutcome, Preview, PreviewLine
@@ -287,3 +288,74 @@ def test_whatever_is_typed_the_index_finds_what_reading_finds(
 
 def _part(text: str) -> dict[str, str]:
     return {"part_kind": "user-prompt", "content": text}
+
+
+# Phrases
+
+
+def test_words_in_quotes_are_found_together(log: Log, reading: Reading) -> None:
+    log("a", said("Fix the\n  login page of the Shöp"))
+    log("b", said("the page after login; relogin paged"))
+    log("c", said("今天天气很好，我们去公园。"), told("東京タワーへ行く"))
+    log("d", said("login"), told("page two", "tool-return", tool_name="login"))
+
+    def found(typed: str) -> list[str]:
+        return ids(hit.session for hit in reading.search(typed, once_per_session=True).hits)
+
+    assert found("login page") == ["d", "b", "a"] and found('"login page"') == found("“LOGIN page”") == ["a"]
+    assert found('"the login"') == ["a"] and found('"login pag"') == [] and found('"login pag') == ["a"]
+    assert (
+        found('"page of" shop') == ["a"] and found('"page of" heron') == [] and found('"of the" "the login"') == ["a"]
+    )
+    assert found('"ogin page"') == [], "it begins where a word does"
+    assert found('"天气很好"') == found('"天气很好，我们"') == found('"東京タワー"') == ["c"] and found('"天很"') == []
+    assert found('"relogin paged"') == ["b"] and found('""') == found('"') == []
+    assert marked(reading.search('"the login page"').hits[0]) == ["the   login page"]
+    assert ids(reading.sessions(search='"login page"')) == ["a"] and reading.count_found('"login page"').messages == 1
+
+
+def test_a_list_is_filtered_by_phrases_too(log: Log, reading: Reading) -> None:
+    log("a", SessionStart(cwd="/home/me/shop"), said("Fix the login page"))
+    log("b", SessionStart(cwd="/home/me/shop"), said("The page after login"))
+    assert ids(reading.browse("login page", "")) == ["b", "a"] and ids(reading.browse('"login page"', "")) == ["a"]
+    assert reading.count('"login page"') == 1 and ids(reading.browse('shop "after login', "")) == ["b"]
+
+
+PHRASES = st.lists(
+    st.sampled_from(["log", "in", "a", "Lögin", "天", "天气", "C#", "x_", "--", "ß", "한국"]), min_size=1, max_size=3
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@given(st.lists(st.lists(PHRASES.map(" ".join), max_size=4).map("\n".join), min_size=1, max_size=3), PHRASES, PHRASES)
+def test_phrases_are_found_as_a_plain_scan_finds_them(
+    both: list[Store], texts: list[str], first: list[str], second: list[str]
+) -> None:
+    name = f"p{both[1].reading().count()}"
+    messages = [Message(turn=1, message={"kind": "request", "parts": [_part(text)]}) for text in texts]
+    for typed, wanted in (
+        (f'"{" ".join(first)}"', [first]),
+        (f'"{"  ".join(first)}" "{" ".join(second)}"', [first, second]),
+    ):
+        expected = [n for n, text in enumerate(texts, 1) if all(_follow_each_other(words, text) for words in wanted)]
+        for store in both:
+            with store.reading() as reading:
+                if not list(reading.events(name)):
+                    store.writing().append(name, messages).result()
+                seqs = sorted(hit.seq for hit in reading.search(typed, session_id=name).hits)
+                assert seqs == expected, (typed, texts)
+
+
+def _follow_each_other(words: list[str], text: str) -> bool:
+    """Whether the words are in the text one after the other: found word by word, without patterns or an index."""
+
+    def is_letter(character: str) -> bool:
+        return character.isalnum() and not "\u3040" <= character <= "\ufaff"
+
+    text, phrase = " ".join(folded(text).split()), folded(" ".join(words))
+    return any(
+        text.startswith(phrase, at)
+        and not (at and is_letter(text[at - 1]) and is_letter(phrase[0]))
+        and not (is_letter(phrase[-1]) and is_letter(text[at + len(phrase) : at + len(phrase) + 1] or " "))
+        for at in range(len(text))
+    )

@@ -1,13 +1,24 @@
-"""`co-tui sessions`: list, search, pin, trash, restore and prune stored sessions."""
+"""`co-tui sessions`: list, search, pin, trash, restore, prune and delete stored sessions."""
 
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from co_tui.events.wording import percent
-from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, put_json, say, table
+from co_tui.events.wording import counted, percent
+from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, has_terminal, put, put_json, say, table
+from co_tui.inert import inert, one_line
 from co_tui.session.clean_up import retention_policy
 from co_tui.session.event_wording import clean_up_text, cost_text
-from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash, pin, planned_clean_up, restore_from_trash
+from co_tui.store.housekeeping import (
+    CleanUp,
+    clean_up,
+    delete_forever,
+    delete_trash,
+    move_to_trash,
+    pin,
+    planned_clean_up,
+    restore_from_trash,
+)
 from co_tui.store.port import Reading
 from co_tui.store.stored_values import SessionRow
 
@@ -17,14 +28,18 @@ if TYPE_CHECKING:
 
 
 def sessions_command(context: CommandContext, options: "Namespace | SimpleNamespace") -> int:
-    if options.dry_run and not options.prune:
-        say("--dry-run goes with --prune.")
+    if wrong := _misplaced(options):
+        say(wrong)
         return WRONG_USAGE
     if options.prune:
-        return _prune(context, dry_run=options.dry_run, as_json=options.json)
+        return _prune(context, dry_run=options.dry_run, as_json=options.json, verbose=options.verbose)
+    if options.empty_trash:
+        return _empty_trash(context, yes=options.yes)
     if options.restore is not None:
         return _restore(context, options.restore)
     if options.delete is not None:
+        if options.forever:
+            return _delete_forever(context, options.delete, yes=options.yes)
         return _delete(context, options.delete)
     if options.pin is not None:
         return _set_pinned(context, options.pin, pinned=True)
@@ -33,6 +48,19 @@ def sessions_command(context: CommandContext, options: "Namespace | SimpleNamesp
     return _list_sessions(
         context, search=options.search, limit=options.limit, as_json=options.json, in_trash=options.trash
     )
+
+
+def _misplaced(options: "Namespace | SimpleNamespace") -> str:
+    """What to say about an option without the one it belongs to; empty if there is none."""
+    if options.dry_run and not options.prune:
+        return "--dry-run goes with --prune."
+    if options.verbose and not options.prune:
+        return "--verbose goes with --prune."
+    if options.forever and options.delete is None:
+        return "--forever goes with --delete ID."
+    if options.yes and not (options.forever or options.empty_trash):
+        return "--yes goes with --delete ID --forever or --empty-trash."
+    return ""
 
 
 def _list_sessions(context: CommandContext, *, search: str, limit: int, as_json: bool, in_trash: bool = False) -> int:
@@ -69,14 +97,18 @@ def _cells(row: SessionRow) -> tuple[str, ...]:
     return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, row.title or "(no prompt yet)"
 
 
-def _prune(context: CommandContext, *, dry_run: bool, as_json: bool) -> int:
-    """Put what was not used for `retention_days` into the trash, and delete what was there too long; or tell which."""
+def _prune(context: CommandContext, *, dry_run: bool, as_json: bool, verbose: bool) -> int:
+    """Put what was not used for `retention_days` into the trash, and delete what was there too long.
+
+    Says how many, or would be; `verbose` lists each.
+    """
     days = context.loaded.settings.retention_days
     what = planned_clean_up(
         context.store, retention_days=days, policy=retention_policy(context.loaded), now=datetime.now(UTC)
     )
     done = what if dry_run else clean_up(context.store, what)
-    _list_cleaned_up(done, as_json=as_json)
+    if as_json or verbose:
+        _list_cleaned_up(done, as_json=as_json)
     if not days:
         say("retention_days is 0: sessions never expire. Try `co-tui config retention_days 30`.")  # fmt: skip
     say(clean_up_text(done, days, dry_run=dry_run) or "Nothing to clean up.")
@@ -95,10 +127,53 @@ def _restore(context: CommandContext, name: str) -> int:
 def _delete(context: CommandContext, name: str) -> int:
     row = _named(context, name)
     if row.trashed:
-        say(f"Session {row.id} is already in the trash.")
+        say(f"Session {row.id} is already in the trash. --forever deletes it.")
         return DONE
     move_to_trash(context.store, row.id)
     return _done(row, f"in the trash; `co-tui sessions --restore {row.id}` restores it")
+
+
+def _delete_forever(context: CommandContext, name: str, *, yes: bool) -> int:
+    row = _named(context, name)
+    if yes and name != row.id:
+        # The same line run twice would find another session, whose id begins with the same letters.
+        say(f"--yes needs the whole id. Did you mean {row.id}?")
+        return WRONG_USAGE
+    what = f"“{one_line(row.title, 50)}”" if row.title else f"session {row.id}"
+    if not _agreed(f"Delete {what} with its {counted(row.messages, 'message')} forever?", yes=yes):
+        return FAILED
+    delete_forever(context.store, row.id)
+    return _done(row, "deleted")
+
+
+def _empty_trash(context: CommandContext, *, yes: bool) -> int:
+    with context.store.reading() as reading:
+        rows = reading.sessions(limit=reading.count(in_trash=True), in_trash=True)
+    if not rows:
+        say("The trash is empty.")
+        return DONE
+    question = f"Delete {counted(len(rows), 'session')} in the trash forever?"
+    if not _agreed(question, yes=yes):
+        return FAILED
+    deleted = sum(1 for _ in delete_trash(context.store, rows))
+    left = len(rows) - deleted
+    kept = f" {counted(left, 'session')} opened or restored meanwhile: not deleted." if left else ""
+    say(f"{counted(deleted, 'session')} deleted.{kept}")
+    return DONE
+
+
+def _agreed(question: str, *, yes: bool) -> bool:
+    """Ask in a terminal, where anything but yes means no; elsewhere `--yes` must be given."""
+    if yes:
+        return True
+    if not has_terminal():
+        say(f"{question} Add --yes to do it without a terminal.")
+        return False
+    print(f"{inert(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        return True
+    say("Nothing was deleted.")
+    return False
 
 
 def _set_pinned(context: CommandContext, name: str, *, pinned: bool) -> int:

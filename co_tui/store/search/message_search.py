@@ -25,7 +25,8 @@ class Candidate(NamedTuple):
     text: str
 
     def holds(self, words: SearchWords) -> bool:
-        return words.are_in(f"{self.tool}\n{self.text}" if self.tool else self.text)
+        # No phrase begins in the tool's name and ends in the text.
+        return words.are_in(f"{self.tool}\0{self.text}" if self.tool else self.text)
 
 
 class NextPage(NamedTuple):

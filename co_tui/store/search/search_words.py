@@ -2,7 +2,7 @@
 
 Words of three characters or more match anywhere, also inside other words. Shorter ones must be whole words, except in
 scripts without spaces. Case and accents are ignored. Symbols of one or two characters count only when nothing else was
-typed.
+typed. Quotes make a phrase (see `typed_terms`).
 """
 
 import re
@@ -10,13 +10,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import Role
 from co_tui.inert import inert
 from co_tui.store.search.case_folding import FoldedText, folded
+from co_tui.store.search.typed_terms import GRAM_CHARS, LETTER, UNSPACED, typed_terms, whole_word
 
-GRAM_CHARS = 3
-"""Words of this length or more match anywhere."""
 MAX_WORDS = 64
 SNIPPET_CHARS = 200
 CHARS_BEFORE_MATCH = 60
@@ -26,15 +24,10 @@ _MAX_COUNTED = 8
 _USUAL_CHARS = 400
 _WEIGHTS: dict[Role, float] = {"user": 2.0, "assistant": 1.5}
 
-_UNSPACED = (
-    "\u0e00-\u109f\u1780-\u17ff\u2190-\u2bff\u2e80-\u2fff\u3005-\u3007\u3040-\ufaff\uff66-\uffdc\U0001f000-\U0003ffff"
-)
-"""Scripts without spaces between words, and symbols that are words by themselves."""
-_LETTER = f"[^\\W_{_UNSPACED}]"
-_SHORT = re.compile(f"(?<!{_LETTER}){_LETTER}{{1,2}}(?!{_LETTER})")
+_SHORT = re.compile(f"(?<!{LETTER}){LETTER}{{1,2}}(?!{LETTER})")
 _SHORT_ASCII = re.compile("(?<![a-z0-9])[a-z0-9]{1,2}(?![a-z0-9])")
 """The same for ASCII, much faster."""
-_STRETCH = re.compile(f"[{_UNSPACED}]+")
+_STRETCH = re.compile(f"[{UNSPACED}]+")
 
 
 def short_words(folded_text: str) -> set[str]:
@@ -59,31 +52,35 @@ class Snippet(NamedTuple):
 
 
 class SearchWords:
-    """The words of any typed text; there may be none."""
+    """The words and phrases of any typed text; there may be none."""
 
     def __init__(self, typed: str) -> None:
-        plain = folded(storable_text(typed).replace("\0", " "))
-        typed_words = list(dict.fromkeys(plain.split()))
-        words = [word for word in typed_words if len(word) >= GRAM_CHARS or short_words(word)]
-        self.words = tuple((words or typed_words)[:MAX_WORDS])
-        self.long = tuple(word for word in self.words if len(word) >= GRAM_CHARS)
+        terms = typed_terms(typed)
+        words = tuple(word for word in terms.words if len(word) >= GRAM_CHARS or short_words(word))
+        self.phrases = terms.phrases[:MAX_WORDS]
+        self.words = (words if words or self.phrases else terms.words)[:MAX_WORDS]
+        parts = (part for phrase in self.phrases for part in phrase.parts)
+        self.indexed = tuple(dict.fromkeys((*self.words, *parts)))[:MAX_WORDS]
+        """The words, and those of the phrases: a text that lacks one of them is no match."""
+        self.long = tuple(word for word in self.indexed if len(word) >= GRAM_CHARS)
         """Those that match anywhere."""
 
     def __bool__(self) -> bool:
-        return bool(self.words)
+        return bool(self.indexed)
 
     def are_in(self, text: str) -> bool:
-        """Whether the text contains all of the words."""
+        """Whether the text contains all of the words and phrases."""
         text = folded(text)
         return (
-            bool(self.words)
+            bool(self)
             and all(word in text for word in self.long)
             and all(pattern.search(text) for pattern in self._short_patterns)
+            and all(phrase.is_in(text) for phrase in self.phrases)
         )
 
     def spans(self, text: str) -> tuple[tuple[int, int], ...]:
         """The spans of all matches in order; adjacent ones are merged."""
-        if not self.words:
+        if not self:
             return ()
         both = FoldedText(text[:MAX_SEARCHED_CHARS])
         found = sorted(both.original(*match.span()) for each in self._patterns for match in each.finditer(both.folded))
@@ -108,24 +105,19 @@ class SearchWords:
     def relevance(self, text: str, role: Role) -> float:
         """A score from how often the words occur, whether as whole words, the length of the text and its role."""
         plain = folded(text)
-        often = sum(min(_MAX_COUNTED, plain.count(word)) for word in self.words)
+        often = sum(min(_MAX_COUNTED, plain.count(word)) for word in self.indexed)
         alone = sum(bool(pattern.search(plain)) for pattern in self._whole_word_patterns)
         return (often + 3 * alone) * _WEIGHTS.get(role, 1.0) / (1 + len(plain) / _USUAL_CHARS)
 
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
-        return [*(re.compile(re.escape(word)) for word in self.long), *self._short_patterns]
+        anywhere = [re.compile(re.escape(word)) for word in self.words if len(word) >= GRAM_CHARS]
+        return [*anywhere, *self._short_patterns, *(phrase.pattern for phrase in self.phrases)]
 
     @cached_property
     def _short_patterns(self) -> list[re.Pattern[str]]:
-        return [re.compile(_bounded(word)) for word in self.words if len(word) < GRAM_CHARS]
+        return [re.compile(whole_word(word)) for word in self.words if len(word) < GRAM_CHARS]
 
     @cached_property
     def _whole_word_patterns(self) -> list[re.Pattern[str]]:
-        return [re.compile(_bounded(word)) for word in self.words]
-
-
-def _bounded(word: str) -> str:
-    before = f"(?<!{_LETTER})" if re.match(_LETTER, word[0]) else ""
-    after = f"(?!{_LETTER})" if re.match(_LETTER, word[-1]) else ""
-    return before + re.escape(word) + after
+        return [*(re.compile(whole_word(word)) for word in self.words), *(phrase.pattern for phrase in self.phrases)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from co_tui.paths import ensure_file
+from co_tui.store.search.session_filter import has_phrases
 from co_tui.store.search.session_words import holds
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.sqlite_failures import explained
@@ -155,6 +156,7 @@ def checked_version(connection: sqlite3.Connection, path: Path) -> int:
 def _register_functions(connection: sqlite3.Connection) -> None:
     """Add the functions that queries call, once per connection: several queries may run on it at a time."""
     connection.create_function("holds", 2, holds, deterministic=True)
+    connection.create_function("has_phrases", 2, has_phrases, deterministic=True)
     connection.create_function("passes", 2, lambda number, session_id: _filters[number](session_id))
 
 

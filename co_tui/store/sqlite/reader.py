@@ -14,7 +14,7 @@ from co_tui.store.sqlite import session_list
 from co_tui.store.sqlite.connect import connect_for_reading
 from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
 from co_tui.store.sqlite.sqlite_failures import explained
-from co_tui.store.store_errors import StoreError
+from co_tui.store.store_errors import QueryCancelled, StoreError
 from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionRow, only_one
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EVENTS_AT_ONCE = 500
+QUICKLY_CHECKED_BYTES = 50_000_000
+"""A larger file is checked in part unless asked: reading a gigabyte takes seconds."""
 SPENT_SINCE = (
     "WITH active AS MATERIALIZED (SELECT id, came_in, coalesce((SELECT max(seq) FROM events WHERE session_id = id"
     " AND type = 'session.fork'), 0) AS copied FROM sessions WHERE updated >= ?)"
@@ -32,6 +34,8 @@ SPENT_SINCE = (
     " AND type IN ('session.usage_info', 'session.compaction_complete', 'session.rename', 'board.changed')"
     " AND json_valid(payload) AND json_type(payload, '$.cost') IN ('real', 'integer')"
 )
+STEPS_BETWEEN_CHECKS = 2_000
+"""Of SQLite's virtual machine: a cancelled query goes on for about a millisecond."""
 _EVENT = "session_id, seq, type, timestamp, version, payload"
 
 
@@ -47,10 +51,14 @@ class Reader:
         self._shared = shared
         self._locks = locks
         self._connection: sqlite3.Connection | None = None
-        self._closed = False
+        self._closed = self._cancelled = False
         # Two threads in one connection whose queries call back would deadlock.
         self._lock = shared.lock if shared is not None else threading.Lock()
         self._connected()
+
+    def cancel(self) -> None:
+        """Stop the running query of another thread, and all later ones."""
+        self._cancelled = True
 
     def close(self) -> None:
         with self._lock:
@@ -215,12 +223,13 @@ class Reader:
         """What was saved of a reply that is not an event yet, in order."""
         return [body for (body,) in self._rows(REPLY_ROWS, (session_id, *REPLY_SLOTS))]
 
-    def health(self) -> Health:
-        """A check of the whole file; slow for a large one."""
+    def health(self, *, full: bool = True) -> Health:
+        """A check of the whole file, which reads all of it; without `full`, of a large one's list of sessions."""
         if self._connected() is None:
             return Health(exists=self._shared is not None or self._path.exists())
-        verdict = self._rows("PRAGMA integrity_check(1)", ())[0][0]
         pages, page_bytes = self._rows("PRAGMA page_count", ())[0][0], self._rows("PRAGMA page_size", ())[0][0]
+        is_partial = not full and pages * page_bytes > QUICKLY_CHECKED_BYTES
+        verdict = self._rows(f"PRAGMA integrity_check({'sessions' if is_partial else 1})", ())[0][0]
         status = self._path.stat() if self._shared is None else None
         return Health(
             exists=True,
@@ -228,6 +237,7 @@ class Reader:
             sessions=self._rows("SELECT count(*) FROM sessions", ())[0][0],
             events=self._rows("SELECT count(*) FROM events", ())[0][0],
             verdict=verdict,
+            is_partial=is_partial,
             open_to_others=status is not None and bool(status.st_mode & 0o077),
         )
 
@@ -240,10 +250,19 @@ class Reader:
             connection = self._connected()
             if connection is None:
                 return without
+            # Also what lets Ctrl+C in between: its handler runs in Python code only.
+            connection.set_progress_handler(self._is_cancelled, STEPS_BETWEEN_CHECKS)
             try:
                 return question(connection)
             except sqlite3.Error as error:
+                if self._cancelled:
+                    raise QueryCancelled("The search was cancelled.") from error
                 raise explained(error, self._path) from error
+            finally:
+                connection.set_progress_handler(None, 0)
+
+    def _is_cancelled(self) -> bool:
+        return self._cancelled
 
     def _connected(self) -> sqlite3.Connection | None:
         """The connection; None while there is no database yet."""

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from co_tui.store.search.session_filter import filter_words
+from co_tui.store.search.typed_terms import typed_terms
 from co_tui.store.stored_values import SessionRow
 
 COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
@@ -24,36 +25,36 @@ def browse(
     connection: sqlite3.Connection, typed: str, cwd: str, limit: int, *, in_trash: bool, from_end: bool = False
 ) -> list[SessionRow]:
     """Pinned sessions first, then those of the folder, then all others, each newest first; or the last of them."""
-    words, direction, way = filter_words(typed), "ASC" if from_end else "DESC", -1 if from_end else 1
+    direction, way = "ASC" if from_end else "DESC", -1 if from_end else 1
     if in_trash:
-        return _listed(connection, [_IN_TRASH], [], words, limit, order=f"s.trashed {direction}")[::way]
+        return _listed(connection, [_IN_TRASH], [], typed, limit, order=f"s.trashed {direction}")[::way]
     rows: list[SessionRow] = []
     for condition, values in _GROUPS[::way]:
         if len(rows) < limit:
             of_folder = [cwd for _ in range(values)]
             conditions, order = [_NOT_IN_TRASH, condition], f"s.updated {direction}"
-            rows += _listed(connection, conditions, of_folder, words, limit - len(rows), order=order)
+            rows += _listed(connection, conditions, of_folder, typed, limit - len(rows), order=order)
     return rows[::way]
 
 
 def count(connection: sqlite3.Connection, typed: str, *, in_trash: bool) -> int:
-    where, values = _filtered([_IN_TRASH if in_trash else _NOT_IN_TRASH], [], filter_words(typed))
+    where, values = _filtered([_IN_TRASH if in_trash else _NOT_IN_TRASH], [], typed)
     return int(connection.execute(f"SELECT count(*) FROM sessions s WHERE {where}", values).fetchone()[0])
 
 
 def newest(connection: sqlite3.Connection, limit: int, cwd: str, *, in_trash: bool) -> list[SessionRow]:
     conditions = [_IN_TRASH if in_trash else _NOT_IN_TRASH, *(["s.cwd = ?"] if cwd else [])]
-    return _listed(connection, conditions, [cwd] if cwd else [], (), limit)
+    return _listed(connection, conditions, [cwd] if cwd else [], "", limit)
 
 
 def unused_since(connection: sqlite3.Connection, time: str) -> list[SessionRow]:
     conditions = [_NOT_IN_TRASH, "s.pinned = 0", "s.updated < ?", "s.came_in < ?"]
-    return _listed(connection, conditions, [time, time], (), NO_LIMIT, order="s.updated")
+    return _listed(connection, conditions, [time, time], "", NO_LIMIT, order="s.updated")
 
 
 def trashed_before(connection: sqlite3.Connection, time: str) -> list[SessionRow]:
     conditions = [_IN_TRASH, "s.pinned = 0", "s.trashed < ?"]
-    return _listed(connection, conditions, [time], (), NO_LIMIT, order="s.trashed")
+    return _listed(connection, conditions, [time], "", NO_LIMIT, order="s.trashed")
 
 
 def rows_of(connection: sqlite3.Connection, session_ids: Iterable[str]) -> dict[str, SessionRow]:
@@ -67,16 +68,19 @@ def _listed(
     connection: sqlite3.Connection,
     conditions: Sequence[str],
     values: Sequence[str],
-    words: Sequence[str],
+    typed: str,
     limit: int,
     order: str = "s.updated DESC",
 ) -> list[SessionRow]:
-    where, values = _filtered(conditions, values, words)
+    where, values = _filtered(conditions, values, typed)
     found = connection.execute(
         f"SELECT {COLUMNS} FROM sessions s WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit)
     )
     return [row_of(row) for row in found]
 
 
-def _filtered(conditions: Sequence[str], values: Sequence[str], words: Sequence[str]) -> tuple[str, list[str]]:
-    return " AND ".join([*conditions, *["instr(s.filter_text, ?)"] * len(words)]), [*values, *words]
+def _filtered(conditions: Sequence[str], values: Sequence[str], typed: str) -> tuple[str, list[str]]:
+    words = filter_words(typed)
+    phrases = ["has_phrases(s.filter_text, ?)"] if typed_terms(typed).phrases else []
+    conditions = [*conditions, *["instr(s.filter_text, ?)"] * len(words), *phrases]
+    return " AND ".join(conditions), [*values, *words, *(typed for _ in phrases)]

@@ -7,8 +7,9 @@ from typing import Any
 from co_tui.events.storable import storable_text
 from co_tui.store.search.case_folding import folded
 from co_tui.store.search.message_search import Candidate, Search, SearchPage, hits_of
-from co_tui.store.search.search_words import GRAM_CHARS, SearchWords, short_words
+from co_tui.store.search.search_words import SearchWords, short_words
 from co_tui.store.search.searchable_text import SAID
+from co_tui.store.search.typed_terms import GRAM_CHARS
 from co_tui.store.sqlite.connect import session_filter
 from co_tui.store.sqlite.schema import ALL_SEQS
 from co_tui.store.sqlite.session_list import browse, rows_of
@@ -40,12 +41,13 @@ def search(connection: sqlite3.Connection, asked: Search, session_id: str, in_tr
 def sessions_with(
     connection: sqlite3.Connection, typed: str, limit: int, cwd: str, *, in_trash: bool
 ) -> list[SessionRow]:
-    """Sessions whose title holds the text, or in which its words were said; the newest first."""
+    """Sessions whose title holds the text or the phrases, or in which its words were said; the newest first."""
     words = SearchWords(typed)
     text = folded(storable_text(typed)).strip()
     rows = {}
     for row in browse(connection, typed, cwd, EVERYTHING, in_trash=in_trash):
-        if text in folded(row.title) and (not cwd or row.cwd == cwd):
+        in_title = words.are_in(row.title) if words.phrases else text in folded(row.title)
+        if in_title and (not cwd or row.cwd == cwd):
             rows[row.id] = row
     said_in: set[str] = set()
     for each in candidates(connection, words, in_trash=in_trash, skip_sessions=said_in):
@@ -76,7 +78,7 @@ def candidates(
         return
     index, query = _query(words)
     values = {"query": query, **_range(connection, before, session_id)}
-    patterns = words.long if query else words.words
+    patterns = words.long if query else words.indexed
     likes = {f"like{n}": f"%{_escaped(word[:MAX_COMPARED_CHARS])}%" for n, word in enumerate(patterns)}
     place, source = "i.rowid", f"{index} i CROSS JOIN message_texts m ON m.id = i.rowid WHERE {index} MATCH :query AND"
     if not query:
@@ -128,9 +130,9 @@ def _escaped(word: str) -> str:
 
 def _query(words: SearchWords) -> tuple[str, str]:
     """Which index is asked, and for what; nothing where no index knows any of the words."""
-    if grams := grams_of(words.words):
+    if grams := grams_of(words.indexed):
         return "message_grams", grams
-    units = [unit for word in words.words for unit in sorted(short_words(word))]
+    units = [unit for word in words.indexed for unit in sorted(short_words(word))]
     return "message_short_words", _all_of(units)
 
 

@@ -13,7 +13,7 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.session.approvals.questions import Questions
 from co_tui.settings import Loaded
 from co_tui.ui.background import start_awaited
-from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded
+from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded, without_unused_packages
 from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Backend:
         # Garbage collection while thousands of classes are created finds nothing and takes a tenth of the time.
         gc.disable()
         try:
-            with IMPORT_LOCK:
+            with IMPORT_LOCK, without_unused_packages():
                 from co_tui.agent.models.open_model import config_for, open_model, preload
                 from co_tui.session.compaction.telemetry import configure
                 from co_tui.session.environment import Environment

@@ -11,8 +11,9 @@ LEVELS = "▁▂▃▄▅▆▇█"
 def sparkline(fills: Sequence[Fill], width: int) -> str:
     """The newest turns that fit, with a symbol at each compaction; the fullest of them is the highest bar."""
     cells: list[str] = []
-    most = max((fill.tokens for fill in fills[-width:]), default=0)
-    for fill in reversed(fills):
+    newest = fills[-width:]
+    most = max((fill.tokens for fill in newest), default=0)
+    for fill in reversed(newest):
         new = [_level(fill.tokens, most), *([COMPACTED_SYMBOL] if fill.compacted else [])]
         if len(cells) + len(new) > width:
             break

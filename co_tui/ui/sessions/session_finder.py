@@ -106,11 +106,24 @@ class SessionFinder:
         return await self._in_thread(read)
 
     async def _in_thread(self, work: Callable[[Reading], T]) -> T:
+        """Cancelling the task stops the query, too."""
+        opened: list[Reading] = []
+        is_cancelled = False
+
         def read() -> T:
             with self._store.reading() as reading:
+                opened.append(reading)
+                if is_cancelled:
+                    reading.cancel()
                 return work(reading)
 
-        return await asyncio.to_thread(read)
+        try:
+            return await asyncio.to_thread(read)
+        except asyncio.CancelledError:
+            is_cancelled = True
+            for reading in opened:
+                reading.cancel()
+            raise
 
     def is_open_elsewhere(self, session_id: str) -> bool:
         return session_id in self._store.claimed()

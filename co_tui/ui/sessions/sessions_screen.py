@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import SessionRow
-from co_tui.ui.background import guarded_callback, run_in_background
+from co_tui.ui.background import cancel_background, guarded_callback, run_in_background
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
 from co_tui.ui.sessions.session_actions import ChosenSession, SessionActions, SessionEditor
 from co_tui.ui.sessions.session_finder import Found, SessionFinder
@@ -105,6 +105,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
     @on(Input.Changed, "#filter")
     def _filter(self) -> None:
         """Match titles and folders at once, and all messages after a pause."""
+        cancel_background(self, "search")
         self._query.restart(in_trash=self._query.in_trash)
         self._list()
         if self._pause is not None:

@@ -5,10 +5,13 @@ import codecs
 import contextlib
 import os
 import re
+import selectors
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final, TextIO
 
 from textual.app import App
@@ -30,7 +33,7 @@ from co_tui.ui.terminal.control_strings import (
 )
 from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
 from co_tui.ui.terminal.terminal_facts import is_job
-from co_tui.ui.textual_internals import LinuxDriverInternals, ParserInternals, set_decoder, set_parser
+from co_tui.ui.textual_internals import LinuxDriverInternals, ParserInternals, set_parser, set_used
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
 """Replies: the background colour, a change to dark or light, device attributes."""
@@ -143,6 +146,12 @@ class QuietParser(ParserInternals):
         except ArithmeticError:  # the screen has no size
             return None
 
+    @property
+    def awaits_more(self) -> bool:
+        """Whether time alone decides what was typed, so that `tick` has to be called."""
+        is_open = self._pastes.under_way or self._skipper.under_way
+        return bool(self._held) or is_open or super().awaits_more
+
     def tick(self) -> Iterable[Message]:
         if self._held and time.monotonic() > self._held_until:
             held, self._held = self._held, ""
@@ -159,6 +168,44 @@ def lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
     return partial(codecs.getincrementaldecoder(encoding), "replace")
 
 
+class WakingEvent(threading.Event):
+    """An event that can be waited for together with input: `fileno` is readable while it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._read, self._write = os.pipe()
+
+    def fileno(self) -> int:
+        return self._read
+
+    def set(self) -> None:
+        if not self.is_set():
+            os.write(self._write, b"x")
+        super().set()
+
+    def clear(self) -> None:
+        if self.is_set():
+            os.read(self._read, 1)
+        super().clear()
+
+    def __del__(self) -> None:
+        os.close(self._read)
+        os.close(self._write)
+
+
+class PatientSelector(selectors.SelectSelector):
+    """Waits for input as long as it takes; Textual's wakes up ten times a second to look whether to end."""
+
+    def __init__(self, ending: WakingEvent, is_patient: Callable[[], bool]) -> None:
+        super().__init__()
+        self._ending, self._is_patient = ending, is_patient
+        self.register(ending, selectors.EVENT_READ)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(None if self._is_patient() else timeout)
+        return [each for each in ready if each[0].fileobj is not self._ending]
+
+
 class QuietDriver(LinuxDriverInternals, linux_driver.LinuxDriver):
     """Reads keys through `QuietParser`; survives a terminal that has gone away."""
 
@@ -169,6 +216,8 @@ class QuietDriver(LinuxDriverInternals, linux_driver.LinuxDriver):
         self._parser: QuietParser | None = getattr(app, "key_parser", None)
         self._terminal_before: list[Any] | None = getattr(app, "terminal_before", None)
         """The shell's terminal attributes, for the first start: by then they have been changed."""
+        self._reading: QuietParser | None = None
+        self.exit_event = self._ending = WakingEvent()
         self.wrap_output(_LossyStream)
 
     def stop_output(self) -> None:
@@ -238,11 +287,17 @@ class QuietDriver(LinuxDriverInternals, linux_driver.LinuxDriver):
     def _make_parser(self, debug: bool) -> QuietParser:
         """The parser that read the input typed before the start, since it may hold part of a reply; then new ones."""
         parser, self._parser = self._parser, None
-        return parser or QuietParser(debug)
+        self._reading = parser or QuietParser(debug)
+        return self._reading
+
+    def _make_selector(self) -> "PatientSelector":
+        return PatientSelector(self._ending, lambda: self._reading is not None and not self._reading.awaits_more)
 
     def run_input_thread(self) -> None:
         set_parser(linux_driver, self._make_parser)
-        set_decoder(linux_driver, lenient_decoder)
+        set_used(linux_driver, "getincrementaldecoder", lenient_decoder)
+        waiting = SimpleNamespace(SelectSelector=self._make_selector, EVENT_READ=selectors.EVENT_READ)
+        set_used(linux_driver, "selectors", waiting)
         with contextlib.suppress(OSError):  # hung up: SIGHUP ends the app
             super().run_input_thread()
 

@@ -10,7 +10,8 @@ from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_rendering import MAX_ROWS, BlockLayout, estimated_height
 
-KEPT_LAYOUTS = 400
+KEPT_LAYOUTS = 100
+"""Several screens above and below; each takes 10 to 30 kB."""
 
 
 class LinePosition(NamedTuple):

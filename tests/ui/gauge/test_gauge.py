@@ -156,6 +156,7 @@ def test_the_last_turns_as_small_bars() -> None:
     assert sparkline(fills, 20) == "▂█◆▂▅"
     assert sparkline(fills, 4) == "█◆▂▅"
     assert sparkline(fills, 2) == "█", "a sign never stands without its turn"
+    assert sparkline((Fill(1, 900), Fill(2, 100), Fill(3, 100)), 2) == "██", "a fuller turn that has no room"
     assert sparkline((), 20) == "" and sparkline((Fill(1, 0),), 5) == "▁"
 
 

@@ -1,5 +1,7 @@
 """The session browser, by keyboard."""
 
+import asyncio
+import threading
 from datetime import date
 from pathlib import Path
 
@@ -9,12 +11,13 @@ from textual.events import Key
 from textual.widgets import Input
 
 from co_tui.events import Message, SessionStart
+from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.launch import Launch
 from co_tui.ui.sessions import sessions_screen
 from co_tui.ui.sessions.session_actions import deletion_question
-from co_tui.ui.sessions.session_finder import SessionFinder
+from co_tui.ui.sessions.session_finder import Found, SessionFinder
 from co_tui.ui.sessions.session_list_widget import SessionList
 from co_tui.ui.sessions.session_listing import day_name
 from tests.support.provider import Provider
@@ -51,6 +54,54 @@ async def test_filter_preview_resume_and_continue(home: Path, provider: Provider
         await ask(app, pilot, "still flaky")
         contents = [message["content"] for message in provider.requests[-1]["messages"]]
         assert contents[1:] == ["fix flaky login", "Answer to fix flaky login", "still flaky"]
+
+
+async def test_a_cancelled_search_stops_its_query(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = launch_for(home)
+    store(launch, ("s-1", "fix flaky login", ""))
+    begun, cancelled = threading.Event(), threading.Event()
+
+    def search(reader: Reader, typed: str, **how: object) -> None:
+        begun.set()
+        assert cancelled.wait(HANGING_S)
+
+    monkeypatch.setattr(Reader, "search", search)
+    monkeypatch.setattr(Reader, "cancel", lambda reader: cancelled.set())
+    finder = SessionFinder(launch.store, str(launch.cwd))
+    task = asyncio.create_task(finder.found("login", by_relevance=False, in_trash=False))
+    assert await asyncio.to_thread(begun.wait, HANGING_S)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancelled.is_set()
+    finder.close()
+
+
+async def test_typing_on_cancels_the_search(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = launch_for(home)
+    store(launch, ("s-1", "fix flaky login", ""))
+    searched, cancelled = [], []
+
+    async def found(finder: SessionFinder, typed: str, **how: object) -> Found:
+        searched.append(typed)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(typed)
+            raise
+        return Found()
+
+    monkeypatch.setattr(SessionFinder, "found", found)
+    async with running(launch) as (app, pilot):
+        await pilot.press("f2")
+        await until(pilot, lambda: "Sessions · 1" in screen_text(app))
+        await type_text(pilot, "log")
+        await until(pilot, lambda: "log" in searched)
+        monkeypatch.setattr(sessions_screen, "PAUSE_S", 1_000)
+        await type_text(pilot, "i")
+        await until(pilot, lambda: cancelled[-1:] == ["log"])
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen.query_one("#filter", Input).value == "")
 
 
 async def test_rename_pin_delete_restore_and_delete_for_good(home: Path, provider: Provider) -> None:
