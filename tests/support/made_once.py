@@ -32,13 +32,13 @@ def make_once() -> None:
     _function_schema.function_schema = _describe_once
 
 
-def _migrate_or_copy(connection: sqlite3.Connection, path: Path, locks: Path | None = None) -> None:
+def _migrate_or_copy(connection: sqlite3.Connection, path: Path, *how: Any) -> None:
     made = _new_database()
     with file_lock(path.with_name(f"{path.name}.migrate")):
         if path.stat().st_size == 0:
             path.write_bytes(made)
             return
-    _migrate(connection, path, locks)
+    _migrate(connection, path, *how)
 
 
 @cache
