@@ -17,7 +17,7 @@ from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
 from co_tui.store.file_lock import file_lock
-from co_tui.store.sqlite import message_index, migrations
+from co_tui.store.sqlite import migrations
 
 _migrate = migrations.migrate
 _parse = Stylesheet._parse_rules
@@ -46,7 +46,6 @@ def _new_database() -> bytes:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "new.db"
         connection = sqlite3.connect(file, isolation_level=None)
-        message_index.register(connection)
         _migrate(connection, file)
         connection.close()
         return file.read_bytes()

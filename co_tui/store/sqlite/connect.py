@@ -37,10 +37,6 @@ def connect_for_writing(
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
-        # Imported here: reading needs nothing of the index.
-        from co_tui.store.sqlite import message_index
-
-        message_index.register(connection)
         if checked_version(connection, path) < SCHEMA_VERSION or lacks_texts(connection):
             # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
             from co_tui.store.sqlite.migrations import migrate
@@ -60,13 +56,11 @@ def connect_for_writing(
 
 def connect_in_memory() -> sqlite3.Connection:
     """A new database of the present schema that never reaches the disk, for reading and writing."""
-    from co_tui.store.sqlite import message_index
     from co_tui.store.sqlite.migrations import create_schema
 
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     # Large sorts would otherwise spill into temporary files.
     connection.execute("PRAGMA temp_store=MEMORY")
-    message_index.register(connection)
     _register_functions(connection)
     create_schema(connection)
     return connection

@@ -7,7 +7,7 @@ from functools import partial
 from co_tui.store.sqlite.bulk.removal import clean_up
 from co_tui.store.sqlite.index_queue import INDEXES, Waiting, index_some, merge_some, waiting
 from co_tui.store.sqlite.transaction import LET_OTHERS_IN_S, Steps
-from co_tui.store.sqlite.upkeep import Step, performed
+from co_tui.store.sqlite.upkeep import Step, index_steps, performed
 
 QUIET_S = 0.5
 """Without requests, before it begins."""
@@ -48,7 +48,7 @@ class IdleWork:
             yield
         if not self._waiting().is_worth_a_step:
             return
-        for step in (index_some, *(partial(merge_some, index=index) for index in INDEXES)):
+        for step in index_steps():
             while self._performed(step):
                 yield
 

@@ -4,6 +4,8 @@ Many at a time cost an index a fraction of what each by itself would, and its si
 """
 
 import sqlite3
+from collections.abc import Sequence
+from json import dumps
 from typing import NamedTuple
 
 from co_tui.store.sqlite.message_index import index_short_words, index_text
@@ -54,6 +56,23 @@ def index_some(connection: sqlite3.Connection, patience_s: float = 0) -> bool:
                 connection.executemany(f"INSERT INTO {index}(rowid, text) VALUES(?, ?)", rows)
             connection.execute("DELETE FROM texts_to_index WHERE id <= ?", (texts[-1][0],))
     return True
+
+
+def remove(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
+    """Remove texts, and what the indexes know of them. The caller holds the transaction."""
+    wanted = (dumps(ids),)
+    indexed = connection.execute(
+        "SELECT id, tool, text FROM message_texts WHERE id IN (SELECT value FROM json_each(?))"
+        " AND id NOT IN (SELECT id FROM texts_to_index) ORDER BY id",
+        wanted,
+    ).fetchall()
+    for index, of in INDEXES.items():
+        connection.executemany(
+            f"INSERT INTO {index}({index}, rowid, text) VALUES('delete', ?, ?)",
+            [(id_, of(tool, text)) for id_, tool, text in indexed],
+        )
+    # In one statement: between two, an index writes a piece of its own.
+    connection.execute("DELETE FROM message_texts WHERE id IN (SELECT value FROM json_each(?))", wanted)
 
 
 def merge_some(connection: sqlite3.Connection, index: str, patience_s: float = 0) -> bool:

@@ -17,12 +17,6 @@ _STRETCH = 64
 """Ids checked at a time when looking for a free one."""
 
 
-def register(connection: sqlite3.Connection) -> None:
-    """Give the connection what the triggers call."""
-    connection.create_function("index_text", 2, index_text, deterministic=True)
-    connection.create_function("index_short_words", 2, index_short_words, deterministic=True)
-
-
 def index_text(tool: str, text: str) -> str:
     """What words of three characters or more are found in."""
     return folded(f"{tool}\n{text}" if tool else text)

@@ -13,6 +13,7 @@ from co_tui.store.file_lock import file_lock
 from co_tui.store.search.session_filter import filter_text
 from co_tui.store.sqlite import text_rebuild
 from co_tui.store.sqlite.connect import lacks_texts
+from co_tui.store.sqlite.index_queue import INDEXES
 from co_tui.store.sqlite.lock import another_process
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.text_rebuild import Report
@@ -154,7 +155,11 @@ def _when_a_session_came_from_elsewhere(db: Database) -> None:
 
 @steps(name="006_indexes_filled_later")
 def _indexes_filled_later(db: Database) -> None:
-    """A queue of the texts to index, and the sessions that are half written; an index is merged only when asked to."""
+    """A queue of the texts to index, and the sessions that are half written.
+
+    No trigger writes to an index: each would make it write a piece of its own, to be merged soon. It is merged only
+    when asked to.
+    """
     db.execute("CREATE TABLE texts_to_index(id INTEGER PRIMARY KEY, chars INTEGER NOT NULL) STRICT")
     db.execute(
         "CREATE TABLE unfinished(session_id TEXT PRIMARY KEY, after_seq INTEGER NOT NULL, owner TEXT NOT NULL,"
@@ -164,20 +169,15 @@ def _indexes_filled_later(db: Database) -> None:
         "CREATE TRIGGER message_texts_ai AFTER INSERT ON message_texts BEGIN"
         " INSERT INTO texts_to_index(id, chars) VALUES(new.id, length(new.text)); END"
     )
-    removals = ""
-    for index, filled_by in (("message_grams", "index_text"), ("message_short_words", "index_short_words")):
+    db.execute(
+        "CREATE TRIGGER message_texts_ad AFTER DELETE ON message_texts BEGIN"
+        " DELETE FROM texts_to_index WHERE id = old.id; END"
+    )
+    for index in INDEXES:
         for trigger in (f"{index}_ai", f"{index}_ad"):
             db.execute(f"DROP TRIGGER IF EXISTS {trigger}")
         for option, value in (("automerge", 0), ("crisismerge", MAX_PIECES), ("usermerge", MERGED_PIECES)):
             db.execute(f"INSERT INTO {index}({index}, rank) VALUES('{option}', {value})")
-        removals += (
-            f" INSERT INTO {index}({index}, rowid, text) SELECT 'delete', old.id, {filled_by}(old.tool, old.text)"
-            " WHERE NOT EXISTS (SELECT 1 FROM texts_to_index WHERE id = old.id);"
-        )
-    db.execute(
-        f"CREATE TRIGGER message_texts_ad AFTER DELETE ON message_texts BEGIN{removals}"
-        " DELETE FROM texts_to_index WHERE id = old.id; END"
-    )
 
 
 def migrate(

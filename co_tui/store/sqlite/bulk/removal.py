@@ -2,6 +2,7 @@
 
 import sqlite3
 
+from co_tui.store.sqlite import index_queue
 from co_tui.store.sqlite.bulk import unfinished
 from co_tui.store.sqlite.transaction import STEP_CHARS, Steps, transaction
 from co_tui.store.store_errors import SessionNotFound
@@ -69,9 +70,7 @@ def _remove_some(connection: sqlite3.Connection, session_id: str, after_seq: int
         "SELECT id, length(text) FROM message_texts WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?", above
     ).fetchall()
     if texts:
-        # In order: an index writes a piece of its own whenever a lower number follows.
-        ids = sorted(id_ for id_, _ in texts[: _within_a_step(texts)])
-        connection.executemany("DELETE FROM message_texts WHERE id = ?", ((id_,) for id_ in ids))
+        index_queue.remove(connection, [id_ for id_, _ in texts[: _within_a_step(texts)]])
         return True
     events = connection.execute(
         "SELECT seq, length(payload) FROM events WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?", above
