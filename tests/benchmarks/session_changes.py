@@ -30,6 +30,7 @@ class Changes:
 
     def figures(self) -> dict[str, float]:
         with closing(Writer(self._path)) as writer:
+            self._writer = writer
             figures = self._single_appends(writer)
             facts = [event.fact for event in self._events]
             forked = SessionFork(source_session_id="long", source_seq=len(self._events))
@@ -59,9 +60,29 @@ class Changes:
         }
 
     def _measured(self, name: str, work: Callable[[], object]) -> dict[str, float]:
-        with appending(self._path) as other:
+        with appending(self._path) as other, _longest_transaction(self._writer) as longest:
             _, cpu = _cpu(work)
-        return {f"{name}: processor s": cpu, "  another process waited at most, ms, " + name: other.longest_ms}
+        return {
+            f"{name}: processor s": cpu,
+            f"  {name}: longest transaction, ms": max(longest),
+            f"  {name}: another process waited at most, ms": other.longest_ms,
+        }
+
+
+@contextmanager
+def _longest_transaction(writer: Writer) -> Iterator[list[float]]:
+    """How long others could not write, without what the disk takes for the commit."""
+    began, taken = [0.0], [0.0]
+
+    def note(sql: str) -> None:
+        if sql.startswith("BEGIN"):
+            began[0] = time.perf_counter()
+        elif sql.startswith("COMMIT"):
+            taken.append((time.perf_counter() - began[0]) * 1000)
+
+    writer._connection.set_trace_callback(note)
+    yield taken
+    writer._connection.set_trace_callback(None)
 
 
 def _cpu(work: Callable[[], object]) -> tuple[object, float]:

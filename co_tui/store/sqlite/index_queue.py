@@ -9,7 +9,7 @@ from json import dumps
 from typing import NamedTuple
 
 from co_tui.store.sqlite.message_index import index_short_words, index_text
-from co_tui.store.sqlite.transaction import STEP_CHARS, transaction
+from co_tui.store.sqlite.transaction import A_MOMENT_S, STEP_CHARS, transaction
 
 INDEXES = {"message_grams": index_text, "message_short_words": index_short_words}
 MERGED_PAGES = 64
@@ -40,10 +40,10 @@ def waiting(connection: sqlite3.Connection) -> Waiting:
     return Waiting(*connection.execute("SELECT count(*), coalesce(sum(chars), 0) FROM texts_to_index").fetchone())
 
 
-def index_some(connection: sqlite3.Connection, patience_s: float = 0) -> bool:
+def index_some(connection: sqlite3.Connection, patience_s: float = A_MOMENT_S) -> bool:
     """Index some of the texts that wait; returns whether there may be more.
 
-    Raises `sqlite3.OperationalError` while another process writes.
+    Raises `sqlite3.OperationalError` when another process does not let go.
     """
     texts = _some_texts(connection)
     if not texts:
@@ -75,7 +75,7 @@ def remove(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
     connection.execute("DELETE FROM message_texts WHERE id IN (SELECT value FROM json_each(?))", wanted)
 
 
-def merge_some(connection: sqlite3.Connection, index: str, patience_s: float = 0) -> bool:
+def merge_some(connection: sqlite3.Connection, index: str, patience_s: float = A_MOMENT_S) -> bool:
     """Merge a few pieces of an index, so that searching it stays fast; returns whether there may be more."""
     before = connection.total_changes
     with transaction(connection, patience_s):

@@ -12,6 +12,8 @@ Steps: TypeAlias = Generator[None, None, T]
 
 PATIENCE_S = 120.0
 """A change waits longer than a question: an append that gives up fails its turn."""
+A_MOMENT_S = 0.1
+"""What can be done later waits only so long."""
 POLL_S = 0.002
 """SQLite's own waiting asks only every tenth of a second, and so misses the moment between two steps."""
 LET_OTHERS_IN_S = 2 * POLL_S

@@ -1,6 +1,6 @@
 """Database maintenance while idle: small steps that never block another process from writing.
 
-Each step is short, is skipped while another process writes, and returns whether it has more to do.
+Each step is short, is skipped when another process does not let go, and returns whether it has more to do.
 """
 
 import sqlite3

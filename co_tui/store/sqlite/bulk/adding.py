@@ -105,6 +105,7 @@ def fork(
 
     The copied events keep their times; only the fork itself is new.
     """
+    yield from discard_remains(connection, target)
     half_written = unfinished.find(connection, source)
     last = min(upto if upto is not None else ALL_SEQS, half_written.after_seq if half_written else ALL_SEQS)
     timestamp = now()

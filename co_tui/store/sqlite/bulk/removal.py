@@ -4,7 +4,7 @@ import sqlite3
 
 from co_tui.store.sqlite import index_queue
 from co_tui.store.sqlite.bulk import unfinished
-from co_tui.store.sqlite.transaction import STEP_CHARS, Steps, transaction
+from co_tui.store.sqlite.transaction import A_MOMENT_S, STEP_CHARS, Steps, transaction
 from co_tui.store.store_errors import SessionNotFound
 
 ROWS_AT_ONCE = 500
@@ -32,10 +32,9 @@ def _deleted(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
 
 def discard_remains(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
     """Remove what a crash left of a session that was being written. Raises `StoreError` when it still is."""
-    is_more = True
-    while is_more:
+    while unfinished.find(connection, session_id):
         with transaction(connection):
-            is_more = _discard_some(connection, session_id)
+            _discard_some(connection, session_id)
         yield
 
 
@@ -48,7 +47,7 @@ def discard_at_once(connection: sqlite3.Connection, session_id: str) -> None:
 def clean_up(connection: sqlite3.Connection) -> bool:
     """Remove some of what crashes left; returns whether there is more."""
     for each in unfinished.abandoned(connection):
-        with transaction(connection, patience_s=0):
+        with transaction(connection, A_MOMENT_S):
             _discard_some(connection, each.session_id)
         return True
     return False
