@@ -151,7 +151,10 @@ class LogWriting(Protocol):
 
 
 class Writing(LogWriting, Protocol):
-    """All changes, in the order they are requested."""
+    """All changes; those to one session in the order they are requested.
+
+    However long a change is, others can write meanwhile, and nothing of it is seen before all of it is.
+    """
 
     def recover(self, session_id: str) -> "Future[tuple[Event, ...]]":
         """Log the reply that a crash cut short, as far as it came. The caller holds the session."""
