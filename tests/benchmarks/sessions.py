@@ -33,16 +33,19 @@ def main() -> None:
         for sessions, path in paths.items():
             make_database(path, sessions, MESSAGES_EACH)
             connect_for_writing(path).close()  # a kept one may be of an older schema
+        is_large = SESSIONS >= 1_000  # else it only has to run: no other process is started
         print_table(_size(paths[SESSIONS]))
         _print_both("processor milliseconds", [_reading(path) for path in paths.values()])
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             copies = [_copied(path, Path(scratch) / path.parent.name) for path in paths.values()]
-            megabytes = 8.0 if SESSIONS >= 1_000 else 0.2
-            _print_both(f"changes ({megabytes:g} MB each)", [Changes(path, megabytes).figures() for path in copies])
+            megabytes = 8.0 if is_large else 0.2
+            _print_both(
+                f"changes ({megabytes:g} MB each)", [Changes(path, megabytes, is_large).figures() for path in copies]
+            )
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             for version in (2, 5):
                 old = old_copy(paths[SESSIONS], Path(scratch) / f"schema_{version}" / "co-tui.db", version)
-                print_table(migrated(old, version))
+                print_table(migrated(old, version, is_large))
 
 
 @contextmanager

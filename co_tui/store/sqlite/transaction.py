@@ -18,7 +18,7 @@ POLL_S = 0.002
 """SQLite's own waiting asks only every tenth of a second, and so misses the moment between two steps."""
 LET_OTHERS_IN_S = 2 * POLL_S
 """How long to pause between two steps."""
-STEP_CHARS = 200_000
+STEP_CHARS = 100_000
 """Text written, indexed or removed in one transaction; an index takes a tenth of a second for a million."""
 
 
