@@ -273,3 +273,17 @@ def test_a_long_backlog_is_worked_off_without_being_asked(path: Path, monkeypatc
         writer.import_log(events_of("newer", "egret")).result(timeout=PATIENCE_S)
     with closing(sqlite3.connect(path)) as connection:
         assert waiting(connection).chars <= 200
+
+
+def test_a_damaged_index_does_not_keep_anything_from_being_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_tui.store.sqlite.index_queue.MANY_CHARS", 1)
+    monkeypatch.setattr("co_tui.store.sqlite.index_queue.FEW_TEXTS", 0)
+    monkeypatch.setattr("co_tui.store.sqlite.idle_work.QUIET_S", 0.0)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE message_grams_data SET block = x'00'")
+    with closing(Writer(path)) as writer:
+        writer.import_log(events_of("new", "heron")).result(timeout=PATIENCE_S)
+        for seq in range(LENGTH + 1, LENGTH + 4):
+            assert writer.append("new", [said("more")]).result(timeout=PATIENCE_S)[0].seq == seq
+    with Reader(path) as reader:
+        assert len(list(reader.events("new"))) == LENGTH + 3

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -179,7 +179,7 @@ class Writer:
         try:
             with self._exclusive:
                 self._idle.step()
-        except sqlite3.Error:  # as from a damaged index: the next search says so
+        except (sqlite3.Error, StoreError):  # as from a damaged index: the next search says so
             self._idle.pause_s = None
 
     def _commit(self, batch: list[_Change[Any]]) -> None:
@@ -225,7 +225,8 @@ class Writer:
         job.done.set_result(result)
         if job.sessions:
             self._idle.something_was_written()
-            self._run(self._idle.catch_up(), frozenset())
+            with suppress(sqlite3.Error):  # as above
+                self._run(self._idle.catch_up(), frozenset())
 
     def _run(self, steps: Steps[T], sessions: frozenset[str]) -> T:
         while True:
