@@ -12,7 +12,7 @@ from co_tui.events import SessionFork, SessionStart
 from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.index_queue import INDEXES
 from co_tui.store.sqlite.reader import Reader
-from co_tui.store.sqlite.writer import Writer
+from co_tui.store.sqlite.writer import Writer, _Change
 from tests.benchmarks.figures import median, times_ms
 from tests.benchmarks.made_sessions import Speaker, long_session, message
 from tests.support.old_schemas import create_old_schema
@@ -78,12 +78,16 @@ def _longest_transaction(writer: Writer) -> Iterator[list[float]]:
     def note(sql: str) -> None:
         if sql.startswith("BEGIN"):
             began[0] = time.thread_time()
-        elif sql.startswith("COMMIT"):
+        elif sql.startswith("COMMIT") and began[0]:
             taken.append((time.thread_time() - began[0]) * 1000)
 
-    writer._connection.set_trace_callback(note)
+    def trace(callback: Callable[[str], None] | None) -> None:
+        # On its own thread: the callback needs the interpreter, which another thread would hold while it waits.
+        writer._submit(_Change(lambda connection: connection.set_trace_callback(callback))).result()
+
+    trace(note)
     yield taken
-    writer._connection.set_trace_callback(None)
+    trace(None)
 
 
 def _cpu(work: Callable[[], object]) -> tuple[object, float]:

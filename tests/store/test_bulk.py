@@ -279,7 +279,8 @@ def test_a_damaged_index_does_not_keep_anything_from_being_written(path: Path, m
     monkeypatch.setattr("co_tui.store.sqlite.index_queue.MANY_CHARS", 1)
     monkeypatch.setattr("co_tui.store.sqlite.index_queue.FEW_TEXTS", 0)
     monkeypatch.setattr("co_tui.store.sqlite.idle_work.QUIET_S", 0.0)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    with closing(connect_for_writing(path)) as connection:
+        assert index_some(connection)
         connection.execute("UPDATE message_grams_data SET block = x'00'")
     with closing(Writer(path)) as writer:
         writer.import_log(events_of("new", "heron")).result(timeout=PATIENCE_S)
