@@ -16,8 +16,8 @@ def lock(handle: IO[str], *, wait: bool, shared: bool = False) -> None:
 
 
 @contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, waiting until it is free."""
+def file_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold an exclusive lock on `path`; raises `BlockingIOError` when it is not free and `wait` is false."""
     with open(ensure_file(path), "r+", encoding="utf-8") as handle:
-        lock(handle, wait=True)
+        lock(handle, wait=wait)
         yield

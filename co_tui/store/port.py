@@ -155,7 +155,10 @@ class LogWriting(Protocol):
 
 
 class Writing(LogWriting, Protocol):
-    """All changes, in the order they are requested."""
+    """All changes; those to one session in the order they are requested.
+
+    However long a change is, others can write meanwhile, and nothing of it is seen before all of it is.
+    """
 
     def recover(self, session_id: str) -> "Future[tuple[Event, ...]]":
         """Log the reply that a crash cut short, as far as it came. The caller holds the session."""
@@ -166,10 +169,11 @@ class Writing(LogWriting, Protocol):
         ...
 
     def import_log(self, events: "Sequence[Event]", *, keeps_age: bool = False) -> "Future[ImportOutcome]":
-        """Log a whole session from elsewhere, with its own times.
+        """Log a whole session from elsewhere, or the rest of one that is here up to just before, with its own times.
 
-        It counts as used now; with `keeps_age`, when its last message was written. A known session is unchanged, but
-        restored from the trash.
+        It counts as used now; with `keeps_age`, when its last message was written. A known session whose log is given
+        from the start is unchanged, but restored from the trash. Raises `StoreError` for a rest that does not follow
+        the last event here.
         """
         ...
 

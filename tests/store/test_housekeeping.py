@@ -133,7 +133,7 @@ def test_a_session_that_is_deleted_for_good_leaves_no_file(home: Path) -> None:
 def test_a_session_that_the_database_does_not_let_go_keeps_its_files(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database is locked")
 
     checkpoint = locate({"CO_TUI_HOME": str(home)}).session("s") / "checkpoints" / "001-a.md"
@@ -142,7 +142,7 @@ def test_a_session_that_the_database_does_not_let_go_keeps_its_files(
     with store_in(home) as store:
         add(store, "s", 1)
         store.prompt_drafts.write("s", "half a prompt")
-        monkeypatch.setattr("co_tui.store.sqlite.log.delete", refuse)
+        monkeypatch.setattr("co_tui.store.sqlite.bulk.removal.delete", refuse)
         with pytest.raises(StoreError, match="locked"):
             store.delete("s")
         assert checkpoint.exists() and store.prompt_drafts.read("s") == "half a prompt" and listed(store) == ["s"]

@@ -2,23 +2,31 @@
 
 import contextlib
 import json
+import multiprocessing
 import os
 import sqlite3
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
-from sqlite_utils import Database
 
-from co_tui.events import CompactionComplete, SessionTrashed
+from co_tui.events import CompactionComplete, SessionFork, SessionTrashed
 from co_tui.paths import locate
 from co_tui.store.file_lock import lock
 from co_tui.store.sqlite import store as sqlite_store
-from co_tui.store.sqlite.migrations import INCREMENTAL, steps
-from co_tui.store.sqlite.schema import SCHEMA_VERSION
+from co_tui.store.sqlite import text_rebuild
+from co_tui.store.sqlite.connect import connect_for_writing, lacks_texts
+from co_tui.store.sqlite.index_queue import INDEXES
+from co_tui.store.sqlite.migrations import INCREMENTAL
+from co_tui.store.sqlite.reader import Reader
+from co_tui.store.sqlite.schema import SCHEMA_VERSION, bytes_to_rewrite
 from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.sqlite.writer import Writer
 from co_tui.store.store_errors import StoreError
 from tests.store.test_contract import said
+from tests.support.old_schemas import create_old_schema
 from tests.support.stores import store_in
+from tests.support.waiting import PATIENCE_S
 
 
 def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(
@@ -27,8 +35,7 @@ def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(
     file = home / "data" / "co-tui.db"
     file.parent.mkdir(parents=True)
     connection = sqlite3.connect(file, isolation_level=None)
-    steps.apply(Database(connection), stop_before="003_finding_sessions")
-    connection.execute("PRAGMA user_version=2")
+    create_old_schema(connection, 2)
     for name, year in (("new", 2026), ("imported later", 2019)):
         connection.execute(
             "INSERT INTO sessions(id, title, created, updated, cwd, last_seq, turns, messages, compactions, cost)"
@@ -75,7 +82,7 @@ def assert_told_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlite_store, "SLOW_MIGRATION_BYTES", 1000)
         store.migrate(words.append)
         store.migrate(words.append)
-    assert len(words) == 1 and "Upgrading" in words[0]
+    assert "Upgrading" in words[0] and "0 of 7 events" in words[1] and words[2:] == ["Your sessions are up to date."]
 
 
 def test_a_database_that_an_older_co_tui_has_open_is_left_as_it_is(home: Path) -> None:
@@ -83,8 +90,7 @@ def test_a_database_that_an_older_co_tui_has_open_is_left_as_it_is(home: Path) -
     paths = locate({"CO_TUI_HOME": str(home)})
     paths.database.parent.mkdir(parents=True)
     with contextlib.closing(sqlite3.connect(paths.database, isolation_level=None)) as connection:
-        steps.apply(Database(connection), stop_before="003_finding_sessions")
-        connection.execute("PRAGMA user_version=2")
+        create_old_schema(connection, 2)
     paths.locks.mkdir(parents=True)
     with open(paths.locks / "s.lock", "w", encoding="utf-8") as held:
         held.write(str(os.getppid()))
@@ -97,3 +103,103 @@ def test_a_database_that_an_older_co_tui_has_open_is_left_as_it_is(home: Path) -
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     with store_in(home) as store, store.reading() as reading:
         assert reading.sessions() == []
+
+
+def made_old(path: Path, version: int, messages: int = 12) -> None:
+    """Two sessions whose messages came in turns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        create_old_schema(connection, version)
+        for name in "ab":
+            connection.execute(
+                "INSERT INTO sessions(id, title, created, updated, last_seq, turns, messages, compactions, cost)"
+                " VALUES(?, ?, '2026', '2026', ?, 1, ?, 0, 0)",
+                (name, name, messages, messages),
+            )
+        for seq in range(1, messages + 1):
+            for name in "ab":
+                message = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"heron {name}{seq}"}]}
+                row = (name, seq, f"2026-01-01T10:00:{seq:02}Z", json.dumps({"turn": 1, "message": message}))
+                connection.execute("INSERT INTO events VALUES(?, ?, 'message', ?, 1, ?)", row)
+
+
+def found_in(path: Path) -> list[tuple[str, int]]:
+    with Reader(path) as reader:
+        assert reader.count_found("heron").messages == 24 and len(reader.prompts(99)) == 24
+        return [(hit.session.id, hit.seq) for hit in reader.search("heron", limit=99).hits]
+
+
+def _migrate_in_small_steps(path: Path, told: "Connection") -> None:
+    text_rebuild.EVENTS_AT_ONCE, text_rebuild.REPORTS = 2, 100
+
+    def report(sentence: str) -> None:
+        told.send(sentence)
+        told.recv()
+
+    connect_for_writing(path, None, report).close()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_killed_migration_continues_where_it_was(tmp_path: Path, version: int) -> None:
+    whole, path = tmp_path / "whole.db", tmp_path / "killed.db"
+    made_old(whole, version)
+    made_old(path, version)
+    spawn = multiprocessing.get_context("spawn")
+    for reports in (1, 3, 4):
+        pipe, theirs = spawn.Pipe()
+        process = spawn.Process(target=_migrate_in_small_steps, args=(path, theirs))
+        process.start()
+        for count in range(reports):
+            assert pipe.poll(PATIENCE_S) and "of 24 events done" in pipe.recv()
+            if count < reports - 1:
+                pipe.send("on")
+        process.kill()
+        process.join(PATIENCE_S)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        (done,) = connection.execute("SELECT done FROM text_rebuild").fetchone()
+        assert lacks_texts(connection) and done == 2 * (0 + 2 + 3)
+    assert bytes_to_rewrite(path) > 0
+    assert found_in(path) == found_in(whole) and bytes_to_rewrite(path) == 0
+
+
+def test_who_comes_while_texts_are_rebuilt_can_work_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "co-tui.db"
+    made_old(path, 2)
+    monkeypatch.setattr(text_rebuild, "EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr(text_rebuild, "REPORTS", 100)
+    seqs = []
+
+    def report(_: str) -> None:
+        if not seqs:
+            with Reader(path) as reader:
+                assert [row.id for row in reader.sessions()] and len(list(reader.events("a"))) == 12
+            writer = Writer(path)
+            fork = SessionFork(source_session_id="a", source_seq=12)
+            seqs.extend(event.seq for event in writer.append("a", [said("an egret")]).result(timeout=PATIENCE_S))
+            writer.fork("b", "fork of b", None, fork).result(timeout=PATIENCE_S)
+            writer.delete("b").result(timeout=PATIENCE_S)
+            writer.close()
+
+    connect_for_writing(path, None, report).close()
+    with Reader(path) as reader:
+        assert seqs == [13] and [hit.seq for hit in reader.search("egret").hits] == [13]
+        hits = {(hit.session.id, hit.seq) for hit in reader.search("heron", limit=99).hits}
+        assert hits == {(name, seq) for name in ("a", "fork of b") for seq in range(1, 13)}
+
+
+def test_a_database_of_the_fifth_schema_keeps_its_index(tmp_path: Path) -> None:
+    path = tmp_path / "co-tui.db"
+    made_old(path, 5)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for of in INDEXES.values():
+            connection.create_function(of.__name__, 2, of, deterministic=True)
+        connection.execute("INSERT INTO message_texts VALUES(7, 'a', 1, 'user', '', 'heron a1')")
+    with Reader(path) as reader:
+        assert [(hit.session.id, hit.seq) for hit in reader.search("heron").hits] == [("a", 1)]
+    with contextlib.closing(Writer(path)) as writer:
+        writer.append("a", [said("heron again")]).result()
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("SELECT count(*) FROM texts_to_index").fetchone() == (1,)
+        writer.delete("a").result()
+    with Reader(path) as reader:
+        assert reader.search("heron").hits == () and reader.health().verdict == "ok"

@@ -17,7 +17,7 @@ from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
 from co_tui.store.file_lock import file_lock
-from co_tui.store.sqlite import message_index, migrations
+from co_tui.store.sqlite import migrations
 
 _migrate = migrations.migrate
 _parse = Stylesheet._parse_rules
@@ -32,13 +32,13 @@ def make_once() -> None:
     _function_schema.function_schema = _describe_once
 
 
-def _migrate_or_copy(connection: sqlite3.Connection, path: Path, locks: Path | None = None) -> None:
+def _migrate_or_copy(connection: sqlite3.Connection, path: Path, *how: Any) -> None:
     made = _new_database()
     with file_lock(path.with_name(f"{path.name}.migrate")):
         if path.stat().st_size == 0:
             path.write_bytes(made)
             return
-    _migrate(connection, path, locks)
+    _migrate(connection, path, *how)
 
 
 @cache
@@ -46,7 +46,6 @@ def _new_database() -> bytes:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "new.db"
         connection = sqlite3.connect(file, isolation_level=None)
-        message_index.register(connection)
         _migrate(connection, file)
         connection.close()
         return file.read_bytes()

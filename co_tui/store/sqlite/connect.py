@@ -10,14 +10,12 @@ from typing import TypeAlias
 from co_tui.paths import ensure_file
 from co_tui.store.search.session_filter import has_phrases
 from co_tui.store.search.session_words import holds
-from co_tui.store.sqlite.schema import SCHEMA_VERSION
+from co_tui.store.sqlite.schema import SCHEMA_VERSION, TEXTS_ARE_REBUILT
 from co_tui.store.sqlite.sqlite_failures import explained
+from co_tui.store.sqlite.transaction import PATIENCE_S
 from co_tui.store.store_errors import StoreError
 
 BUSY_TIMEOUT_S = 15.0
-CHANGE_TIMEOUT_S = 120.0
-"""A change waits longer than a question: another process may copy a large session in one transaction, and an
-append that gives up fails its turn."""
 LARGEST_LOG_BYTES = 16_000_000
 """Size the write-ahead log is truncated to once its content is in the database."""
 
@@ -27,27 +25,26 @@ _filters: dict[int, SessionFilter] = {}
 _numbers = count(1)
 
 
-def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connection:
-    """A connection in WAL mode whose commits survive a power cut, on a database of the present schema."""
+def connect_for_writing(
+    path: Path, locks: Path | None = None, report: Callable[[str], None] | None = None
+) -> sqlite3.Connection:
+    """A connection in WAL mode whose commits survive a power cut, on a database of the present schema.
+
+    `report` is told how a long migration goes.
+    """
     try:
         ensure_file(path)
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
-        # Imported here: reading needs nothing of the index.
-        from co_tui.store.sqlite import message_index
-
-        message_index.register(connection)
-        version = checked_version(connection, path)
-        if version < SCHEMA_VERSION:
+        if checked_version(connection, path) < SCHEMA_VERSION or lacks_texts(connection):
             # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
             from co_tui.store.sqlite.migrations import migrate
 
-            migrate(connection, path, locks)
+            migrate(connection, path, locks, report)
         connection.execute("PRAGMA synchronous=FULL")
-        connection.execute(f"PRAGMA busy_timeout={CHANGE_TIMEOUT_S * 1000:.0f}")
-        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute(f"PRAGMA busy_timeout={PATIENCE_S * 1000:.0f}")
         connection.execute(f"PRAGMA journal_size_limit={LARGEST_LOG_BYTES}")
     except sqlite3.Error as error:
         connection.close()
@@ -60,16 +57,13 @@ def connect_for_writing(path: Path, locks: Path | None = None) -> sqlite3.Connec
 
 def connect_in_memory() -> sqlite3.Connection:
     """A new database of the present schema that never reaches the disk, for reading and writing."""
-    from co_tui.store.sqlite import message_index
     from co_tui.store.sqlite.migrations import create_schema
 
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     # Large sorts would otherwise spill into temporary files.
     connection.execute("PRAGMA temp_store=MEMORY")
-    message_index.register(connection)
     _register_functions(connection)
     create_schema(connection)
-    connection.execute("PRAGMA foreign_keys=ON")
     return connection
 
 
@@ -89,11 +83,16 @@ def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connec
     if version == 0:  # another process is creating it at this very moment
         connection.close()
         return None
-    if version < SCHEMA_VERSION:
+    if version < SCHEMA_VERSION or lacks_texts(connection):
         connection.close()
         _migrate(path, version, locks)
         connection, version = _opened(path)
     return connection
+
+
+def lacks_texts(connection: sqlite3.Connection) -> bool:
+    """Whether a migration was interrupted, or another process is at it."""
+    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == TEXTS_ARE_REBUILT)
 
 
 def _migrate(path: Path, version: int, locks: Path | None) -> None:

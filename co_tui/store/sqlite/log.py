@@ -2,19 +2,20 @@
 
 import sqlite3
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
-from co_tui.events.event import payload_of, stored
+from co_tui.events import Event, Fact, Message, is_durable
+from co_tui.events.event import payload_of
 from co_tui.events.facts.base import Logged
 from co_tui.events.storable import dump, storable_text
 from co_tui.store.recovered_reply import recovered
-from co_tui.store.search.searchable_text import searchable
+from co_tui.store.search.searchable_text import SearchableText, searchable
 from co_tui.store.search.session_filter import filter_text
 from co_tui.store.session_counts import SessionCounters
-from co_tui.store.sqlite.message_index import free_id, last_id
-from co_tui.store.sqlite.schema import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
+from co_tui.store.sqlite.bulk.removal import discard_at_once
+from co_tui.store.sqlite.message_index import free_id, last_id, seconds_of
+from co_tui.store.sqlite.schema import OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
 from co_tui.store.store_errors import SessionNotFound
-from co_tui.store.stored_values import ImportOutcome
 from co_tui.store.timestamps import now
 
 _COLUMNS = tuple(SessionCounters.__dataclass_fields__)
@@ -22,65 +23,113 @@ _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM sessions WHERE id = ?"
 _UPDATE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _COLUMNS)}, filter_text = ? WHERE id = ?"
 
 
+class EventRow(NamedTuple):
+    """An event as it is stored, with the texts it is found by."""
+
+    session_id: str
+    seq: int
+    type: str
+    timestamp: str
+    version: int
+    payload: str
+    texts: tuple[SearchableText, ...]
+
+    @classmethod
+    def of(cls, event: Event) -> "EventRow":
+        texts = tuple(searchable(event.fact)) if isinstance(event.fact, Message) else ()
+        payload = dump(payload_of(event))
+        return cls(event.session_id, event.seq or 0, event.type, event.timestamp, event.version, payload, texts)
+
+    @property
+    def chars(self) -> int:
+        """What writing it is measured by."""
+        return len(self.payload) + sum(len(each.text) for each in self.texts)
+
+
+class TextPlaces:
+    """The ids of the texts of one session, while some are added in order."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def next(self, connection: sqlite3.Connection, session_id: str, wanted: int) -> int:
+        """The next id that is free, not below the wanted one and above the one before."""
+        if self._last is None:
+            self._last = last_id(connection, session_id)
+        self._last = free_id(connection, max(wanted, self._last + 1))
+        return self._last
+
+
 def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact]) -> tuple[Event, ...]:
     """Add durable facts at the end of a session's log. The caller holds the transaction."""
-    timestamp = now()
-    known = connection.execute(_SELECT, (session_id,)).fetchone()
-    if known is None:
-        _check_first_event(session_id, facts)
-    counters = SessionCounters(*known) if known else _created(connection, session_id, timestamp)
-    events = []
+    check_durable(facts)
+    discard_at_once(connection, session_id)
+    timestamp, counters = now(), counters_of(connection, session_id)
+    if counters is None:
+        check_first_event(session_id, facts)
+        create(connection, session_id, timestamp)
+        counters = SessionCounters(updated=timestamp)
+    events, places = [], TextPlaces()
     for fact in facts:
-        if not is_durable(fact):
-            raise ValueError(f"{fact.TYPE} is announced, never logged")
         event = Event(session_id=session_id, seq=counters.last_seq + 1, timestamp=timestamp, fact=fact)
-        connection.execute(
-            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
-            (session_id, event.seq, event.type, timestamp, event.version, dump(payload_of(event))),
-        )
+        insert(connection, EventRow.of(event), places)
         counters.count(event)
-        _index(connection, event)
         events.append(event)
-    _save(connection, session_id, counters)
+    save(connection, session_id, counters)
     return tuple(events)
 
 
-def _check_first_event(session_id: str, facts: Sequence[Fact]) -> None:
+def counters_of(connection: sqlite3.Connection, session_id: str) -> SessionCounters | None:
+    known = connection.execute(_SELECT, (session_id,)).fetchone()
+    return SessionCounters(*known) if known else None
+
+
+def check_durable(facts: Sequence[Fact]) -> None:
+    for fact in facts:
+        if not is_durable(fact):
+            raise ValueError(f"{fact.TYPE} is announced, never logged")
+
+
+def check_first_event(session_id: str, facts: Sequence[Fact]) -> None:
     first = facts[0] if facts else None
     if isinstance(first, Logged) and first.NEEDS_SESSION:
         raise SessionNotFound(f"Session {session_id} no longer exists.")
 
 
-def _save(connection: sqlite3.Connection, session_id: str, counters: SessionCounters) -> None:
+def insert(connection: sqlite3.Connection, row: EventRow, places: TextPlaces) -> None:
+    """Write an event and its texts; the session's row is saved once all are there."""
+    connection.execute(
+        "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)", row[:-1]
+    )
+    for text in row.texts:
+        place = places.next(connection, row.session_id, seconds_of(row.timestamp))
+        connection.execute(
+            "INSERT INTO message_texts(id, session_id, seq, role, tool, text) VALUES(?, ?, ?, ?, ?, ?)",
+            (place, row.session_id, row.seq, *text),
+        )
+
+
+def save(connection: sqlite3.Connection, session_id: str, counters: SessionCounters) -> None:
+    """Bring the session's row up to date."""
     values = (getattr(counters, column) for column in _COLUMNS)
     # A folder's name may hold bytes that are no text.
     plain = (storable_text(value) if isinstance(value, str) else value for value in values)
     connection.execute(_UPDATE, (*plain, filter_text(counters.title, counters.cwd), session_id))
 
 
-def _created(connection: sqlite3.Connection, session_id: str, timestamp: str) -> SessionCounters:
+def create(connection: sqlite3.Connection, session_id: str, timestamp: str) -> None:
+    """Make the session's row: from now on it is seen."""
     connection.execute(
         "INSERT INTO sessions(id, title, created, updated, model, policy, cwd, repository, branch,"
         " last_seq, turns, messages, compactions, cost) VALUES(?, '', ?, ?, '', '', '', '', '', 0, 0, 0, 0, 0.0)",
         (session_id, timestamp, timestamp),
     )
-    return SessionCounters(updated=timestamp)
-
-
-def _index(connection: sqlite3.Connection, event: Event) -> None:
-    if not isinstance(event.fact, Message):
-        return
-    place = last_id(connection, event.session_id)
-    for part in searchable(event.fact):
-        place = free_id(connection, event.timestamp, place)
-        connection.execute(
-            "INSERT INTO message_texts(id, session_id, seq, role, tool, text) VALUES(?, ?, ?, ?, ?, ?)",
-            (place, event.session_id, event.seq, *part),
-        )
 
 
 def save_reply(connection: sqlite3.Connection, session_id: str, number: int, body: str) -> None:
     """Keep some more of a reply that is not an event yet; number 0 begins a new one."""
+    if counters_of(connection, session_id) is None:
+        raise SessionNotFound(f"Session {session_id} no longer exists.")
     if number == 0:
         drop_reply(connection, session_id)
     slot = f"{REPLY_SLOT}#{number:08}" if number else REPLY_SLOT
@@ -97,65 +146,3 @@ def recover(connection: sqlite3.Connection, session_id: str) -> tuple[Event, ...
     drop_reply(connection, session_id)
     facts = recovered(body for (body,) in rows)
     return append(connection, session_id, facts) if facts else ()
-
-
-def fork(
-    connection: sqlite3.Connection, source: str, target: str, upto: int | None, fact: SessionFork
-) -> tuple[Event, ...]:
-    """Begin `target` with all that `source` holds up to a seq, under the same seqs, so that references stay true.
-
-    The copied events keep their times; only the fork itself is new.
-    """
-    rows = connection.execute(
-        "SELECT seq, type, timestamp, version, payload FROM events WHERE session_id = ? AND seq <= ? ORDER BY seq",
-        (source, upto if upto is not None else ALL_SEQS),
-    ).fetchall()
-    if not rows:
-        raise SessionNotFound(f"No session {source}.")
-    counters = _created(connection, target, now())
-    for row in rows:
-        connection.execute(
-            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
-            (target, *row),
-        )
-        event = stored(target, *row)
-        counters.count(event)
-        _index(connection, event)
-    _save(connection, target, counters)
-    return append(connection, target, (fact,))
-
-
-def import_log(connection: sqlite3.Connection, events: Sequence[Event], *, keeps_age: bool) -> ImportOutcome:
-    """Begin a session with a log from elsewhere, seqs and times as they are.
-
-    One that is there already stays as it is, but comes out of the trash.
-    """
-    session_id = events[0].session_id
-    known = connection.execute("SELECT trashed FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    if known is None:
-        counters = _created(connection, session_id, events[0].timestamp)
-        for event in events:
-            connection.execute(
-                "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
-                (session_id, event.seq, event.type, event.timestamp, event.version, dump(payload_of(event))),
-            )
-            counters.count(event)
-            _index(connection, event)
-        _save(connection, session_id, counters)
-        if not keeps_age:
-            connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))
-        known = (counters.trashed,)
-        outcome = ImportOutcome.NEW
-    else:
-        outcome = ImportOutcome.RESTORED if known[0] else ImportOutcome.KNOWN
-    if known[0]:
-        append(connection, session_id, [SessionTrashed(trashed=False)])
-    return outcome
-
-
-def delete(connection: sqlite3.Connection, session_id: str) -> None:
-    """Remove a session and all that belongs to it."""
-    for table in ("drafts", "message_texts", "events"):
-        connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
-    if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:
-        raise SessionNotFound(f"No session {session_id}.")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from co_tui.store.search.case_folding import folded
 from co_tui.store.search.search_words import short_words
+from co_tui.store.sqlite.schema import ALL_SEQS
 
 _BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST = 1 << 40
@@ -16,32 +17,17 @@ _STRETCH = 64
 """Ids checked at a time when looking for a free one."""
 
 
-def register(connection: sqlite3.Connection) -> None:
-    """Give the connection what the triggers call."""
-    connection.create_function("index_text", 2, index_text, deterministic=True)
-    connection.create_function("index_short_words", 2, _index_short_words, deterministic=True)
-
-
 def index_text(tool: str, text: str) -> str:
     """What words of three characters or more are found in."""
     return folded(f"{tool}\n{text}" if tool else text)
 
 
-def _index_short_words(tool: str, text: str) -> str:
+def index_short_words(tool: str, text: str) -> str:
     return " ".join(sorted(short_words(index_text(tool, text))))
 
 
-def fill_indexes(connection: sqlite3.Connection) -> None:
-    """Fill empty indexes from all texts there are."""
-    for index, filled_by in (("message_grams", "index_text"), ("message_short_words", "index_short_words")):
-        connection.execute(
-            f"INSERT INTO {index}(rowid, text) SELECT id, {filled_by}(tool, text) FROM message_texts ORDER BY id"
-        )
-
-
-def free_id(connection: sqlite3.Connection, timestamp: str, after: int) -> int:
-    """The id for a text of that time which follows the one with id `after` in its session: the next that is free."""
-    wanted = max(seconds_of(timestamp), after + 1)
+def free_id(connection: sqlite3.Connection, wanted: int) -> int:
+    """The wanted id, or the next that is free."""
     if connection.execute("SELECT 1 FROM message_texts WHERE id = ?", (wanted,)).fetchone() is None:
         return wanted
     while True:
@@ -55,10 +41,11 @@ def free_id(connection: sqlite3.Connection, timestamp: str, after: int) -> int:
         wanted += _STRETCH
 
 
-def last_id(connection: sqlite3.Connection, session_id: str) -> int:
-    """Of the session's latest text; 0 when it has none."""
+def last_id(connection: sqlite3.Connection, session_id: str, upto: int = ALL_SEQS) -> int:
+    """Of the session's latest text up to a seq; 0 when it has none."""
     row = connection.execute(
-        "SELECT id FROM message_texts WHERE session_id = ? ORDER BY seq DESC, id DESC LIMIT 1", (session_id,)
+        "SELECT id FROM message_texts WHERE session_id = ? AND seq <= ? ORDER BY seq DESC, id DESC LIMIT 1",
+        (session_id, upto),
     ).fetchone()
     return int(row[0]) if row else 0
 

@@ -1,28 +1,33 @@
 """The schema, as numbered steps that are only ever appended to."""
 
-import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from sqlite_utils import Database, Migrations
 from sqlite_utils.db import Table
 
-from co_tui.events import BoardChanged, CompactionComplete, Message, SessionRename
-from co_tui.events.event import stored
+from co_tui.events import BoardChanged, CompactionComplete, SessionRename
 from co_tui.store.file_lock import file_lock
-from co_tui.store.search.searchable_text import SAID, searchable
 from co_tui.store.search.session_filter import filter_text
+from co_tui.store.sqlite import text_rebuild
+from co_tui.store.sqlite.connect import lacks_texts
+from co_tui.store.sqlite.index_queue import INDEXES
 from co_tui.store.sqlite.lock import another_process
-from co_tui.store.sqlite.message_index import fill_indexes, seconds_of
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
+from co_tui.store.sqlite.text_rebuild import Report
 from co_tui.store.store_errors import StoreError
 
 steps = Migrations("co-tui")
 INCREMENTAL = 2
 """As `PRAGMA auto_vacuum` tells it."""
 FILLED_BY_FUNCTIONS = 3
-"""From this schema on, adding text needs functions that an older co-tui does not have."""
+"""From this schema on, removing text needs functions that an older co-tui does not have."""
+MERGED_PIECES = 8
+"""Of about the same size become one piece of an index."""
+MAX_PIECES = 1_999
+"""Of one size, before an insert merges them itself, which takes long; SQLite allows no more."""
 
 
 @steps(name="001_sessions_and_events")
@@ -84,71 +89,18 @@ def _sessions_and_events(db: Database) -> None:
 
 @steps(name="002_words_within_a_session")
 def _words_within_a_session(db: Database) -> None:
-    """Every part of every message with its tool, and an index that finds words anywhere in them."""
+    """The tool of every text. Its index was replaced by the next step, so it is not made any more."""
     db.execute("ALTER TABLE message_texts ADD COLUMN tool TEXT NOT NULL DEFAULT ''")
-    db.execute("DROP TRIGGER message_texts_au")  # texts never change, and naming their tools is no change of them
-    _complete_texts(db.conn)
-    db.execute(
-        "CREATE VIRTUAL TABLE message_grams USING fts5"
-        "(tool, text, content='message_texts', content_rowid='id', tokenize='trigram', detail='none')"
-    )
-    db.execute("INSERT INTO message_grams(message_grams, rank) VALUES('automerge', 8)")
-    db.execute("INSERT INTO message_grams(message_grams) VALUES('rebuild')")
-    db.execute(
-        "CREATE TRIGGER message_grams_ai AFTER INSERT ON message_texts BEGIN"
-        " INSERT INTO message_grams(rowid, tool, text) VALUES(new.id, new.tool, new.text); END"
-    )
-    db.execute(
-        "CREATE TRIGGER message_grams_ad AFTER DELETE ON message_texts BEGIN"
-        " INSERT INTO message_grams(message_grams, rowid, tool, text)"
-        " VALUES('delete', old.id, old.tool, old.text); END"
-    )
-
-
-def _complete_texts(connection: sqlite3.Connection) -> None:
-    """Name the tools of the texts that are there, and add those that the first schema did without."""
-    events = connection.execute(
-        "SELECT session_id, seq, type, timestamp, version, payload FROM events WHERE type = ?", (Message.TYPE,)
-    )
-    for row in events:
-        session_id, seq, *_ = row
-        fact = stored(*row).fact
-        there = connection.execute(
-            "SELECT id FROM message_texts WHERE session_id = ? AND seq = ? ORDER BY id", (session_id, seq)
-        )
-        ids = iter([number for (number,) in there.fetchall()])
-        for role, tool, text in searchable(fact) if isinstance(fact, Message) else ():
-            known = next(ids, None) if role in SAID and text.strip() else None
-            if known is None:
-                connection.execute(
-                    "INSERT INTO message_texts(session_id, seq, role, tool, text) VALUES(?, ?, ?, ?, ?)",
-                    (session_id, seq, role, tool, text),
-                )
-            elif tool:
-                connection.execute("UPDATE message_texts SET tool = ? WHERE id = ?", (tool, known))
 
 
 @steps(name="003_finding_sessions")
 def _finding_sessions(db: Database) -> None:
     """Pins and the trash in a session's row, a text it is filtered by, and indexes that tell what is newest first."""
     _add_pins_and_trash(db)
-    _order_texts_by_time(db.conn)
-    for index, tokenizer, filled_by in (
-        ("message_grams", "trigram case_sensitive 1", "index_text"),
-        ("message_short_words", "ascii", "index_short_words"),
-    ):
+    _begin_texts_anew(db.conn)
+    for index, tokenizer in (("message_grams", "trigram case_sensitive 1"), ("message_short_words", "ascii")):
         db.execute(f"CREATE VIRTUAL TABLE {index} USING fts5(text, content='', tokenize='{tokenizer}', detail='none')")
         db.execute(f"INSERT INTO {index}({index}, rank) VALUES('automerge', 8)")
-        db.execute(
-            f"CREATE TRIGGER {index}_ai AFTER INSERT ON message_texts BEGIN"
-            f" INSERT INTO {index}(rowid, text) VALUES(new.id, {filled_by}(new.tool, new.text)); END"
-        )
-        db.execute(
-            f"CREATE TRIGGER {index}_ad AFTER DELETE ON message_texts BEGIN"
-            f" INSERT INTO {index}({index}, rowid, text)"
-            f" VALUES('delete', old.id, {filled_by}(old.tool, old.text)); END"
-        )
-    fill_indexes(db.conn)
 
 
 def _add_pins_and_trash(db: Database) -> None:
@@ -167,34 +119,20 @@ def _add_pins_and_trash(db: Database) -> None:
     db.execute("CREATE INDEX sessions_pinned ON sessions(updated) WHERE pinned = 1")
 
 
-def _order_texts_by_time(connection: sqlite3.Connection) -> None:
-    """Give the texts ids that grow with the time at which they were said; the indexes on them begin anew."""
-    for trigger in ("message_texts_ai", "message_texts_ad", "message_grams_ai", "message_grams_ad"):
+def _begin_texts_anew(connection: sqlite3.Connection) -> None:
+    """An empty table of texts, whose ids grow with the time at which they were said; `text_rebuild` fills it."""
+    for trigger in ("message_texts_ai", "message_texts_ad", "message_texts_au", "message_grams_ai", "message_grams_ad"):
         connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
     for index in ("message_texts_fts", "message_grams"):
-        connection.execute(f"DROP TABLE {index}")
-    connection.execute("ALTER TABLE message_texts RENAME TO texts_as_they_came")
+        connection.execute(f"DROP TABLE IF EXISTS {index}")
+    connection.execute("DROP TABLE message_texts")
     connection.execute(
         "CREATE TABLE message_texts(id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, seq INTEGER NOT NULL,"
         " role TEXT NOT NULL, tool TEXT NOT NULL, text TEXT NOT NULL) STRICT"
     )
-    ordered = connection.execute(
-        "SELECT t.id, coalesce(e.timestamp, '') FROM texts_as_they_came t"
-        " LEFT JOIN events e ON e.session_id = t.session_id AND e.seq = t.seq ORDER BY 2, 1"
-    ).fetchall()
-    connection.executemany(
-        "INSERT INTO message_texts SELECT ?, session_id, seq, role, tool, text FROM texts_as_they_came WHERE id = ?",
-        _with_new_ids(ordered),
-    )
-    connection.execute("DROP TABLE texts_as_they_came")
     connection.execute("CREATE INDEX message_texts_of_session ON message_texts(session_id, seq)")
-
-
-def _with_new_ids(ordered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int]]:
-    new = 0
-    for old, timestamp in ordered:
-        new = max(new + 1, seconds_of(timestamp))
-        yield new, old
+    if connection.execute("SELECT 1 FROM events LIMIT 1").fetchone():
+        text_rebuild.request(connection)
 
 
 @steps(name="004_cost_of_summaries")
@@ -202,11 +140,11 @@ def _cost_of_summaries(db: Database) -> None:
     """What a session spent outside of its turns, so that its figures are complete before its log is read."""
     db.execute("ALTER TABLE sessions ADD COLUMN summary_cost REAL NOT NULL DEFAULT 0")
     paid = ", ".join(f"'{fact.TYPE}'" for fact in (CompactionComplete, BoardChanged, SessionRename))
-    db.execute(
-        "UPDATE sessions SET summary_cost = coalesce((SELECT sum(json_extract(payload, '$.cost')) FROM events e"
-        f" WHERE e.session_id = sessions.id AND e.type IN ({paid}) AND json_valid(payload)"
-        " AND json_type(payload, '$.cost') IN ('real', 'integer')), 0.0)"
-    )
+    costs = db.execute(
+        f"SELECT sum(json_extract(payload, '$.cost')), session_id FROM events WHERE type IN ({paid})"
+        " AND json_valid(payload) AND json_type(payload, '$.cost') IN ('real', 'integer') GROUP BY session_id"
+    ).fetchall()
+    db.conn.executemany("UPDATE sessions SET summary_cost = ? WHERE id = ?", costs)
 
 
 @steps(name="005_when_a_session_came_from_elsewhere")
@@ -215,15 +153,65 @@ def _when_a_session_came_from_elsewhere(db: Database) -> None:
     db.execute("ALTER TABLE sessions ADD COLUMN came_in TEXT NOT NULL DEFAULT ''")
 
 
-def migrate(connection: sqlite3.Connection, path: Path, locks: Path | None = None) -> None:
+@steps(name="006_indexes_filled_later")
+def _indexes_filled_later(db: Database) -> None:
+    """A queue of the texts to index, and the sessions that are half written.
+
+    No trigger writes to an index: each would make it write a piece of its own, to be merged soon. It is merged only
+    when asked to.
+    """
+    db.execute("CREATE TABLE texts_to_index(id INTEGER PRIMARY KEY, chars INTEGER NOT NULL) STRICT")
+    db.execute(
+        "CREATE TABLE unfinished(session_id TEXT PRIMARY KEY, after_seq INTEGER NOT NULL, owner TEXT NOT NULL,"
+        " touched TEXT NOT NULL) STRICT"
+    )
+    db.execute(
+        "CREATE TRIGGER message_texts_ai AFTER INSERT ON message_texts BEGIN"
+        " INSERT INTO texts_to_index(id, chars) VALUES(new.id, length(new.text)); END"
+    )
+    db.execute(
+        "CREATE TRIGGER message_texts_ad AFTER DELETE ON message_texts BEGIN"
+        " DELETE FROM texts_to_index WHERE id = old.id; END"
+    )
+    for index in INDEXES:
+        for trigger in (f"{index}_ai", f"{index}_ad"):
+            db.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+        for option, value in (("automerge", 0), ("crisismerge", MAX_PIECES), ("usermerge", MERGED_PIECES)):
+            db.execute(f"INSERT INTO {index}({index}, rank) VALUES('{option}', {value})")
+
+
+def migrate(
+    connection: sqlite3.Connection, path: Path, locks: Path | None = None, report: Report | None = None
+) -> None:
     """Bring the database to the present schema; one process at a time does it, the others wait.
 
-    Raises `StoreError` while an older co-tui has a session open that it could not write any more.
+    The texts of old messages are written afterwards, while other processes may work already. Interrupted, it continues
+    where it was. Raises `StoreError` while an older co-tui has a session open that it could not write any more.
     """
-    with file_lock(path.with_name(f"{path.name}.migrate")):
-        if locks is not None:
-            _refuse_while_open(connection, locks)
-        create_schema(connection)
+    if _version(connection) < SCHEMA_VERSION:
+        with _file_lock(path.with_name(f"{path.name}.migrate"), report or _say_nothing):
+            if locks is not None:
+                _refuse_while_open(connection, locks)
+            create_schema(connection)
+    if lacks_texts(connection):
+        with suppress(BlockingIOError), file_lock(path.with_name(f"{path.name}.rebuild"), wait=False):
+            text_rebuild.rebuild(connection, report or _say_nothing)
+
+
+def _say_nothing(_: str) -> None:
+    """For who has nobody to tell."""
+
+
+@contextmanager
+def _file_lock(path: Path, report: Report) -> Iterator[None]:
+    """Hold the lock; reports when another process has it, and waits for that."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(path, wait=False))
+        except BlockingIOError:
+            report("Another co-tui is upgrading your sessions. Waiting for it.")
+            stack.enter_context(file_lock(path))
+        yield
 
 
 def create_schema(connection: sqlite3.Connection) -> None:
@@ -236,9 +224,12 @@ def create_schema(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
 
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    process = another_process(locks) if 0 < version < FILLED_BY_FUNCTIONS else ""
+    process = another_process(locks) if 0 < _version(connection) < FILLED_BY_FUNCTIONS else ""
     if process:
         raise StoreError(
             f"An older co-tui (process {process}) has a session open and could no longer save it. "
@@ -251,7 +242,7 @@ def _enable_incremental_vacuum(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         # Without room for a copy, or while others read, it stays as it was: larger, and as good.
-        with contextlib.suppress(sqlite3.OperationalError):
+        with suppress(sqlite3.OperationalError):
             connection.execute("VACUUM")
 
 

@@ -12,7 +12,7 @@ from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
 from co_tui.store.sqlite import session_list
 from co_tui.store.sqlite.connect import connect_for_reading
-from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS
+from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS, seen
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import QueryCancelled, StoreError
 from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionRow, only_one
@@ -37,6 +37,7 @@ SPENT_SINCE = (
 STEPS_BETWEEN_CHECKS = 2_000
 """Of SQLite's virtual machine: a cancelled query goes on for about a millisecond."""
 _EVENT = "session_id, seq, type, timestamp, version, payload"
+_OF_SESSION = f"events WHERE session_id = ? AND {seen('events')}"
 
 
 class Reader:
@@ -137,7 +138,7 @@ class Reader:
 
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
         """The beginning and end of a session, from its texts, without its events."""
-        of_session = "FROM message_texts WHERE session_id = ? AND role"
+        of_session = f"FROM message_texts WHERE session_id = ? AND {seen('message_texts')} AND role"
         first = self._rows(
             f"SELECT substr(text, 1, ?) {of_session} = 'user' ORDER BY seq, id LIMIT 1", (chars, session_id)
         )
@@ -173,7 +174,7 @@ class Reader:
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
         """The log in order, from just after one seq up to and including another."""
-        select = f"SELECT {_EVENT} FROM events WHERE session_id = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        select = f"SELECT {_EVENT} FROM {_OF_SESSION} AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         last = upto if upto is not None else ALL_SEQS
         while rows := self._rows(select, (session_id, after, last, EVENTS_AT_ONCE)):
             yield from (stored(*row) for row in rows)
@@ -182,7 +183,7 @@ class Reader:
     def last_events(self, session_id: str, count: int, before: int | None = None) -> list[Event]:
         """The last `count` events, oldest first; with `before`, of those below that seq."""
         rows = self._rows(
-            f"SELECT {_EVENT} FROM events WHERE session_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+            f"SELECT {_EVENT} FROM {_OF_SESSION} AND seq < ? ORDER BY seq DESC LIMIT ?",
             (session_id, before if before is not None else ALL_SEQS, count),
         )
         return [stored(*row) for row in reversed(rows)]
@@ -205,7 +206,10 @@ class Reader:
 
     def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
         """The user's latest prompts of all sessions, or of a folder's, that hold a text; oldest first, each once."""
-        wanted = "role = 'user' AND session_id NOT IN (SELECT id FROM sessions WHERE trashed <> '')"
+        wanted = (
+            "role = 'user' AND session_id NOT IN (SELECT id FROM sessions WHERE trashed <> '')"
+            f" AND {seen('message_texts')}"
+        )
         values: list[str] = []
         if search:
             wanted, values = f"{wanted} AND text LIKE ? ESCAPE '\\'", [f"%{_like(search)}%"]

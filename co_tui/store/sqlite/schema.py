@@ -2,11 +2,18 @@
 
 from pathlib import Path
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Kept in `PRAGMA user_version`; equals the number of migrations."""
 
 ALL_SEQS = 1 << 62
 """Larger than any seq."""
+
+
+def seen(table: str) -> str:
+    """The condition for events or texts that are neither half written nor half removed."""
+    after_seq = f"SELECT u.after_seq FROM unfinished u WHERE u.session_id = {table}.session_id"
+    return f"{table}.seq <= coalesce(({after_seq}), {ALL_SEQS})"
+
 
 REPLY_SLOT = "reply"
 """Of the first row of a reply in the making; those that follow have a number behind it."""
@@ -14,10 +21,13 @@ REPLY_SLOTS = (REPLY_SLOT, f"{REPLY_SLOT}#*")
 OF_REPLY = "session_id = ? AND (slot = ? OR slot GLOB ?)"
 REPLY_ROWS = f"SELECT body FROM drafts WHERE {OF_REPLY} ORDER BY slot"
 
+TEXTS_ARE_REBUILT = 1
+"""`PRAGMA application_id` while a migration has not yet written all texts; else 0."""
+
 _ALL_TEXTS_WRITTEN_ANEW = 3
 """The latest schema that takes long to come to; from there on it is a matter of a moment."""
 _MAGIC = b"SQLite format 3\0"
-_USER_VERSION = slice(60, 64)
+_USER_VERSION, _APPLICATION_ID = slice(60, 64), slice(68, 72)
 _HEADER_BYTES = 100
 
 
@@ -26,7 +36,8 @@ def bytes_to_rewrite(path: Path) -> int:
     try:
         with open(path, "rb") as file:
             header = file.read(_HEADER_BYTES)
-        version = int.from_bytes(header[_USER_VERSION], "big")
-        return path.stat().st_size if header.startswith(_MAGIC) and 0 < version < _ALL_TEXTS_WRITTEN_ANEW else 0
+        version, application = (int.from_bytes(header[each], "big") for each in (_USER_VERSION, _APPLICATION_ID))
+        is_slow = 0 < version < _ALL_TEXTS_WRITTEN_ANEW or application == TEXTS_ARE_REBUILT
+        return path.stat().st_size if header.startswith(_MAGIC) and is_slow else 0
     except OSError:
         return 0

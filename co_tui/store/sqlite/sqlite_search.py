@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Container, Iterable, Iterator
+from heapq import merge
 from typing import Any
 
 from co_tui.events.storable import storable_text
@@ -11,7 +12,7 @@ from co_tui.store.search.search_words import SearchWords, short_words
 from co_tui.store.search.searchable_text import SAID
 from co_tui.store.search.typed_terms import GRAM_CHARS
 from co_tui.store.sqlite.connect import session_filter
-from co_tui.store.sqlite.schema import ALL_SEQS
+from co_tui.store.sqlite.schema import ALL_SEQS, seen
 from co_tui.store.sqlite.session_list import browse, rows_of
 from co_tui.store.stored_values import SessionRow
 
@@ -80,9 +81,7 @@ def candidates(
     values = {"query": query, **_range(connection, before, session_id)}
     patterns = words.long if query else words.indexed
     likes = {f"like{n}": f"%{_escaped(word[:MAX_COMPARED_CHARS])}%" for n, word in enumerate(patterns)}
-    place, source = "i.rowid", f"{index} i CROSS JOIN message_texts m ON m.id = i.rowid WHERE {index} MATCH :query AND"
     if not query:
-        place, source = "m.id", "message_texts m WHERE"
         values["first"] = max(values["first"], _newest(connection, values["last"]) - MAX_SCANNED_TEXTS)
     trashed = {row[0] for row in connection.execute("SELECT id FROM sessions WHERE trashed <> ''")}
 
@@ -91,14 +90,36 @@ def candidates(
         return is_listed and of_session not in skip_sessions
 
     with session_filter(wanted) as number:
-        found = connection.execute(
-            f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {source}"
-            f" {place} BETWEEN :first AND :last"
-            f" AND m.role IN ({_SAID}) AND passes(:number, m.session_id) {_prefilter(list(likes))}"
-            f" ORDER BY {place} DESC",
-            {**values, **likes, "number": number},
+        found = (
+            connection.execute(
+                f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM {source}"
+                f" {place} BETWEEN :first AND :last AND m.role IN ({_SAID}) AND {seen('m')}"
+                f" AND passes(:number, m.session_id) {_prefilter(list(likes))} ORDER BY {place} DESC",
+                {**values, **likes, "number": number},
+            )
+            for source, place in _sources(index if query else "")
         )
-        yield from map(Candidate._make, found)
+        yield from _newest_first(map(Candidate._make, rows) for rows in found)
+
+
+def _sources(index: str) -> Iterator[tuple[str, str]]:
+    """Where texts are looked for, and the column that orders them.
+
+    What waits to be indexed first: a text that is indexed meanwhile is rather found twice than not at all.
+    """
+    if not index:
+        yield "message_texts m WHERE", "m.id"
+        return
+    yield "texts_to_index q CROSS JOIN message_texts m ON m.id = q.id WHERE", "q.id"
+    yield f"{index} i CROSS JOIN message_texts m ON m.id = i.rowid WHERE {index} MATCH :query AND", "i.rowid"
+
+
+def _newest_first(found: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
+    last = None
+    for each in merge(*found, key=lambda each: each.id, reverse=True):
+        if each.id != last:
+            yield each
+        last = each.id
 
 
 def _range(connection: sqlite3.Connection, before: int | None, session_id: str) -> dict[str, Any]:

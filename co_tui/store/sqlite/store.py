@@ -47,7 +47,9 @@ class SqliteStore:
                 f"Upgrading your sessions to this version ({size // 1_000_000:,} MB, some minutes). "
                 "Interrupting is safe."
             )
-            self.reading().close()
+            from co_tui.store.sqlite.connect import connect_for_writing
+
+            connect_for_writing(self._database, self._locks, report).close()
 
     def reading(self) -> "Reader":
         from co_tui.store.sqlite.reader import Reader

@@ -1,45 +1,39 @@
 """Database maintenance while idle: small steps that never block another process from writing.
 
-Each step is short, is skipped while another process writes, and returns whether it has more to do.
+Each step is short, is skipped when another process does not let go, and returns whether it has more to do.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
+
+from co_tui.store.sqlite.bulk.removal import clean_up
+from co_tui.store.sqlite.index_queue import INDEXES, index_some, merge_some
+from co_tui.store.sqlite.transaction import without_waiting
 
 Step: TypeAlias = Callable[[sqlite3.Connection], bool]
 
-MERGED_PAGES = 64
-"""Of an index, at once."""
 FREED_PAGES = 256
 """Of the file, given back to the disk at once."""
-INDEXES = ("message_grams", "message_short_words")
 
 
 def steps() -> tuple[Step, ...]:
     """Each step benefits from those before it."""
-    merging = tuple(_merging(index) for index in INDEXES)
-    return (*merging, _free_pages, _update_statistics, _checkpoint_log)
+    return (clean_up, *index_steps(), _free_pages, _update_statistics, _checkpoint_log)
+
+
+def index_steps() -> tuple[Step, ...]:
+    return (index_some, *(partial(merge_some, index=index) for index in INDEXES))
 
 
 def performed(step: Step, connection: sqlite3.Connection) -> bool:
     """Do a step; False when there is no more of it to do now."""
     try:
-        with _without_waiting(connection):
+        with without_waiting(connection):
             return step(connection)
     except sqlite3.OperationalError:  # another process writes, or the disk is full: try later
         return False
-
-
-def _merging(index: str) -> Step:
-    def merge(connection: sqlite3.Connection) -> bool:
-        before = connection.total_changes
-        connection.execute(f"INSERT INTO {index}({index}, rank) VALUES('merge', {MERGED_PAGES})")
-        # As its documentation has it: fewer than two changes are none.
-        return connection.total_changes - before >= 2
-
-    return merge
 
 
 def _free_pages(connection: sqlite3.Connection) -> bool:
@@ -60,13 +54,3 @@ def _checkpoint_log(connection: sqlite3.Connection) -> bool:
     """Move the write-ahead log into the file, except what readers still use."""
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return False
-
-
-@contextmanager
-def _without_waiting(connection: sqlite3.Connection) -> Iterator[None]:
-    usual = connection.execute("PRAGMA busy_timeout").fetchone()[0]
-    connection.execute("PRAGMA busy_timeout=0")
-    try:
-        yield
-    finally:
-        connection.execute(f"PRAGMA busy_timeout={usual}")

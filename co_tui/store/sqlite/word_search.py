@@ -9,15 +9,19 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from co_tui.store.search.case_folding import folded
+from co_tui.store.sqlite.schema import seen
 from co_tui.store.sqlite.sqlite_search import grams_of
 from co_tui.store.stored_values import FoundMessages, messages_with_most_words
 
 _BY_INDEX = """
     SELECT m.seq FROM message_grams g CROSS JOIN message_texts m ON m.id = g.rowid
     WHERE message_grams MATCH :grams AND g.rowid BETWEEN :first AND :last AND"""
+_NOT_INDEXED = """
+    SELECT m.seq FROM texts_to_index q CROSS JOIN message_texts m ON m.id = q.id
+    WHERE q.id BETWEEN :first AND :last AND"""
 _BY_READING = "SELECT m.seq FROM message_texts m WHERE"
-_OF_SESSION = """
-    m.session_id = :session_id AND m.tool IS NOT :except_tool
+_OF_SESSION = f"""
+    m.session_id = :session_id AND {seen("m")} AND m.tool IS NOT :except_tool
     AND (m.text LIKE :like ESCAPE '\\' OR m.tool LIKE :like ESCAPE '\\')"""
 _AND_HOLDS = " AND (holds(m.text, :words) OR holds(m.tool, :words))"
 
@@ -35,7 +39,8 @@ def _seqs(connection: sqlite3.Connection, words: str, asked: dict[str, str | int
     grams = grams_of(tuple(map(folded, words.split())))
     compared = _stretches(words, _known_to_like)
     # What is shorter than three characters no index knows; what is one stretch no closer look is needed for.
-    sql = (_BY_INDEX if grams else _BY_READING) + _OF_SESSION + ("" if compared == [words] else _AND_HOLDS)
+    condition = _OF_SESSION + ("" if compared == [words] else _AND_HOLDS)
+    sql = f"{_BY_INDEX}{condition} UNION {_NOT_INDEXED}{condition}" if grams else _BY_READING + condition
     rows = connection.execute(sql, {**asked, "words": words, "grams": grams, "like": _like(compared)})
     return [seq for (seq,) in rows]
 

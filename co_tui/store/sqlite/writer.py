@@ -3,17 +3,22 @@
 import queue
 import sqlite3
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from co_tui.events import Event, Fact, SessionFork
 from co_tui.store.sqlite import log
+from co_tui.store.sqlite.bulk import adding, removal
 from co_tui.store.sqlite.connect import connect_for_writing
+from co_tui.store.sqlite.idle_work import IdleWork
 from co_tui.store.sqlite.sqlite_failures import explained
+from co_tui.store.sqlite.transaction import LET_OTHERS_IN_S, Steps, transaction
 from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import ImportOutcome
 
@@ -22,23 +27,40 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_BATCH = 256
+MANY_FACTS = 200
+"""So many are appended in steps."""
 
 
 class _Job(Generic[T]):
-    def __init__(self, work: Callable[[sqlite3.Connection], T], *, alone: bool = False) -> None:
-        self.work = work
-        self.alone = alone
-        """Not in a transaction with others."""
+    def __init__(self, sessions: frozenset[str]) -> None:
+        self.sessions = sessions
+        """That it reads or changes; none for maintenance."""
         self.done: Future[T] = Future()
+
+
+class _Change(_Job[T]):
+    """A short change, in a transaction with others that wait."""
+
+    def __init__(self, work: Callable[[sqlite3.Connection], T], *sessions: str) -> None:
+        super().__init__(frozenset(sessions))
+        self.work = work
         self.result: T
         self.error: Exception | None = None
 
 
+class _LongChange(_Job[T]):
+    """A change with transactions of its own; others may be made between its steps."""
+
+    def __init__(self, steps: Callable[[sqlite3.Connection], Steps[T]], *sessions: str) -> None:
+        super().__init__(frozenset(sessions))
+        self.steps = steps
+
+
 class Writer:
-    """Makes every change to the database, in the order requested.
+    """Makes every change to the database, those to one session in the order requested.
 
     Waiting changes are committed together; a future is resolved only after its commit, so an acknowledged
-    append survives the death of the process.
+    append survives the death of the process. Without requests, it indexes what was written.
     """
 
     def __init__(self, path: Path, locks: Path | None = None, shared: "SharedConnection | None" = None) -> None:
@@ -52,7 +74,10 @@ class Writer:
         self._shared = shared
         self._connection = shared.opened() if shared is not None else connect_for_writing(path, locks)
         self._exclusive: AbstractContextManager[object] = shared.lock if shared is not None else nullcontext()
+        self._idle = IdleWork(self._connection)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._postponed: deque[_Job[Any] | None] = deque()
+        """Taken from the queue during a long change that they have to wait for."""
         self._closed = False
         self._gate = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
@@ -61,6 +86,9 @@ class Writer:
     def append(self, session_id: str, facts: Iterable[Fact], *, ends_draft: bool = False) -> Future[tuple[Event, ...]]:
         """Log facts; with `ends_draft` the half reply they complete is dropped in the same step."""
         facts = tuple(facts)
+        if len(facts) > MANY_FACTS:
+            steps = partial(adding.append, session_id=session_id, facts=facts, ends_draft=ends_draft)
+            return self._submit(_LongChange(steps, session_id))
 
         def work(connection: sqlite3.Connection) -> tuple[Event, ...]:
             events = log.append(connection, session_id, facts)
@@ -68,23 +96,27 @@ class Writer:
                 log.drop_reply(connection, session_id)
             return events
 
-        return self._submit(work)
+        return self._submit(_Change(work, session_id))
 
     def save_reply(self, session_id: str, number: int, body: str) -> Future[None]:
         """Keep some more of the reply that is being written; number 0 begins a new one."""
-        return self._submit(lambda connection: log.save_reply(connection, session_id, number, body))
+        return self._submit(
+            _Change(lambda connection: log.save_reply(connection, session_id, number, body), session_id)
+        )
 
     def recover(self, session_id: str) -> Future[tuple[Event, ...]]:
-        return self._submit(lambda connection: log.recover(connection, session_id))
+        return self._submit(_Change(lambda connection: log.recover(connection, session_id), session_id))
 
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
-        return self._submit(lambda connection: log.fork(connection, source, target, upto, fact))
+        steps = partial(adding.fork, source=source, target=target, upto=upto, fact=fact)
+        return self._submit(_LongChange(steps, source, target))
 
     def import_log(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[ImportOutcome]:
-        return self._submit(lambda connection: log.import_log(connection, events, keeps_age=keeps_age))
+        steps = partial(adding.import_log, events=events, keeps_age=keeps_age)
+        return self._submit(_LongChange(steps, events[0].session_id))
 
     def delete(self, session_id: str) -> Future[None]:
-        return self._submit(lambda connection: log.delete(connection, session_id))
+        return self._submit(_LongChange(partial(removal.delete, session_id=session_id), session_id))
 
     def upkeep_steps(self) -> Iterator[Future[bool]]:
         """Maintain the database, one step at a time; each starts when the previous is done."""
@@ -93,7 +125,7 @@ class Writer:
         for step in steps():
             is_more = True
             while is_more:
-                done = self._submit(partial(performed, step), alone=True)
+                done = self._submit(_LongChange(partial(_one_step, partial(performed, step))))
                 yield done
                 is_more = done.result()
 
@@ -106,8 +138,7 @@ class Writer:
             self._jobs.put(None)
         self._thread.join()
 
-    def _submit(self, work: Callable[[sqlite3.Connection], T], *, alone: bool = False) -> Future[T]:
-        job = _Job(work, alone=alone)
+    def _submit(self, job: _Job[T]) -> Future[T]:
         with self._gate:
             if self._closed:
                 job.done.set_exception(StoreError(f"Database {self._path} is already closed."))
@@ -116,63 +147,62 @@ class Writer:
         return job.done
 
     def _work(self) -> None:
-        open_ = True
-        while open_:
-            batch: list[_Job[Any]] = []
-            item = self._jobs.get()
-            while item is not None:
-                batch.append(item)
-                if item.alone or len(batch) >= MAX_BATCH or self._jobs.empty():
+        is_open = True
+        while is_open:
+            batch: list[_Change[Any]] = []
+            job = self._next()
+            while isinstance(job, _Change):
+                batch.append(job)
+                if len(batch) >= MAX_BATCH or not self._is_more():
                     break
-                item = self._jobs.get()
-            open_ = item is not None
-            alone = batch.pop() if batch and batch[-1].alone else None
-            if batch:
-                self._commit(batch)
-            if alone is not None:
-                self._perform_alone(alone)
+                job = self._next()
+            self._commit(batch)
+            if isinstance(job, _LongChange):
+                self._make_in_steps(job)
+            is_open = job is not None
         if self._shared is None:
             self._connection.close()
 
-    def _commit(self, batch: list[_Job[Any]]) -> None:
-        # Skip jobs cancelled before their turn; a started job is finished.
-        batch = [job for job in batch if job.done.set_running_or_notify_cancel()]
+    def _is_more(self) -> bool:
+        return bool(self._postponed) or not self._jobs.empty()
+
+    def _next(self) -> _Job[Any] | None:
+        """The next request, None for the end; does idle work while there is none."""
+        while not self._postponed:
+            try:
+                return self._jobs.get(timeout=self._idle.pause_s)
+            except queue.Empty:
+                self._do_idle_work()
+        return self._postponed.popleft()
+
+    def _do_idle_work(self) -> None:
         try:
             with self._exclusive:
-                self._transact(batch)
-        except Exception as error:
-            failure = explained(error, self._path) if isinstance(error, sqlite3.Error | OSError) else error
-            for job in batch:
-                job.done.set_exception(failure)
+                self._idle.step()
+        except (sqlite3.Error, StoreError):  # as from a damaged index: the next search says so
+            self._idle.pause_s = None
+
+    def _commit(self, batch: list[_Change[Any]]) -> None:
+        # Skip jobs cancelled before their turn; a started job is finished.
+        batch = [job for job in batch if job.done.set_running_or_notify_cancel()]
+        if not batch:
             return
+        try:
+            with self._exclusive, transaction(self._connection):
+                for job in batch:
+                    self._perform(job)
+        except Exception as error:
+            for job in batch:
+                job.done.set_exception(self._explained(error))
+            return
+        self._idle.something_was_written()
         for job in batch:
             if job.error is not None:
                 job.done.set_exception(job.error)
             else:
                 job.done.set_result(job.result)
 
-    def _transact(self, batch: list[_Job[Any]]) -> None:
-        connection = self._connection
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                self._perform(job)
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-
-    def _perform_alone(self, job: _Job[Any]) -> None:
-        if not job.done.set_running_or_notify_cancel():
-            return
-        try:
-            with self._exclusive:
-                result = job.work(self._connection)
-            job.done.set_result(result)
-        except sqlite3.Error as error:
-            job.done.set_exception(explained(error, self._path))
-
-    def _perform(self, job: _Job[Any]) -> None:
+    def _perform(self, job: _Change[Any]) -> None:
         """Run one job of a batch; its own mistakes undo it alone, the database's undo the batch."""
         self._connection.execute("SAVEPOINT job")
         try:
@@ -183,3 +213,49 @@ class Writer:
             job.error = error
             self._connection.execute("ROLLBACK TO job")
         self._connection.execute("RELEASE job")
+
+    def _make_in_steps(self, job: _LongChange[Any]) -> None:
+        if not job.done.set_running_or_notify_cancel():
+            return
+        try:
+            result = self._run(job.steps(self._connection), job.sessions)
+        except Exception as error:
+            job.done.set_exception(self._explained(error))
+            return
+        job.done.set_result(result)
+        if job.sessions:
+            self._idle.something_was_written()
+            with suppress(sqlite3.Error):  # as above
+                self._run(self._idle.catch_up(), frozenset())
+
+    def _run(self, steps: Steps[T], sessions: frozenset[str]) -> T:
+        while True:
+            try:
+                with self._exclusive:
+                    next(steps)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            self._make_others(sessions)
+
+    def _make_others(self, sessions: frozenset[str]) -> None:
+        """Between two steps: make the changes that have nothing to do with these sessions, and let others write."""
+        batch: list[_Change[Any]] = []
+        while not self._jobs.empty():
+            job = self._jobs.get()
+            waits_for = sessions.union(*(each.sessions for each in self._postponed if each is not None))
+            if isinstance(job, _Change) and not job.sessions & waits_for:
+                batch.append(job)
+            else:
+                self._postponed.append(job)
+        self._commit(batch)
+        time.sleep(LET_OTHERS_IN_S)
+
+    def _explained(self, error: Exception) -> Exception:
+        return explained(error, self._path) if isinstance(error, sqlite3.Error | OSError) else error
+
+
+def _one_step(work: Callable[[sqlite3.Connection], bool], connection: sqlite3.Connection) -> Steps[bool]:
+    """A step of maintenance, as a change with nothing between."""
+    return work(connection)
+    yield

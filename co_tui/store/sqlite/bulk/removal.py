@@ -1,0 +1,94 @@
+"""Removing a session, or what a crash left of one, step by step."""
+
+import sqlite3
+
+from co_tui.store.sqlite import index_queue
+from co_tui.store.sqlite.bulk import unfinished
+from co_tui.store.sqlite.transaction import A_MOMENT_S, STEP_CHARS, Steps, transaction
+from co_tui.store.store_errors import SessionNotFound
+
+ROWS_AT_ONCE = 500
+
+
+def delete(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
+    """Remove a session and all that belongs to it; it is gone for everyone after the first step."""
+    with unfinished.at_work(session_id):
+        yield from _deleted(connection, session_id)
+
+
+def _deleted(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
+    with transaction(connection):
+        connection.execute("DELETE FROM drafts WHERE session_id = ?", (session_id,))
+        if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:
+            raise SessionNotFound(f"No session {session_id}.")
+        unfinished.claim(connection, session_id, 0)
+        is_more = _remove_some(connection, session_id, 0)
+    while is_more:
+        yield
+        with transaction(connection):
+            unfinished.touch(connection, session_id)
+            is_more = _remove_some(connection, session_id, 0)
+
+
+def discard_remains(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
+    """Remove what a crash left of a session that was being written. Raises `StoreError` when it still is."""
+    while unfinished.find(connection, session_id):
+        with transaction(connection):
+            _discard_some(connection, session_id)
+        yield
+
+
+def discard_at_once(connection: sqlite3.Connection, session_id: str) -> None:
+    """The same within the caller's transaction."""
+    while _discard_some(connection, session_id):
+        pass
+
+
+def clean_up(connection: sqlite3.Connection) -> bool:
+    """Remove some of what crashes left; returns whether there is more."""
+    for each in unfinished.abandoned(connection):
+        with transaction(connection, A_MOMENT_S):
+            _discard_some(connection, each.session_id)
+        return True
+    return False
+
+
+def _discard_some(connection: sqlite3.Connection, session_id: str) -> bool:
+    found = unfinished.find(connection, session_id)
+    if found is None:
+        return False
+    unfinished.refuse_if_written(found)
+    unfinished.claim(connection, session_id, found.after_seq)
+    return _remove_some(connection, session_id, found.after_seq)
+
+
+def _remove_some(connection: sqlite3.Connection, session_id: str, after_seq: int) -> bool:
+    """Remove texts, then events, above a seq; returns whether there are more."""
+    above = (session_id, after_seq, ROWS_AT_ONCE)
+    texts = connection.execute(
+        "SELECT id, length(text) FROM message_texts WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?", above
+    ).fetchall()
+    if texts:
+        index_queue.remove(connection, [id_ for id_, _ in texts[: _within_a_step(texts)]])
+        return True
+    events = connection.execute(
+        "SELECT seq, length(payload) FROM events WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?", above
+    ).fetchall()
+    if events:
+        last = events[_within_a_step(events) - 1][0]
+        connection.execute(
+            "DELETE FROM events WHERE session_id = ? AND seq > ? AND seq <= ?", (session_id, after_seq, last)
+        )
+        return True
+    unfinished.release(connection, session_id)
+    return False
+
+
+def _within_a_step(rows: list[tuple[int, int]]) -> int:
+    """How many of the rows to take, given their lengths: at least one."""
+    chars = 0
+    for count, (_, length) in enumerate(rows):
+        if count and chars + length > STEP_CHARS:
+            return count
+        chars += length
+    return len(rows)

@@ -1,0 +1,67 @@
+"""Write transactions: short, and begun as soon as another process lets go."""
+
+import sqlite3
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias, TypeVar
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""A long change as several short transactions; between two of them, others may write."""
+
+PATIENCE_S = 120.0
+"""A change waits longer than a question: an append that gives up fails its turn."""
+A_MOMENT_S = 0.1
+"""What can be done later waits only so long."""
+POLL_S = 0.002
+"""SQLite's own waiting asks only every tenth of a second, and so misses the moment between two steps."""
+LET_OTHERS_IN_S = 2 * POLL_S
+"""How long to pause between two steps."""
+STEP_CHARS = 100_000
+"""Text written, indexed or removed in one transaction; an index takes a tenth of a second for a million."""
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, patience_s: float = PATIENCE_S) -> Iterator[None]:
+    """Commit what is done inside, or undo all of it. Raises `sqlite3.OperationalError` when others write for long."""
+    _begin(connection, patience_s)
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _begin(connection: sqlite3.Connection, patience_s: float) -> None:
+    until = time.monotonic() + patience_s
+    with without_waiting(connection):
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                    raise
+            time.sleep(POLL_S)
+
+
+@contextmanager
+def without_waiting(connection: sqlite3.Connection) -> Iterator[None]:
+    usual = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={usual}")
+
+
+def run_all(steps: Steps[T]) -> T:
+    """Do all steps without a pause."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result

@@ -1,0 +1,27 @@
+-- Schema 5, as a co-tui of its time made it.
+CREATE TABLE "_sqlite_migrations" ("id" INTEGER PRIMARY KEY, "migration_set" TEXT, "name" TEXT, "applied_at" TEXT);
+CREATE UNIQUE INDEX "idx__sqlite_migrations_migration_set_name" ON "_sqlite_migrations" ("migration_set", "name");
+CREATE TABLE "sessions" ("id" TEXT PRIMARY KEY NOT NULL, "title" TEXT NOT NULL, "created" TEXT NOT NULL, "updated" TEXT NOT NULL, "model" TEXT, "policy" TEXT, "cwd" TEXT, "repository" TEXT, "branch" TEXT, "last_seq" INTEGER NOT NULL, "turns" INTEGER NOT NULL, "messages" INTEGER NOT NULL, "compactions" INTEGER NOT NULL, "tokens" INTEGER, "token_limit" INTEGER, "cost" REAL NOT NULL, "usage" TEXT , pinned INTEGER NOT NULL DEFAULT 0, trashed TEXT NOT NULL DEFAULT '', filter_text TEXT NOT NULL DEFAULT '', summary_cost REAL NOT NULL DEFAULT 0, came_in TEXT NOT NULL DEFAULT '') STRICT;
+CREATE TABLE "events" ("session_id" TEXT NOT NULL REFERENCES "sessions"("id"), "seq" INTEGER NOT NULL, "type" TEXT NOT NULL, "timestamp" TEXT NOT NULL, "version" INTEGER NOT NULL, "payload" TEXT NOT NULL) STRICT;
+CREATE UNIQUE INDEX "idx_events_session_id_seq" ON "events" ("session_id", "seq");
+CREATE TABLE "drafts" ("session_id" TEXT REFERENCES "sessions"("id"), "slot" TEXT, "body" TEXT NOT NULL, PRIMARY KEY ("session_id", "slot")) STRICT;
+CREATE INDEX sessions_newest ON sessions(updated, filter_text) WHERE trashed = '';
+CREATE INDEX sessions_of_folder ON sessions(cwd, updated, filter_text) WHERE trashed = '';
+CREATE INDEX sessions_in_trash ON sessions(trashed) WHERE trashed <> '';
+CREATE INDEX sessions_pinned ON sessions(updated) WHERE pinned = 1;
+CREATE TABLE message_texts(id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL, tool TEXT NOT NULL, text TEXT NOT NULL) STRICT;
+CREATE INDEX message_texts_of_session ON message_texts(session_id, seq);
+CREATE VIRTUAL TABLE message_grams USING fts5(text, content='', tokenize='trigram case_sensitive 1', detail='none');
+CREATE TRIGGER message_grams_ai AFTER INSERT ON message_texts BEGIN INSERT INTO message_grams(rowid, text) VALUES(new.id, index_text(new.tool, new.text)); END;
+CREATE TRIGGER message_grams_ad AFTER DELETE ON message_texts BEGIN INSERT INTO message_grams(message_grams, rowid, text) VALUES('delete', old.id, index_text(old.tool, old.text)); END;
+CREATE VIRTUAL TABLE message_short_words USING fts5(text, content='', tokenize='ascii', detail='none');
+CREATE TRIGGER message_short_words_ai AFTER INSERT ON message_texts BEGIN INSERT INTO message_short_words(rowid, text) VALUES(new.id, index_short_words(new.tool, new.text)); END;
+CREATE TRIGGER message_short_words_ad AFTER DELETE ON message_texts BEGIN INSERT INTO message_short_words(message_short_words, rowid, text) VALUES('delete', old.id, index_short_words(old.tool, old.text)); END;
+INSERT INTO message_grams(message_grams, rank) VALUES('automerge', 8);
+INSERT INTO message_short_words(message_short_words, rank) VALUES('automerge', 8);
+INSERT INTO _sqlite_migrations(migration_set, name, applied_at) VALUES('co-tui', '001_sessions_and_events', '2026-01-01');
+INSERT INTO _sqlite_migrations(migration_set, name, applied_at) VALUES('co-tui', '002_words_within_a_session', '2026-01-01');
+INSERT INTO _sqlite_migrations(migration_set, name, applied_at) VALUES('co-tui', '003_finding_sessions', '2026-01-01');
+INSERT INTO _sqlite_migrations(migration_set, name, applied_at) VALUES('co-tui', '004_cost_of_summaries', '2026-01-01');
+INSERT INTO _sqlite_migrations(migration_set, name, applied_at) VALUES('co-tui', '005_when_a_session_came_from_elsewhere', '2026-01-01');
+PRAGMA user_version=5;
