@@ -18,6 +18,7 @@ from tests.benchmarks import (
     sessions,
     small_windows,
     snapshots,
+    streaming,
     work,
 )
 
@@ -38,6 +39,7 @@ BENCHMARKS = {
     "small_windows": small_windows.main,
     "approvals": approvals.main,
     "snapshots": snapshots.main,
+    "streaming": streaming.main,
 }
 
 
