@@ -15,8 +15,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 from textual._animator import Animator
+from textual._compositor import Compositor
 from textual._xterm_parser import XTermParser
 from textual.events import Event, Key
+from textual.geometry import Region
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from textual.geometry import Size
     from textual.message import Message
     from textual.screen import Screen
+    from textual.strip import Strip
     from textual.widget import Widget
     from textual.widgets import TextArea
 
@@ -73,6 +76,9 @@ INTERNALS: Final = (
     Internal("textual.dom:DOMNode", "_pruning", "A node being removed is still attached; its children may be gone."),
     Internal("textual.widget:Widget", "_forward_event", "Send keys to a widget as if they were typed.", "self event"),
     Internal("textual.screen:Screen", "_forward_event", "Ignore clicks on a widget being removed.", "self event"),
+    Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
+    Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),
+    Internal("textual._compositor:Compositor", "_get_renders", "Only what is in the part to draw.", "self crop"),
     Internal("textual.widget:Widget", "_scroll_update", "Resize the scroll bar without a layout.", "self virtual_size"),
     Internal(
         "textual.message_pump:MessagePump",
@@ -216,6 +222,27 @@ class ScreenInternals(AnyScreen):
     def _forward_event(self, event: Event) -> None:
         if self.accepts(event):
             super()._forward_event(event)
+
+
+class LeanCompositor(Compositor):
+    """Draws only the widgets and rows that are seen in the part of the screen to draw; Textual draws all of them."""
+
+    def _get_renders(self, crop: Region | None = None) -> "Iterator[tuple[Region, Region, list[Strip]]]":
+        crop = crop or self.size.region
+        rows = Region(0, crop.y, self.size.width, crop.height)
+        drawn: list[Region] = []
+        for widget, (region, clip) in self.visible_widgets.items():  # the foremost first
+            seen = region.intersection(clip)
+            needed = seen.intersection(crop)
+            if not needed or any(front.contains_region(needed) for front in drawn):
+                continue
+            drawn.append(seen)
+            part = seen.intersection(rows)
+            yield region, clip.intersection(rows), widget.render_lines(part.translate((-region.x, -region.y)))
+
+
+def use_lean_compositor(screen: "AnyScreen") -> None:
+    screen._compositor = LeanCompositor()
 
 
 class TextAreaInternals(TextArea):

@@ -42,11 +42,15 @@ class Prose:
             self._columns = self._drawn_columns
             self._open_line = self._final.pop() if piece.flows_on and self._final else []
             self._table.forget()
-        tail = self._splitter.tail
+        tail, before = self._splitter.tail, self._tail
         self._tail = [self._open_line] if self._open_line else []
         if tail is not None:
             self._tail = []
             self._add(self._tail, self._tail_lines(tail), tail)
+        # The same list for the same line, so that it is not drawn again.
+        for at, (line, drawn) in enumerate(zip(self._tail, before, strict=False)):
+            if line == drawn:
+                self._tail[at] = drawn
 
     def _tail_lines(self, piece: MarkdownPiece) -> list[Strip]:
         """The lines of what is still being written."""

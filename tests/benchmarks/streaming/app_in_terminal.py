@@ -19,7 +19,7 @@ from tests.support.waiting import PATIENCE_S
 
 ROWS, COLUMNS = 40, 120
 FRAMES_QUERY, FRAMES_ANSWER = b"\x1b[?2026$p", b"\x1b[?2026;1$y"
-READY = "Write a message".encode()
+READY = b"Write a message"
 QUIET_S = 0.5
 QUIET_TICKS = 3
 """What an idle app takes in that time, in ticks of the system's clock."""

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 CHUNK_CHARS: Final = 4
 _SENTENCES: Final = (
-    "The parser reads **one line** at a time and keeps what it has seen in `state.seen`, so that nothing is read twice. "
+    "The parser reads **one line** at once and keeps what it has seen in `state.seen`, so that nothing is read twice. "
     "When the file ends in the middle of a record, the rest is kept for the next call. "
     "See src/reader.py for the loop, and tests/test_reader.py for what happens at its end.\n\n"
 )
