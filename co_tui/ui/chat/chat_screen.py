@@ -30,10 +30,10 @@ from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.prompt.prompt_status import PromptStatus
 from co_tui.ui.terminal.attention import LIMIT_ALERTS, LONG_TURN_S
 from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.textual_internals import use_lean_compositor
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
-from co_tui.ui.textual_internals import use_lean_compositor
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
