@@ -21,6 +21,11 @@ from co_tui.ui.transcript.layout import TOP, LinePosition, TranscriptLayout
 
 STREAM_INTERVAL_S = 0.05
 """Minimum time between redraws of a streaming block."""
+LONGEST_INTERVAL_S = 0.25
+DRAWING_SHARE = 0.1
+"""Share of the time that goes into laying out a block while it streams; a costly one is drawn less often."""
+NOW_S = 0.005
+"""Not worth a timer."""
 BAR_INTERVAL_S = 0.25
 """The same for the scroll bar, which costs as much as the text beside it."""
 MORE_BELOW = "↓ more below"
@@ -60,6 +65,8 @@ class TranscriptView(ScrollView):
         self._drawn = DrawnLines()
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
+        self._drawn_at_s = 0.0
+        self._interval_s = STREAM_INTERVAL_S
         self._bar_size = Size(0, 0)
         self._bar_at_s = 0.0
         self._holds_bar = False
@@ -139,8 +146,13 @@ class TranscriptView(ScrollView):
     def grow(self, block: Block, text: str) -> None:
         """Add streamed text to a block, drawn with the next frame of the stream."""
         self._pending.setdefault(block, []).append(text)
-        if self._timer is None:
-            self._timer = self.set_timer(STREAM_INTERVAL_S, self.draw_streamed)
+        if self._timer is not None:
+            return
+        wait_s = self._drawn_at_s + self._interval_s - time.monotonic()
+        if wait_s > NOW_S:
+            self._timer = self.set_timer(wait_s, self.draw_streamed)
+        else:
+            self.draw_streamed()
 
     def draw_streamed(self) -> None:
         """Draw the text streamed since the last frame."""
@@ -149,6 +161,7 @@ class TranscriptView(ScrollView):
             self._timer = None
         if not self._pending:
             return
+        start_s, self._drawn_at_s = time.thread_time(), time.monotonic()
         pending, self._pending = self._pending, {}
         for block, chunks in pending.items():
             text = "".join(chunks)
@@ -159,6 +172,8 @@ class TranscriptView(ScrollView):
             self._settle()
         finally:
             self._holds_bar = False
+        took_s = time.thread_time() - start_s
+        self._interval_s = min(LONGEST_INTERVAL_S, max(STREAM_INTERVAL_S, took_s / DRAWING_SHARE))
 
     # Layout
 
