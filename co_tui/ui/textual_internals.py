@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from rich.console import RenderableType
     from rich.markdown import Markdown
+    from textual._compositor import ChopsUpdate
     from textual.app import App
     from textual.binding import BindingsMap
     from textual.dom import DOMNode
@@ -79,6 +80,7 @@ INTERNALS: Final = (
     Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
     Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),
     Internal("textual._compositor:Compositor", "_get_renders", "Only what is in the part to draw.", "self crop"),
+    Internal("textual._compositor:Compositor", "_dirty_regions", "The parts to draw."),
     Internal("textual.widget:Widget", "_scroll_update", "Resize the scroll bar without a layout.", "self virtual_size"),
     Internal(
         "textual.message_pump:MessagePump",
@@ -225,20 +227,30 @@ class ScreenInternals(AnyScreen):
 
 
 class LeanCompositor(Compositor):
-    """Draws only the widgets and rows that are seen in the part of the screen to draw; Textual draws all of them."""
+    """Draws only the widgets and rows that are seen in the parts of the screen to draw; Textual draws all of them."""
+
+    _parts: tuple[Region, ...] = ()
+
+    def render_partial_update(self) -> "ChopsUpdate | None":
+        self._parts = tuple(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._parts = ()
 
     def _get_renders(self, crop: Region | None = None) -> "Iterator[tuple[Region, Region, list[Strip]]]":
-        crop = crop or self.size.region
-        rows = Region(0, crop.y, self.size.width, crop.height)
+        screen = self.size.region
+        parts = [part.intersection(screen) for part in self._parts] or [crop or screen]
         drawn: list[Region] = []
         for widget, (region, clip) in self.visible_widgets.items():  # the foremost first
             seen = region.intersection(clip)
-            needed = seen.intersection(crop)
-            if not needed or any(front.contains_region(needed) for front in drawn):
-                continue
+            for part in parts:
+                needed = seen.intersection(part)
+                if needed and not any(front.contains_region(needed) for front in drawn):
+                    rows = Region(0, needed.y, screen.width, needed.height)
+                    shown = seen.intersection(rows).translate((-region.x, -region.y))
+                    yield region, clip.intersection(rows), widget.render_lines(shown)
             drawn.append(seen)
-            part = seen.intersection(rows)
-            yield region, clip.intersection(rows), widget.render_lines(part.translate((-region.x, -region.y)))
 
 
 def use_lean_compositor(screen: "AnyScreen") -> None:

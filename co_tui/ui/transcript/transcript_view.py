@@ -26,7 +26,7 @@ DRAWING_SHARE = 0.1
 """Share of the time that goes into laying out a block while it streams; a costly one is drawn less often."""
 NOW_S = 0.005
 """Not worth a timer."""
-BAR_INTERVAL_S = 0.25
+BAR_INTERVAL_S = 0.5
 """The same for the scroll bar, which costs as much as the text beside it."""
 MORE_BELOW = "↓ more below"
 NARROWEST, GAP_TO_BAR = 10, 1

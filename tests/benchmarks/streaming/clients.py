@@ -66,9 +66,11 @@ async def _with_agent(model: object, use: Use) -> None:
 
 async def session(url: str, use: Use) -> None:
     """A session: its events are followed, as the screen does, and the reply is saved while it streams."""
+    from co_tui.session.recorder import Listener
     from co_tui.session.session import Session
     from co_tui.session.state.derive import apply
     from co_tui.session.turns.turn import Outcome
+    from co_tui.ui.transcript.transcript_view import STREAM_INTERVAL_S
     from tests.support.talks import MODEL, served_environment
 
     class Server:
@@ -87,8 +89,8 @@ async def session(url: str, use: Use) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         environment = served_environment(Path(folder), server)  # type: ignore
-        running = await Session.start(environment, MODEL)
-        listener = running.events()
+        listener = Listener(join_s=STREAM_INTERVAL_S)
+        running = await Session.start(environment, MODEL, listener)
         following = asyncio.create_task(follow())
         await use(ask)
         await running.close()
