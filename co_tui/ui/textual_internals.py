@@ -229,18 +229,18 @@ class ScreenInternals(AnyScreen):
 class LeanCompositor(Compositor):
     """Draws only the widgets and rows that are seen in the parts of the screen to draw; Textual draws all of them."""
 
-    _parts: tuple[Region, ...] = ()
+    parts: tuple[Region, ...] = ()
 
     def render_partial_update(self) -> "ChopsUpdate | None":
-        self._parts = tuple(self._dirty_regions)
+        self.parts = tuple(self._dirty_regions)
         try:
             return super().render_partial_update()
         finally:
-            self._parts = ()
+            self.parts = ()
 
     def _get_renders(self, crop: Region | None = None) -> "Iterator[tuple[Region, Region, list[Strip]]]":
         screen = self.size.region
-        parts = [part.intersection(screen) for part in self._parts] or [crop or screen]
+        parts = [part.intersection(screen) for part in self.parts] or [crop or screen]
         drawn: list[Region] = []
         for widget, (region, clip) in self.visible_widgets.items():  # the foremost first
             seen = region.intersection(clip)

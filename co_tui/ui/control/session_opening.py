@@ -13,7 +13,7 @@ from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions, ShownSession
 from co_tui.ui.control.stored_transcript import OlderMessages
-from co_tui.ui.transcript.transcript_view import STREAM_INTERVAL_S
+from co_tui.ui.transcript.stream_pace import STREAM_INTERVAL_S
 
 if TYPE_CHECKING:
     from co_tui.session.recorder import Listener

@@ -1,6 +1,5 @@
 """The conversation as one line-rendered widget: only blocks near the viewport are laid out."""
 
-import time
 from collections.abc import Iterable, Sequence
 
 from rich.segment import Segment
@@ -18,16 +17,8 @@ from co_tui.ui.textual_internals import update_scroll_bar
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.drawn_lines import DrawnLine, DrawnLines, LineLook, LineSource
 from co_tui.ui.transcript.layout import TOP, LinePosition, TranscriptLayout
+from co_tui.ui.transcript.stream_pace import StreamPace
 
-STREAM_INTERVAL_S = 0.05
-"""Minimum time between redraws of a streaming block."""
-LONGEST_INTERVAL_S = 0.25
-DRAWING_SHARE = 0.1
-"""Share of the time that goes into laying out a block while it streams; a costly one is drawn less often."""
-NOW_S = 0.005
-"""Not worth a timer."""
-BAR_INTERVAL_S = 0.5
-"""The same for the scroll bar, which costs as much as the text beside it."""
 MORE_BELOW = "↓ more below"
 NARROWEST, GAP_TO_BAR = 10, 1
 GUTTER, REMOVED_BAR = " ", "▏"
@@ -65,12 +56,8 @@ class TranscriptView(ScrollView):
         self._drawn = DrawnLines()
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
-        self._drawn_at_s = 0.0
-        self._interval_s = STREAM_INTERVAL_S
+        self._pace = StreamPace()
         self._bar_size = Size(0, 0)
-        self._bar_at_s = 0.0
-        self._holds_bar = False
-        """Whether the scroll bar stays as it is in this frame of a stream."""
         self.end_key = shortcut_for("to_the_end")
         """Label of the key that scrolls to the end; empty without one."""
 
@@ -148,8 +135,7 @@ class TranscriptView(ScrollView):
         self._pending.setdefault(block, []).append(text)
         if self._timer is not None:
             return
-        wait_s = self._drawn_at_s + self._interval_s - time.monotonic()
-        if wait_s > NOW_S:
+        if wait_s := self._pace.wait_s:
             self._timer = self.set_timer(wait_s, self.draw_streamed)
         else:
             self.draw_streamed()
@@ -161,19 +147,13 @@ class TranscriptView(ScrollView):
             self._timer = None
         if not self._pending:
             return
-        start_s, self._drawn_at_s = time.thread_time(), time.monotonic()
         pending, self._pending = self._pending, {}
-        for block, chunks in pending.items():
-            text = "".join(chunks)
-            block.text += text
-            self._layout.grow(block, text)
-        self._holds_bar = time.monotonic() - self._bar_at_s < BAR_INTERVAL_S
-        try:
+        with self._pace.frame():
+            for block, chunks in pending.items():
+                text = "".join(chunks)
+                block.text += text
+                self._layout.grow(block, text)
             self._settle()
-        finally:
-            self._holds_bar = False
-        took_s = time.thread_time() - start_s
-        self._interval_s = min(LONGEST_INTERVAL_S, max(STREAM_INTERVAL_S, took_s / DRAWING_SHARE))
 
     # Layout
 
@@ -208,9 +188,9 @@ class TranscriptView(ScrollView):
         self.set_reactive(TranscriptView.virtual_size, Size(self._width, rows))
 
     def _update_bar(self) -> None:
-        if self._holds_bar:
+        if self._pace.holds_bar:
             return
-        self._bar_at_s = time.monotonic()
+        self._pace.bar_drawn()
         if self.virtual_size != self._bar_size:
             self._bar_size = self.virtual_size
             update_scroll_bar(self, self._bar_size)
@@ -221,7 +201,7 @@ class TranscriptView(ScrollView):
         moved = round(old_value) != round(new_value) and self.size == self._settled_size
         if moved and not self._is_scrolling and self.is_mounted:
             self._moved(round(new_value) - round(old_value), round(new_value))
-        if not self._holds_bar:
+        if not self._pace.holds_bar:
             super().watch_scroll_y(old_value, new_value)
 
     def _moved(self, delta: int, target: int) -> None:
@@ -280,16 +260,20 @@ class TranscriptView(ScrollView):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """As any widget's, but a row that was drawn before is not drawn again."""
+        with self._pace.measured():
+            return self._rows(crop)
+
+    def _rows(self, crop: Region) -> list[Strip]:
         around = (self.background_colors, self.opacity, self.border_title, self.border_subtitle)
         self._drawn.use_look((crop.x, crop.width, self.outer_size, *around, *self.get_line_filters()))
-        look = self._look()
-        top, positions = self.gutter.top, self._positions()
+        look, top, height = self._look(), self.gutter.top, self.size.height
+        positions = self._positions()
         lines = {
-            y: self._line(y - top, positions, look) if 0 <= y - top < self.size.height else self._drawn.edge(y)
+            y: self._line(y - top, positions, look) if 0 <= y - top < height else self._drawn.edge(y)
             for y in crop.line_range
         }
         missing = [y for y, line in lines.items() if line.whole is None]
-        if missing:  # usually at the end; what is between is not drawn again either
+        if missing:  # usually at the end
             first, last = missing[0], missing[-1]
             drawn = super().render_lines(Region(crop.x, first, crop.width, last - first + 1))
             for y in missing:

@@ -70,7 +70,7 @@ async def session(url: str, use: Use) -> None:
     from co_tui.session.session import Session
     from co_tui.session.state.derive import apply
     from co_tui.session.turns.turn import Outcome
-    from co_tui.ui.transcript.transcript_view import STREAM_INTERVAL_S
+    from co_tui.ui.transcript.stream_pace import STREAM_INTERVAL_S
     from tests.support.talks import MODEL, served_environment
 
     class Server:
