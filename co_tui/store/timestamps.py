@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 
 def now() -> str:
-    return written(datetime.now(UTC))
+    return f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def written(when: datetime) -> str:

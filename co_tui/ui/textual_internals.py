@@ -15,13 +15,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 from textual._animator import Animator
+from textual._compositor import Compositor
 from textual._xterm_parser import XTermParser
 from textual.events import Event, Key
+from textual.geometry import Region
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
     from rich.console import RenderableType
     from rich.markdown import Markdown
+    from textual._compositor import ChopsUpdate
     from textual.app import App
     from textual.binding import BindingsMap
     from textual.dom import DOMNode
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from textual.geometry import Size
     from textual.message import Message
     from textual.screen import Screen
+    from textual.strip import Strip
     from textual.widget import Widget
     from textual.widgets import TextArea
 
@@ -74,6 +78,10 @@ INTERNALS: Final = (
     Internal("textual.dom:DOMNode", "_pruning", "A node being removed is still attached; its children may be gone."),
     Internal("textual.widget:Widget", "_forward_event", "Send keys to a widget as if they were typed.", "self event"),
     Internal("textual.screen:Screen", "_forward_event", "Ignore clicks on a widget being removed.", "self event"),
+    Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
+    Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),
+    Internal("textual._compositor:Compositor", "_get_renders", "Only what is in the part to draw.", "self crop"),
+    Internal("textual._compositor:Compositor", "_dirty_regions", "The parts to draw."),
     Internal("textual.widget:Widget", "_scroll_update", "Resize the scroll bar without a layout.", "self virtual_size"),
     Internal(
         "textual.message_pump:MessagePump", "_dispatch_message", "Late messages to a closed screen.", "self message"
@@ -209,6 +217,37 @@ class ScreenInternals(AnyScreen):
     def _forward_event(self, event: Event) -> None:
         if self.accepts(event):
             super()._forward_event(event)
+
+
+class LeanCompositor(Compositor):
+    """Draws only the widgets and rows that are seen in the parts of the screen to draw; Textual draws all of them."""
+
+    parts: tuple[Region, ...] = ()
+
+    def render_partial_update(self) -> "ChopsUpdate | None":
+        self.parts = tuple(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self.parts = ()
+
+    def _get_renders(self, crop: Region | None = None) -> "Iterator[tuple[Region, Region, list[Strip]]]":
+        screen = self.size.region
+        parts = [part.intersection(screen) for part in self.parts] or [crop or screen]
+        drawn: list[Region] = []
+        for widget, (region, clip) in self.visible_widgets.items():  # the foremost first
+            seen = region.intersection(clip)
+            for part in parts:
+                needed = seen.intersection(part)
+                if needed and not any(front.contains_region(needed) for front in drawn):
+                    rows = Region(0, needed.y, screen.width, needed.height)
+                    shown = seen.intersection(rows).translate((-region.x, -region.y))
+                    yield region, clip.intersection(rows), widget.render_lines(shown)
+            drawn.append(seen)
+
+
+def use_lean_compositor(screen: "AnyScreen") -> None:
+    screen._compositor = LeanCompositor()
 
 
 class TextAreaInternals(TextArea):

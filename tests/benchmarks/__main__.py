@@ -19,6 +19,7 @@ from tests.benchmarks import (
     sessions,
     small_windows,
     snapshots,
+    streaming,
     work,
 )
 
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "small_windows": small_windows.main,
     "approvals": approvals.main,
     "snapshots": snapshots.main,
+    "streaming": streaming.main,
 }
 
 

@@ -61,10 +61,14 @@ class _Stream(OpenAIStreamedResponse):
         """Raise for an unreadable chunk; drop malformed metadata."""
         _must_be(chunk, BaseModel, "a piece of it", "an object")
         self._raise_error_in(chunk)
-        chunk.usage = _usage(chunk.usage)
-        chunk.created = whole_number(chunk.created, LATEST_S) or 0
-        chunk.id = chunk.id if isinstance(chunk.id, str) else ""
-        chunk.model = chunk.model if isinstance(chunk.model, str) else ""
+        # Each assignment to the library's object takes as long as all checks together.
+        if chunk.usage is not None:
+            chunk.usage = _usage(chunk.usage)
+        if type(chunk.created) is not int or not 0 <= chunk.created <= LATEST_S:
+            chunk.created = whole_number(chunk.created, LATEST_S) or 0
+        for name in ("id", "model"):
+            if not isinstance(getattr(chunk, name), str):
+                setattr(chunk, name, "")
         if chunk.choices is None:
             return
         _must_be(chunk.choices, list, "`choices`", "a list")

@@ -55,6 +55,8 @@ class Streaming:
 
     def on_event(self, event: AgentStreamEvent) -> None:
         match event:
+            case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text)) if text:  # nearly all of them
+                self._delta(index, "text", text)
             case PartStartEvent(index=index, part=TextPart(content=text)) if text:
                 self._delta(index, "text", text)
             case PartStartEvent(index=index, part=ThinkingPart(content=text)) if text:
@@ -68,8 +70,6 @@ class Streaming:
                 self._announce(DraftPiece(index, "thinking", "", "", ""))  # hidden thinking
             case PartStartEvent(index=index, part=ToolCallPart() as call):
                 self._delta(index, "tool_call", text_of(call.args), call.tool_name, call.tool_call_id)
-            case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text)) if text:
-                self._delta(index, "text", text)
             case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)) if args:
                 self._delta(index, "tool_call", text_of(args))
             case FunctionToolCallEvent(part=call):

@@ -30,6 +30,7 @@ from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.prompt.prompt_status import PromptStatus
 from co_tui.ui.terminal.attention import LIMIT_ALERTS, LONG_TURN_S
 from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.textual_internals import use_lean_compositor
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
@@ -59,6 +60,7 @@ class ChatScreen(ChatRequests):
 
     def __init__(self, host: "ChatHost", launch: Launch, branch: str) -> None:
         super().__init__(host)
+        use_lean_compositor(self)
         self._launch = launch
         self.branch = branch
         """The branch checked out in the working folder."""

@@ -233,7 +233,8 @@ class Feed:
                 block.seq, block.turn = event.seq or 0, fact.turn
             streamed[-1].interrupted = fact.interrupted
             for block in streamed:
-                self._transcript.changed(block)  # laid out as a whole, as after a resume
+                if block.kind != "reply" or block.interrupted:  # text looks the same however it arrives
+                    self._transcript.changed(block)
             return
         for block in streamed:
             self._forget(block)

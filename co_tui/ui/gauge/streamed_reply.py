@@ -4,7 +4,7 @@ from co_tui.events import Fact, Message, StreamDelta, StreamReset, UsageInfo, ag
 from co_tui.events.stored_messages import prompt_of
 from co_tui.ui.formatting import CHARS_PER_TOKEN
 
-REDRAW_S = 0.25
+REDRAW_S = 0.5
 """Shortest time between two figures."""
 
 

@@ -38,6 +38,7 @@ SILENCE_S = 5.0
 """After this long without data the line says so."""
 HIDDEN_SILENCE_S = 60.0
 """The same during hidden thinking, which can take long."""
+STREAMING_S = 0.5
 SPEED_FROM_S = 1.0
 GIST_CHARS = 48
 BOARD = "board"
@@ -167,6 +168,10 @@ class Activity:
     def _change(self, call: str, gist: str) -> None:
         if call in self._tools:
             self._tools[call] = self._tools[call]._replace(gist=gist)
+
+    def is_streaming(self, now: float) -> bool:
+        """Whether a reply is arriving, which moves by itself."""
+        return self._first_at is not None and not self._tools and now - self._heard_at < STREAMING_S
 
     def is_held_up(self, now: float) -> bool:
         """Whether no data is arriving, or a retry is pending."""

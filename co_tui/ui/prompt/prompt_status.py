@@ -32,6 +32,7 @@ class PromptStatus:
         self._esc_stops = esc_stops
         self._way_to = shortcut_for
         self._activity = Activity()
+        self._skips = False
         self._timer: Timer | None = None
         self._busy = False
         self._busy_since = 0.0
@@ -64,7 +65,7 @@ class PromptStatus:
         self._busy, self._waited_for = busy, waited_for
         self._prompt.set_class(busy, "-busy")
         if busy and self._timer is None:
-            self._timer = self._prompt.set_interval(FRAME_S, self._draw)
+            self._timer = self._prompt.set_interval(FRAME_S, self._tick)
         elif not busy and self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -112,6 +113,12 @@ class PromptStatus:
         self._waiting, self._held = waiting, held
         self._prompt.up_opens_queue = waiting > 0
         self._draw()
+
+    def _tick(self) -> None:
+        """Draw the next frame of the spinner; every second one while a reply arrives."""
+        self._skips = not self._skips and self._activity.is_streaming(time.monotonic())
+        if not self._skips:
+            self._draw()
 
     def _draw(self) -> None:
         """Activity at the left of the upper border, hints at its right if there is room, else below."""

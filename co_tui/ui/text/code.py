@@ -18,11 +18,11 @@ TAB_SPACES = 4
 
 def highlighted(text: str, language: str, narrow: int, width: int, palette: Palette) -> list[Strip]:
     """The code as lines of `narrow` to `width` cells; longer lines are wrapped."""
-    base = Style.parse(f"on {palette.surface}")
+    base = _base(palette)
     margin = Segment(" ", base)
     inner = max(1, width - 2)
     lines: list[Strip] = []
-    for segments in _token_lines(text.rstrip("\n"), language, palette, base):
+    for segments in _token_lines(text.rstrip("\n"), language, palette):
         whole = Strip(segments)
         cuts = [*range(inner, whole.cell_length, inner), whole.cell_length]
         for part in whole.divide(cuts) if segments else [Strip.blank(narrow - 2, base)]:
@@ -30,18 +30,42 @@ def highlighted(text: str, language: str, narrow: int, width: int, palette: Pale
     return lines
 
 
-def _token_lines(text: str, language: str, palette: Palette, base: Style) -> list[list[Segment]]:
+def _token_lines(text: str, language: str, palette: Palette) -> list[list[Segment]]:
     lines: list[list[Segment]] = [[]]
     for token, value in _lexer(language).get_tokens(text):
-        style = base + Style(color=colour_of(token, palette))
+        style = _style(token, palette)
         first, *others = value.split("\n")
         if first:
-            lines[-1].append(Segment(first, style))
+            _add(lines[-1], first, style)
         for other in others:
             lines.append([Segment(other, style)] if other else [])
     if lines and not lines[-1]:
         lines.pop()  # the lexer adds a final newline
     return lines
+
+
+def _add(line: list[Segment], text: str, style: Style) -> None:
+    """Append text, to the last segment if it has the same style: fewer segments are drawn faster."""
+    if line and line[-1].style is style:
+        line[-1] = Segment(line[-1].text + text, style)
+    else:
+        line.append(Segment(text, style))
+
+
+@lru_cache(maxsize=16)
+def _base(palette: Palette) -> Style:
+    return Style.parse(f"on {palette.surface}")
+
+
+@lru_cache(maxsize=512)
+def _style(token: _TokenType, palette: Palette) -> Style:
+    return _style_of_colour(colour_of(token, palette), palette)
+
+
+@lru_cache(maxsize=512)
+def _style_of_colour(colour: Color, palette: Palette) -> Style:
+    """The same object for token types of one colour."""
+    return _base(palette) + Style(color=colour)
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from textual.strip import Strip
 
@@ -12,6 +12,13 @@ BETWEEN_COLUMNS: Final = 2
 HEAD_ROWS: Final = 2
 """The header and the line below it, in the source and as drawn."""
 _HEAD: Final = re.compile(r"\|[^\n]*\n[ ]{0,3}\|?[ \t:|-]*-[ \t:|-]*\n")
+
+
+class GrownTable(NamedTuple):
+    """A table that was drawn while it grew."""
+
+    lines: list[Strip]
+    columns: list[int]
 
 
 class GrowingTable:
@@ -25,11 +32,22 @@ class GrowingTable:
         self._head = self._kept = ""
         """The source of the header, and of all rows that are kept, with the header."""
         self._columns: list[int] = []
+        self._measured_chars = 0
+        """How much of the source the columns were measured on; the rows after it fit them."""
         self._lines: list[Strip] = []
 
     def forget(self) -> None:
         """Another block begins."""
         self._kept = ""
+
+    def complete_rows(self, source: str) -> "GrownTable | None":
+        """The lines of a source whose beginning was drawn before, or that with more rows; None if it was not."""
+        if not self._kept or not source.endswith("\n") or len(source) < self._measured_chars:
+            return None
+        if self._kept.startswith(source):
+            return GrownTable(self._lines[: source.count("\n")], list(self._columns))
+        lines = self._with_new_rows(source) if source.startswith(self._kept) else None
+        return GrownTable(lines, list(self._columns)) if lines is not None else None
 
     def lines(self, source: str, columns: Sequence[int]) -> list[Strip] | None:
         """The lines of a source that is a table and nothing else, else None; `columns` are their least widths."""
@@ -59,7 +77,7 @@ class GrowingTable:
         lines = self._renderer.prose(source, self._width, (), measured)
         fits = sum(measured) + BETWEEN_COLUMNS * len(measured) <= self._width
         if measured and fits and len(lines) == HEAD_ROWS + len(rows):
-            self._head, self._columns = head[0], measured
+            self._head, self._columns, self._measured_chars = head[0], measured, len(source)
             self._keep(source, lines)
         return lines
 

@@ -37,8 +37,9 @@ class Prose:
         self._tail: list[list[Segment]] = []
 
     def feed(self, text: str) -> None:
+        before, first = self._tail, len(self._final)
         for piece in self._splitter.feed(text):
-            self._add(self._final, self._lines(piece), piece)
+            self._add(self._final, self._final_lines(piece), piece)
             self._columns = self._drawn_columns
             self._open_line = self._final.pop() if piece.flows_on and self._final else []
             self._table.forget()
@@ -47,11 +48,26 @@ class Prose:
         if tail is not None:
             self._tail = []
             self._add(self._tail, self._tail_lines(tail), tail)
+        self._keep_same(first, before)
+
+    def _keep_same(self, first: int, before: list[list[Segment]]) -> None:
+        """Keep the same list for the same line, so that it is not drawn again."""
+        for at, drawn in enumerate(before[: len(self) - first], first):
+            lines, index = (self._final, at) if at < len(self._final) else (self._tail, at - len(self._final))
+            if lines[index] == drawn:
+                lines[index] = drawn
+
+    def _final_lines(self, piece: MarkdownPiece) -> list[Strip]:
+        """The lines of a piece that is complete; a table was drawn while it grew."""
+        if _may_be_table(piece) and (grown := self._table.complete_rows(piece.lead.text + piece.text)) is not None:
+            self._drawn_columns = grown.columns
+            return grown.lines
+        return self._lines(piece)
 
     def _tail_lines(self, piece: MarkdownPiece) -> list[Strip]:
         """The lines of what is still being written."""
         lead = piece.lead
-        if piece.language is None and not piece.indent and (lead is NO_LEAD or (lead.is_table and not lead.rows)):
+        if _may_be_table(piece):
             columns = self._columns if lead.is_table else ()
             if (lines := self._table.lines(lead.text + piece.text, columns)) is not None:
                 return lines
@@ -92,6 +108,12 @@ class Prose:
     def __getitem__(self, index: int) -> list[Segment]:
         count = len(self._final)
         return self._final[index] if index < count else self._tail[index - count]
+
+
+def _may_be_table(piece: MarkdownPiece) -> bool:
+    """Whether it may be a table and nothing else."""
+    lead = piece.lead
+    return piece.language is None and not piece.indent and (lead is NO_LEAD or (lead.is_table and not lead.rows))
 
 
 def _without_marked(lines: list[Strip], count: int) -> list[Strip]:

@@ -123,9 +123,13 @@ class BlockLayout:
             return ""
         return "".join(segment.text for segment in self._line(index))
 
+    def source(self, index: int) -> tuple[list[Segment], bool]:
+        """What the line is drawn from, the same list while it is the same line; and whether it is faded."""
+        return self._line(index), self._is_faded and index not in self._drawn
+
     def line(self, index: int) -> Strip:
-        line = self._line(index)
-        return Strip(self._faded(line) if self._is_faded and index not in self._drawn else line)
+        line, is_faded = self.source(index)
+        return Strip(self._faded(line) if is_faded else line)
 
     def show_removal(self, is_faded: bool) -> None:
         """Fade it or not; its lines stay where they are."""

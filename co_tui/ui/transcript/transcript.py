@@ -120,6 +120,10 @@ class Transcript(TranscriptView, can_focus=True):
         if renderer is not None and renderer.draws_images and self._images.request(self._blocks_in_view()):
             run_in_background(self, "Showing images", self._images.load, group="images")
 
+    def _has_highlights(self, position: LinePosition) -> bool:
+        is_marked = bool(self._marked) and self.blocks[position.block] in self._marked
+        return is_marked or bool(self._search.needle) or self.text_selection is not None
+
     def _decorated(self, strip: Strip, position: LinePosition, width: int) -> Strip:
         block, renderer = self.blocks[position.block], self._layout.renderer
         assert renderer is not None

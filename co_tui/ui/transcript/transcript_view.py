@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -15,10 +15,10 @@ from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.textual_internals import update_scroll_bar
 from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.drawn_lines import DrawnLine, DrawnLines, LineLook, LineSource
 from co_tui.ui.transcript.layout import TOP, LinePosition, TranscriptLayout
+from co_tui.ui.transcript.stream_pace import StreamPace
 
-STREAM_INTERVAL_S = 0.05
-"""Minimum time between redraws of a streaming block."""
 MORE_BELOW = "↓ more below"
 NARROWEST, GAP_TO_BAR = 10, 1
 GUTTER, REMOVED_BAR = " ", "▏"
@@ -53,8 +53,11 @@ class TranscriptView(ScrollView):
         self._view: list[LinePosition] = []
         self._view_of: tuple[LinePosition, int, int] | None = None
         """The top, layout version and height for which `_view` is valid."""
+        self._drawn = DrawnLines()
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
+        self._pace = StreamPace()
+        self._bar_size = Size(0, 0)
         self.end_key = shortcut_for("to_the_end")
         """Label of the key that scrolls to the end; empty without one."""
 
@@ -130,8 +133,12 @@ class TranscriptView(ScrollView):
     def grow(self, block: Block, text: str) -> None:
         """Add streamed text to a block, drawn with the next frame of the stream."""
         self._pending.setdefault(block, []).append(text)
-        if self._timer is None:
-            self._timer = self.set_timer(STREAM_INTERVAL_S, self.draw_streamed)
+        if self._timer is not None:
+            return
+        if wait_s := self._pace.wait_s:
+            self._timer = self.set_timer(wait_s, self.draw_streamed)
+        else:
+            self.draw_streamed()
 
     def draw_streamed(self) -> None:
         """Draw the text streamed since the last frame."""
@@ -141,11 +148,12 @@ class TranscriptView(ScrollView):
         if not self._pending:
             return
         pending, self._pending = self._pending, {}
-        for block, chunks in pending.items():
-            text = "".join(chunks)
-            block.text += text
-            self._layout.grow(block, text)
-        self._settle()
+        with self._pace.frame():
+            for block, chunks in pending.items():
+                text = "".join(chunks)
+                block.text += text
+                self._layout.grow(block, text)
+            self._settle()
 
     # Layout
 
@@ -170,23 +178,31 @@ class TranscriptView(ScrollView):
             self._settled_size = self.size
             self._set_rows(self._layout.row_count)
             self.scroll_to(y=self._layout.row_of(self._top), animate=False, immediate=True, force=True)
+            self._update_bar()
         finally:
             self._is_scrolling = False
         self.refresh()
 
     def _set_rows(self, rows: int) -> None:
-        """Update the scroll bar alone: setting `virtual_size` would lay out and draw the whole screen."""
-        size = Size(self._width, rows)
-        if size != self.virtual_size:
-            self.set_reactive(TranscriptView.virtual_size, size)
-            update_scroll_bar(self, size)
+        """Not through `virtual_size`, which would lay out and draw the whole screen."""
+        self.set_reactive(TranscriptView.virtual_size, Size(self._width, rows))
+
+    def _update_bar(self) -> None:
+        if self._pace.holds_bar:
+            return
+        self._pace.bar_drawn()
+        if self.virtual_size != self._bar_size:
+            self._bar_size = self.virtual_size
+            update_scroll_bar(self, self._bar_size)
+        self.vertical_scrollbar.position = self.scroll_y
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         # During a resize Textual scrolls by itself; `_resized` corrects that.
         moved = round(old_value) != round(new_value) and self.size == self._settled_size
         if moved and not self._is_scrolling and self.is_mounted:
             self._moved(round(new_value) - round(old_value), round(new_value))
-        super().watch_scroll_y(old_value, new_value)
+        if not self._pace.holds_bar:
+            super().watch_scroll_y(old_value, new_value)
 
     def _moved(self, delta: int, target: int) -> None:
         """The reader scrolled: walk through real heights, so that no line is skipped or repeated."""
@@ -238,17 +254,58 @@ class TranscriptView(ScrollView):
 
     # Lines
 
+    def notify_style_update(self) -> None:
+        self._drawn.clear()
+        super().notify_style_update()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """As any widget's, but a row that was drawn before is not drawn again."""
+        with self._pace.measured():
+            return self._rows(crop)
+
+    def _rows(self, crop: Region) -> list[Strip]:
+        around = (self.background_colors, self.opacity, self.border_title, self.border_subtitle)
+        self._drawn.use_look((crop.x, crop.width, self.outer_size, *around, *self.get_line_filters()))
+        look, top, height = self._look(), self.gutter.top, self.size.height
+        positions = self._positions()
+        lines = {
+            y: self._line(y - top, positions, look) if 0 <= y - top < height else self._drawn.edge(y)
+            for y in crop.line_range
+        }
+        missing = [y for y, line in lines.items() if line.whole is None]
+        if missing:  # usually at the end
+            first, last = missing[0], missing[-1]
+            drawn = super().render_lines(Region(crop.x, first, crop.width, last - first + 1))
+            for y in missing:
+                lines[y].whole = drawn[y - first]
+        return [line.whole for line in lines.values() if line.whole is not None]
+
     def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
-        base = self.visual_style.rich_style
-        position = self._position_at(y)
+        return self._line(y, self._positions(), self._look()).strip
+
+    def _look(self) -> LineLook:
+        look = LineLook(self.scrollable_content_region.width, self.visual_style.rich_style)
+        self._drawn.use_content_look(look)
+        return look
+
+    def _line(self, y: int, positions: Sequence[LinePosition], look: LineLook) -> DrawnLine:
+        """A line of the viewport; one with highlights is drawn every time."""
+        width, base = look
         room = width - len(GUTTER)
-        if position is None:
-            return Strip([_blank_gutter(base), Segment(" " * room, base)], width)
-        strip = self._decorated(self._layout.lay_out(position.block).line(position.line), position, room)
-        row = self._layout.row_of(position)
+        if y >= len(positions):
+            return DrawnLine(None, Strip([_blank_gutter(base), Segment(" " * room, base)], width))
+        position = positions[y]
+        laid, row = self._layout.lay_out(position.block), self._layout.row_of(position)
+        source = LineSource(*laid.source(position.line), self.blocks[position.block].removal is not None)
+        plain = not self._has_highlights(position)
+        if plain and (found := self._drawn.get(row, source)) is not None:
+            return found
+        strip = self._decorated(laid.line(position.line), position, room)
         text = strip.crop_extend(0, room, base).apply_style(base).apply_offsets(0, row)
-        return Strip([self._gutter(position, base), *text], width)
+        drawn = DrawnLine(source, Strip([self._gutter(position, base), *text], width))
+        if plain:
+            self._drawn.keep(row, drawn, len(positions))
+        return drawn
 
     def _gutter(self, position: LinePosition, base: Style) -> Segment:
         """The column left of a line; the empty line above a block stays empty."""
@@ -257,20 +314,29 @@ class TranscriptView(ScrollView):
             return _blank_gutter(base)
         return Segment(REMOVED_BAR, base + renderer.muted)
 
+    def _has_highlights(self, position: LinePosition) -> bool:
+        """Whether `_decorated` changes the line."""
+        return False
+
     def _decorated(self, strip: Strip, position: LinePosition, width: int) -> Strip:
         """The line with highlights; subclasses add them."""
         return strip
 
     def _position_at(self, y: int) -> LinePosition | None:
-        """The position drawn at a row of the viewport, which may just have been resized."""
+        """The position drawn at a row of the viewport."""
+        positions = self._positions()
+        return positions[y] if 0 <= y < len(positions) else None
+
+    def _positions(self) -> Sequence[LinePosition]:
+        """The positions in the viewport, which may just have been resized."""
         if self._layout.renderer is None:
-            return None
+            return ()
         self._top = self._layout.set_width(self._width, self._top)
         wanted = (self._top, self._layout.version, self.size.height)
         if self._view_of != wanted:
             self._view = self._layout.window(self._top, self.size.height)
             self._view_of = wanted
-        return self._view[y] if 0 <= y < len(self._view) else None
+        return self._view
 
 
 def _blank_gutter(base: Style) -> Segment:

@@ -1,0 +1,55 @@
+"""When a streaming block is drawn again."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+STREAM_INTERVAL_S = 0.05
+"""Minimum time between redraws of a streaming block."""
+LONGEST_INTERVAL_S = 0.25
+DRAWING_SHARE = 0.05
+"""Share of the time that goes into drawing a block while it streams: a costly one is drawn less often."""
+BAR_INTERVAL_S = 0.5
+"""Minimum time between redraws of the scroll bar, which costs as much as the text beside it."""
+NOW_S = 0.005
+"""Not worth a timer."""
+
+
+class StreamPace:
+    """Measures the frames of a stream, in processor time: what else the machine does makes none of them costly."""
+
+    def __init__(self) -> None:
+        self._frame_at_s = self._bar_at_s = 0.0
+        self._frame_took_s = 0.0
+        self.holds_bar = False
+        """Whether the scroll bar stays as it is in the frame being drawn."""
+
+    @property
+    def wait_s(self) -> float:
+        """How long until the next frame; 0 for now."""
+        interval_s = min(LONGEST_INTERVAL_S, max(STREAM_INTERVAL_S, self._frame_took_s / DRAWING_SHARE))
+        left_s = self._frame_at_s + interval_s - time.monotonic()
+        return left_s if left_s > NOW_S else 0.0
+
+    @contextmanager
+    def frame(self) -> Iterator[None]:
+        """Surrounds the layout of a frame."""
+        self._frame_at_s, self._frame_took_s = time.monotonic(), 0.0
+        self.holds_bar = self._frame_at_s - self._bar_at_s < BAR_INTERVAL_S
+        try:
+            with self.measured():
+                yield
+        finally:
+            self.holds_bar = False
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Surrounds what belongs to the last frame."""
+        start_s = time.thread_time()
+        try:
+            yield
+        finally:
+            self._frame_took_s += time.thread_time() - start_s
+
+    def bar_drawn(self) -> None:
+        self._bar_at_s = time.monotonic()
