@@ -162,10 +162,11 @@ class Writing(LogWriting, Protocol):
         ...
 
     def import_log(self, events: "Sequence[Event]", *, keeps_age: bool = False) -> "Future[ImportOutcome]":
-        """Log a whole session from elsewhere, with its own times.
+        """Log a whole session from elsewhere, or the rest of one that is here up to just before, with its own times.
 
-        It counts as used now; with `keeps_age`, when its last message was written. A known session is unchanged, but
-        restored from the trash.
+        It counts as used now; with `keeps_age`, when its last message was written. A known session whose log is given
+        from the start is unchanged, but restored from the trash. Raises `StoreError` for a rest that does not follow
+        the last event here.
         """
         ...
 

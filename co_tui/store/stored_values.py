@@ -81,6 +81,8 @@ class ImportOutcome(Enum):
     RESTORED = "restored"
     """It was in the trash here and was restored."""
     KNOWN = "known"
+    CONTINUED = "continued"
+    """The rest of its log was added to what was here."""
 
 
 class Health(NamedTuple):

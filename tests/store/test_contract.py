@@ -116,6 +116,31 @@ def test_a_session_from_elsewhere_keeps_its_times_and_comes_once(store: Store, r
     assert reading.last_events("s", 9, before=1) == []
 
 
+def test_the_rest_of_a_log_from_elsewhere_continues_the_session(store: Store, reading: Reading) -> None:
+    facts = (SessionStart(cwd="/x"), said("an old heron"), said("an egret", 2), SessionRename(title="Birds"))
+    log = [
+        Event(session_id="s", seq=seq, timestamp=f"2020-01-0{seq}T10:00:00Z", fact=fact)
+        for seq, fact in enumerate(facts, 1)
+    ]
+    writing = store.writing()
+    with pytest.raises(SessionNotFound, match="whole log"):
+        writing.import_log(log[2:]).result()
+    assert reading.count() == 0
+    writing.import_log(log[:2], keeps_age=True).result()
+    with pytest.raises(StoreError, match="event 4: its last one here is 2"):
+        writing.import_log(log[3:]).result()
+    assert writing.import_log(log[2:], keeps_age=True).result() is ImportOutcome.CONTINUED
+    assert list(reading.events("s")) == log
+    row = reading.session("s")
+    assert (row.created[:10], row.updated[:10], row.messages, row.turns, row.title, row.last_seq) == (
+        "2020-01-01", "2020-01-03", 2, 2, "Birds", 4,
+    )  # fmt: skip
+    assert [hit.seq for hit in reading.search("egret").hits] == [3]
+    with pytest.raises(StoreError, match="its last one here is 4"):
+        writing.import_log(log[2:]).result()
+    assert list(reading.events("s")) == log
+
+
 def test_each_session_counts_for_itself(store: Store, reading: Reading) -> None:
     for name in ("a", "b", "a"):
         store.writing().append(name, [said(f"to {name}")]).result()

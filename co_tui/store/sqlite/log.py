@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
 from co_tui.events import Event, Fact, Message, SessionFork, SessionTrashed, is_durable
 from co_tui.events.event import payload_of, stored
@@ -13,7 +14,7 @@ from co_tui.store.search.session_filter import filter_text
 from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite.message_index import free_id, last_id
 from co_tui.store.sqlite.schema import ALL_SEQS, OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
-from co_tui.store.store_errors import SessionNotFound
+from co_tui.store.store_errors import SessionNotFound, StoreError
 from co_tui.store.stored_values import ImportOutcome
 from co_tui.store.timestamps import now
 
@@ -126,31 +127,49 @@ def fork(
 
 
 def import_log(connection: sqlite3.Connection, events: Sequence[Event], *, keeps_age: bool) -> ImportOutcome:
-    """Begin a session with a log from elsewhere, seqs and times as they are.
+    """Begin a session with a log from elsewhere, or continue one with the rest of its log; seqs and times as they are.
 
-    One that is there already stays as it is, but comes out of the trash.
+    A whole log of one that is there already changes nothing, but brings it out of the trash.
     """
-    session_id = events[0].session_id
-    known = connection.execute("SELECT trashed FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    if known is None:
-        counters = _created(connection, session_id, events[0].timestamp)
-        for event in events:
-            connection.execute(
-                "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
-                (session_id, event.seq, event.type, event.timestamp, event.version, dump(payload_of(event))),
-            )
-            counters.count(event)
-            _index(connection, event)
-        _save(connection, session_id, counters)
+    session_id, first_seq = events[0].session_id, events[0].seq or 1
+    known = connection.execute(_SELECT, (session_id,)).fetchone()
+    if first_seq > 1:
+        outcome, counters = ImportOutcome.CONTINUED, _counters_before(session_id, first_seq, known)
+    elif known is None:
+        outcome, counters = ImportOutcome.NEW, _created(connection, session_id, events[0].timestamp)
+    else:
+        counters = SessionCounters(*known)
+        outcome = ImportOutcome.RESTORED if counters.trashed else ImportOutcome.KNOWN
+    if outcome in (ImportOutcome.NEW, ImportOutcome.CONTINUED):
+        _add_from_elsewhere(connection, events, counters)
         if not keeps_age:
             connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))
-        known = (counters.trashed,)
-        outcome = ImportOutcome.NEW
-    else:
-        outcome = ImportOutcome.RESTORED if known[0] else ImportOutcome.KNOWN
-    if known[0]:
+    if counters.trashed:
         append(connection, session_id, [SessionTrashed(trashed=False)])
     return outcome
+
+
+def _counters_before(session_id: str, seq: int, known: tuple[Any, ...] | None) -> SessionCounters:
+    if known is None:
+        raise SessionNotFound(f"No session {session_id} to continue. Import its whole log.")
+    counters = SessionCounters(*known)
+    if counters.last_seq != seq - 1:
+        raise StoreError(
+            f"Session {session_id} cannot be continued with event {seq}: its last one here is {counters.last_seq}."
+        )
+    return counters
+
+
+def _add_from_elsewhere(connection: sqlite3.Connection, events: Sequence[Event], counters: SessionCounters) -> None:
+    session_id = events[0].session_id
+    for event in events:
+        connection.execute(
+            "INSERT INTO events(session_id, seq, type, timestamp, version, payload) VALUES(?, ?, ?, ?, ?, ?)",
+            (session_id, event.seq, event.type, event.timestamp, event.version, dump(payload_of(event))),
+        )
+        counters.count(event)
+        _index(connection, event)
+    _save(connection, session_id, counters)
 
 
 def delete(connection: sqlite3.Connection, session_id: str) -> None:
