@@ -71,7 +71,7 @@ class SessionBuilder:
         self._open: dict[str, list[_Call]] = {}
         self._ids: dict[str, int] = {}
         self._reply: _Reply | None = None
-        self._reply_id = ""
+        self._reply_id = self._entry_id = ""
         self._first_prompt = ""
         self.title = self.cwd = self.branch = self.repository = ""
         self.window_tokens = 0
@@ -85,7 +85,8 @@ class SessionBuilder:
         return not self._items
 
     def mark(self, entry_id: str) -> None:
-        """Remember what comes next under the program's own id for it."""
+        """Remember what comes next under the program's own id for it; empty when it has none."""
+        self._entry_id = entry_id
         if entry_id:
             self._starts.setdefault(entry_id, len(self._items))
 
@@ -119,12 +120,13 @@ class SessionBuilder:
         opens_turn = not command and not by_program
         if opens_turn and not self._first_prompt:
             self._first_prompt = text
-        self._add(Said(message, when, opens_turn=opens_turn))
+        self._add(Said(message, when, opens_turn=opens_turn, id=self._entry_id))
 
     def system(self, text: str, time: datetime | None) -> None:
         if text.strip():
             when = self._at(time)
-            self._add(Said(ModelRequest(parts=[SystemPromptPart(text, timestamp=when)], timestamp=when), when))
+            message = ModelRequest(parts=[SystemPromptPart(text, timestamp=when)], timestamp=when)
+            self._add(Said(message, when, id=self._entry_id))
 
     def reply(
         self,
@@ -149,7 +151,7 @@ class SessionBuilder:
             model_name=model or None,
             usage=usage,
         )
-        reply = _Reply(Said(response, when))
+        reply = _Reply(Said(response, when, id=self._entry_id))
         self._extend(reply, parts, usage, interrupted)
         self._add(reply)
         self._reply, self._reply_id = reply, reply_id
@@ -176,7 +178,7 @@ class SessionBuilder:
             reply = call.reply if call else None
             by_reply.setdefault(id(reply), (reply, []))[1].append(part)
         for reply, parts in by_reply.values():
-            said = Said(ModelRequest(parts=parts, timestamp=when), when)
+            said = Said(ModelRequest(parts=parts, timestamp=when), when, id=self._entry_id)
             if reply is not None:
                 reply.answers.append(said)
             else:

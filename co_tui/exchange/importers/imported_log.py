@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
@@ -23,6 +23,10 @@ from co_tui.events import (
 )
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.importers.imported import written
+from co_tui.exchange.importers.message_identity import with_foreign_id
+
+IMPORTED_FROM: Final = "imported from"
+"""How the reason of an imported session's end begins."""
 
 
 class Said(NamedTuple):
@@ -32,6 +36,8 @@ class Said(NamedTuple):
     time: datetime
     opens_turn: bool = False
     interrupted: bool = False
+    id: str = ""
+    """The program's own; empty when it has none."""
 
     @property
     def said(self) -> tuple[ModelMessage, ...]:
@@ -96,7 +102,7 @@ def log_of(
                 log.compact(index, item, source)
             case WentBack():
                 log.go_back(item)
-    log.add(max(item.time for item in items), SessionEnd(reason=f"imported from {source}", **place))
+    log.add(max(item.time for item in items), SessionEnd(reason=f"{IMPORTED_FROM} {source}", **place))
     return tuple(log.events)
 
 
@@ -122,7 +128,7 @@ class _Log:
             self._turn += 1
         self._turn = max(1, self._turn)
         self._turn_has_prompt = self._turn_has_prompt or item.opens_turn
-        message = message_json(item.message)
+        message = with_foreign_id(message_json(item.message), item.id)
         seq = self.add(item.time, Message(turn=self._turn, message=message, interrupted=item.interrupted))
         self._history.append((index, (seq, 0), estimate_message(item.message)))
         if isinstance(item.message, ModelResponse) and item.message.usage.input_tokens:
