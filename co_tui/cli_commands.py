@@ -268,6 +268,8 @@ COMMANDS: Final = (
                 help="import all sessions of this program",
             ),
             _flag("--permissions", "with --from claude-code: import approval rules instead of sessions"),
+            _flag("--all", "import the sessions of all programs on this machine"),
+            _flag("--dry-run", "list what would be imported, and import nothing"),
             _JSON,
         ),
     ),

@@ -5,10 +5,10 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from co_tui.events import SessionFork
-from co_tui.exchange.importers.growth import Change, Growth, foreign_growth
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
-from co_tui.exchange.importers.own_growth import own_growth
 from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
+from co_tui.exchange.intake.growth import Change, Growth, foreign_growth
+from co_tui.exchange.intake.own_growth import own_growth
 from co_tui.store.port import Reading, Store
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.stored_values import ImportOutcome

@@ -9,9 +9,9 @@ from co_tui.agent.redact import HIDDEN
 from co_tui.events import ApprovalDecided, Event
 from co_tui.events.event import payload_of
 from co_tui.events.storable import dump
-from co_tui.exchange.importers.growth import CONVERSATION, SEQ_FIELDS, Change, Growth, renumbered
 from co_tui.exchange.importers.message_identity import fingerprint
 from co_tui.exchange.importers.programs.co_tui_log import BY_IMPORT, harmless
+from co_tui.exchange.intake.growth import CONVERSATION, SEQ_FIELDS, Change, Growth, renumbered
 
 _ANY: Final = ""
 """The content of an event in which a key is hidden: it cannot be compared."""
