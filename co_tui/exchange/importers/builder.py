@@ -22,6 +22,7 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.events.stored_messages import COMMAND, file_label, title_of
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
+from co_tui.exchange.importers.message_identity import M, with_foreign_id
 
 NO_USAGE = RequestUsage()
 MAX_SESSION_IMAGE_BYTES = 200_000_000
@@ -120,13 +121,13 @@ class SessionBuilder:
         opens_turn = not command and not by_program
         if opens_turn and not self._first_prompt:
             self._first_prompt = text
-        self._add(Said(message, when, opens_turn=opens_turn, id=self._entry_id))
+        self._add(Said(self._known(message), when, opens_turn=opens_turn))
 
     def system(self, text: str, time: datetime | None) -> None:
         if text.strip():
             when = self._at(time)
             message = ModelRequest(parts=[SystemPromptPart(text, timestamp=when)], timestamp=when)
-            self._add(Said(message, when, id=self._entry_id))
+            self._add(Said(self._known(message), when))
 
     def reply(
         self,
@@ -146,12 +147,12 @@ class SessionBuilder:
             self._extend(self._reply, parts, usage, interrupted)
             return
         response = ModelResponse(
-            parts=[],
+            parts=list(parts),
             timestamp=when,
             model_name=model or None,
             usage=usage,
         )
-        reply = _Reply(Said(response, when, id=self._entry_id))
+        reply = _Reply(Said(replace(self._known(response), parts=[]), when))
         self._extend(reply, parts, usage, interrupted)
         self._add(reply)
         self._reply, self._reply_id = reply, reply_id
@@ -178,7 +179,7 @@ class SessionBuilder:
             reply = call.reply if call else None
             by_reply.setdefault(id(reply), (reply, []))[1].append(part)
         for reply, parts in by_reply.values():
-            said = Said(ModelRequest(parts=parts, timestamp=when), when, id=self._entry_id)
+            said = Said(self._known(ModelRequest(parts=parts, timestamp=when)), when)
             if reply is not None:
                 reply.answers.append(said)
             else:
@@ -249,6 +250,10 @@ class SessionBuilder:
             else:
                 flat.append(item)
         return flat
+
+    def _known(self, message: M) -> M:
+        """The message with the program's id of the entry that it comes from."""
+        return with_foreign_id(message, self._entry_id)
 
     def _add(self, item: _Reply | Item) -> None:
         self._items.append(item)

@@ -23,7 +23,6 @@ from co_tui.events import (
 )
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.importers.imported import written
-from co_tui.exchange.importers.message_identity import with_foreign_id
 
 IMPORTED_FROM: Final = "imported from"
 """How the reason of an imported session's end begins."""
@@ -36,8 +35,6 @@ class Said(NamedTuple):
     time: datetime
     opens_turn: bool = False
     interrupted: bool = False
-    id: str = ""
-    """The program's own; empty when it has none."""
 
     @property
     def said(self) -> tuple[ModelMessage, ...]:
@@ -128,7 +125,7 @@ class _Log:
             self._turn += 1
         self._turn = max(1, self._turn)
         self._turn_has_prompt = self._turn_has_prompt or item.opens_turn
-        message = with_foreign_id(message_json(item.message), item.id)
+        message = message_json(item.message)
         seq = self.add(item.time, Message(turn=self._turn, message=message, interrupted=item.interrupted))
         self._history.append((index, (seq, 0), estimate_message(item.message)))
         if isinstance(item.message, ModelResponse) and item.message.usage.input_tokens:

@@ -2,11 +2,16 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeVar
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from co_tui.events import Json
 from co_tui.events.storable import dump
 from co_tui.events.stored_messages import FOREIGN_ID
+
+M = TypeVar("M", ModelRequest, ModelResponse)
 
 _NO_ID: Final = "#"
 """First character of a fingerprint that stands for the id of a message without one."""
@@ -24,11 +29,17 @@ class Identity(NamedTuple):
     content: str
 
 
-def with_foreign_id(message: dict[str, Any], foreign_id: str) -> dict[str, Any]:
-    """The message with the program's id for it, else with a fingerprint of its first part."""
-    first = next(iter(_parts(message)), None)
-    known_as = foreign_id or f"{_NO_ID}{fingerprint(first)}"
-    return {**message, "metadata": {**(message.get("metadata") or {}), FOREIGN_ID: known_as}}
+def with_foreign_id(message: M, foreign_id: str) -> M:
+    """The message with the program's id for it, else with a fingerprint of how it begins."""
+    metadata = {**(message.metadata or {}), FOREIGN_ID: foreign_id or f"{_NO_ID}{_beginning(message)}"}
+    return replace(message, metadata=metadata)
+
+
+def _beginning(message: ModelMessage) -> str:
+    part = next(iter(message.parts), None)
+    content = getattr(part, "content", None) or getattr(part, "args", None)
+    texts = [each for each in content if isinstance(each, str)] if isinstance(content, list) else [str(content)]
+    return fingerprint([getattr(part, "part_kind", ""), *texts])
 
 
 def identity(message: Json) -> Identity:
