@@ -81,9 +81,10 @@ def foreign_growth(stored: Sequence[Event], log: Sequence[Event]) -> Growth:
     if shared == len(there):
         renamed = _renamed(stored, log) if shared == len(here) else ()
         return Growth(Change.GREW, _numbered(stored, (*renamed, *log[-1:])), last) if renamed else Growth(Change.NONE)
+    if shared < len(here) and not _has_ids(here) and log[-1].timestamp <= _imported_until(stored):
+        return Growth(Change.NONE)  # only read differently than by that version
     if not _is_in(here[shared:], there[shared:]):
-        known = not _has_ids(here) and log[-1].timestamp <= _imported_until(stored)
-        return Growth(Change.NONE) if known else Growth(Change.DIVERGED, shared_seq=last)
+        return Growth(Change.DIVERGED, shared_seq=last)
     added = _added(stored, log, here, there, shared)
     return Growth(
         Change.GREW, _numbered(stored, (*added, *_renamed(stored, log), *log[-1:]), here, there, shared), last
