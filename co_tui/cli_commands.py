@@ -244,7 +244,7 @@ COMMANDS: Final = (
         "export",
         "export a session as Markdown, JSONL or HTML",
         (
-            _ID,
+            _option("id", nargs="?", metavar="ID"),
             _option(
                 "--format",
                 type=None,
@@ -253,6 +253,7 @@ COMMANDS: Final = (
                 help="default: from FILE's extension, else markdown",
             ),
             _option("-o", "--output", type=Path, metavar="FILE", help="default: standard output"),
+            _flag("--all", "with -o FOLDER: write the log of each session that changed"),
         ),
     ),
     CliCommand(

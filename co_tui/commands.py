@@ -258,9 +258,19 @@ def _trust(call: CommandCall) -> int:
 
 @command("export")
 def _export(call: CommandCall) -> int:
+    options = call.options
+    if options.all:
+        if options.id or options.output is None or options.form not in (None, "jsonl"):
+            say("Give --all a folder for the logs: `co-tui export --all -o FOLDER`.")
+            return WRONG_USAGE
+        from co_tui.headless.sessions.export_all import export_all
+
+        return export_all(call.context, options.output, call.environ)
+    if not options.id:
+        say("Name the session to export, or all of them with --all -o FOLDER.")
+        return WRONG_USAGE
     from co_tui.headless.sessions.export_command import export
 
-    options = call.options
     return export(call.context, options.id, form=options.form, file=options.output, environ=call.environ)
 
 

@@ -54,6 +54,13 @@ class Growth(NamedTuple):
     """What to append to the stored session, with its seqs and the file's times."""
     shared_seq: int = 0
     """The last stored event that both have in common."""
+    differs_by: str = ""
+    """What makes the first event of the file that differs unlike any other."""
+
+    @property
+    def adds_to_history(self) -> bool:
+        """Whether something was said or changed there that is not here."""
+        return self.change is Change.DIVERGED or any(isinstance(event.fact, CONVERSATION) for event in self.tail)
 
     @property
     def messages(self) -> int:

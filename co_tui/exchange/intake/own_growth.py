@@ -34,13 +34,18 @@ def own_growth(stored: Sequence[Event], log: Sequence[Event]) -> Growth:
     if shared == len(there) < len(here):
         return Growth(Change.NONE)
     if shared < len(here):
-        return Growth(Change.DIVERGED, shared_seq=last)
+        return Growth(Change.DIVERGED, shared_seq=last, differs_by=event_identity(there[shared]))
     seqs = {theirs.seq or 0: mine.seq or 0 for mine, theirs in pairs}
     added = _unknown(stored, [event for event in log if event.seq not in seqs])
     if all(_is_refused_by_import(event) for event in added):
         return Growth(Change.NONE)
     tail = renumbered(added, stored[-1].seq or 0, stored[-1].session_id, seqs)
     return Growth(Change.GREW, tail, last)
+
+
+def event_identity(event: Event) -> str:
+    """The same in all copies of a log."""
+    return " ".join(_key(event))
 
 
 def _unknown(stored: Sequence[Event], events: Sequence[Event]) -> list[Event]:

@@ -7,14 +7,16 @@ from typing import Final, NamedTuple
 from co_tui.events import SessionFork
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
-from co_tui.exchange.intake.growth import Change, Growth, foreign_growth
-from co_tui.exchange.intake.own_growth import own_growth
+from co_tui.exchange.intake.growth import CONVERSATION, Change, Growth, foreign_growth
+from co_tui.exchange.intake.own_growth import event_identity, own_growth
 from co_tui.store.port import Reading, Store
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.stored_values import ImportOutcome
 
 MAX_FORKS: Final = 8
 """Of one session of a file."""
+MAX_FORK_PLACES: Final = 300
+"""Where a fork is looked for when its original is gone: at so many of the file's last events."""
 
 
 class Outcome(Enum):
@@ -62,36 +64,79 @@ def look_up(reading: Reading, session: ImportedSession) -> TakenIn:
 
 
 def _planned(reading: Reading, session: ImportedSession) -> _Plan:
+    return (_planned_own if session.source == CO_TUI else _planned_foreign)(reading, session)
+
+
+def _planned_foreign(reading: Reading, session: ImportedSession) -> _Plan:
+    """By its own id, then by those of its forks, which are numbered."""
     grown: _Plan | None = None
-    diverged = Growth(Change.NONE)
-    is_here, free = False, ""
-    for session_id in _ids(session):
-        if not reading.last_events(session_id, 1):
+    diverged: Growth | None = None
+    free = ""
+    for session_id in (session.session_id, *_fork_ids(session.source, session.session_id)):
+        if not _exists(reading, session_id):
             free = free or session_id
             continue
-        is_here = True
         growth = _growth(reading, session_id, session)
-        if growth.change is Change.DIVERGED:
-            diverged = growth
-            continue
-        plan = _plan_for(reading, session_id, growth)
         if growth.change is Change.NONE:
-            return plan
-        grown = grown or plan
+            return _plan_for(reading, session_id, growth)
+        if growth.change is Change.GREW:
+            grown = grown or _plan_for(reading, session_id, growth)
+        else:
+            diverged = diverged or growth
     if grown is not None:
         return grown
-    if not is_here:
-        return _Plan(TakenIn(Outcome.NEW, session.session_id))
-    if not free:
+    return _Plan(TakenIn(Outcome.NEW, session.session_id)) if diverged is None else _forked(session, free, diverged)
+
+
+def _fork_ids(source: str, session_id: str) -> list[str]:
+    return [stable_id(source, session_id, f"fork {number}") for number in range(1, MAX_FORKS + 1)]
+
+
+def _planned_own(reading: Reading, session: ImportedSession) -> _Plan:
+    """Forks have the ids of what they differ by: two machines fork each other's, and must not meet in one id."""
+    for original in _originals(session):
+        if _exists(reading, original) and not _growth(reading, original, session).adds_to_history:
+            return _plan_for(reading, original, Growth(Change.NONE))
+    session_id, diverged = session.session_id, Growth(Change.NONE)
+    tried: set[str] = set()
+    while _exists(reading, session_id) and session_id not in tried and len(tried) <= MAX_FORKS:
+        tried.add(session_id)
+        growth = _growth(reading, session_id, session)
+        if growth.change is not Change.DIVERGED:
+            return _plan_for(reading, session_id, growth)
+        session_id, diverged = stable_id(CO_TUI, session.session_id, growth.differs_by), growth
+    if tried:
+        return _forked(session, "" if session_id in tried or len(tried) > MAX_FORKS else session_id, diverged)
+    return _fork_without_original(reading, session) or _Plan(TakenIn(Outcome.NEW, session_id))
+
+
+def _originals(session: ImportedSession) -> Iterator[str]:
+    """What the session was forked from by an import: that fork may come back to where all of it is from."""
+    for event in session.log:
+        if isinstance(event.fact, SessionFork):
+            source, own = event.fact.source_session_id, session.session_id
+            if own.startswith(f"{CO_TUI}-") or own in _fork_ids(own.rpartition("-")[0], source):
+                yield source
+
+
+def _fork_without_original(reading: Reading, session: ImportedSession) -> _Plan | None:
+    """The fork that is left of a session whose original was deleted."""
+    events = [event for event in session.log if isinstance(event.fact, CONVERSATION)]
+    for event in events[-MAX_FORK_PLACES:]:
+        fork = stable_id(CO_TUI, session.session_id, event_identity(event))
+        if _exists(reading, fork) and (growth := _growth(reading, fork, session)).change is not Change.DIVERGED:
+            return _plan_for(reading, fork, growth)
+    return None
+
+
+def _forked(session: ImportedSession, free_id: str, diverged: Growth) -> _Plan:
+    if not free_id:
         raise ImportRefused(f"Session {session.session_id} has {MAX_FORKS} forks here already. Delete one.")
-    return _Plan(TakenIn(Outcome.FORKED, free, fork_of=session.session_id), diverged)
+    return _Plan(TakenIn(Outcome.FORKED, free_id, fork_of=session.session_id), diverged)
 
 
-def _ids(session: ImportedSession) -> Iterator[str]:
-    """Under which it may be stored: its own, then those of its forks."""
-    yield session.session_id
-    for number in range(1, MAX_FORKS + 1):
-        yield stable_id(session.source, session.session_id, f"fork {number}")
+def _exists(reading: Reading, session_id: str) -> bool:
+    return bool(reading.last_events(session_id, 1))
 
 
 def _growth(reading: Reading, session_id: str, session: ImportedSession) -> Growth:
