@@ -111,6 +111,7 @@ COMMANDS: Final = (
     ),
     SlashCommand("fetch", "models", "Download the embedded model, which works offline"),
     SlashCommand("login", "models", "Enter or remove a provider's key", "[PROVIDER]", opens_screen=True),
+    SlashCommand("import", "sessions", "Import sessions of other programs"),
     SlashCommand("new", "sessions", "Start a new session", key="f7", letter="n"),
     SlashCommand(
         "clear",
