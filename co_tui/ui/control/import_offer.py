@@ -69,9 +69,10 @@ class ImportOffer:
         home = environ.get("HOME") or environ.get("USERPROFILE")
         if not home:
             return {}
-        folders = import_locked(_default_folders)
-        found: Found = folders.files_of_all(environ, Path(home))
-        return {folders.LABELS.get(program, program): files for program, files in found.items()}
+        from co_tui.exchange.importers.default_folders import LABELS, files_of_all
+
+        found = files_of_all(environ, Path(home))
+        return {LABELS.get(program, program): files for program, files in found.items()}
 
     def _ask(self, found: Found) -> None:
         text = "Import copies them; the other programs keep theirs. You can type meanwhile."
@@ -150,12 +151,6 @@ def _progress(done: int, of: int, sessions: int) -> str:
     filled = round(done / of * BAR_CELLS) if of else BAR_CELLS
     bar = f"{'▓' * filled}{'░' * (BAR_CELLS - filled)}"
     return f"{bar} {done:,} of {counted(of, 'file')}   {counted(sessions, 'session')} imported"
-
-
-def _default_folders() -> Any:
-    from co_tui.exchange.importers import default_folders
-
-    return default_folders
 
 
 def _import_files() -> Any:
