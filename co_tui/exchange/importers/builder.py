@@ -22,7 +22,7 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.events.stored_messages import COMMAND, file_label, title_of
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
-from co_tui.exchange.importers.message_identity import M, with_foreign_id
+from co_tui.exchange.importers.message_identity import with_foreign_id
 
 NO_USAGE = RequestUsage()
 MAX_SESSION_IMAGE_BYTES = 200_000_000
@@ -72,7 +72,7 @@ class SessionBuilder:
         self._open: dict[str, list[_Call]] = {}
         self._ids: dict[str, int] = {}
         self._reply: _Reply | None = None
-        self._reply_id = self._entry_id = ""
+        self._reply_id = ""
         self._first_prompt = ""
         self.title = self.cwd = self.branch = self.repository = ""
         self.window_tokens = 0
@@ -80,6 +80,7 @@ class SessionBuilder:
         self.skipped = 0
         self.left_out: Counter[str] = Counter()
         self._images_bytes = 0
+        self._entry_id = ""
 
     @property
     def empty(self) -> bool:
@@ -121,13 +122,12 @@ class SessionBuilder:
         opens_turn = not command and not by_program
         if opens_turn and not self._first_prompt:
             self._first_prompt = text
-        self._add(Said(self._known(message), when, opens_turn=opens_turn))
+        self._add(Said(message, when, opens_turn=opens_turn))
 
     def system(self, text: str, time: datetime | None) -> None:
         if text.strip():
             when = self._at(time)
-            message = ModelRequest(parts=[SystemPromptPart(text, timestamp=when)], timestamp=when)
-            self._add(Said(self._known(message), when))
+            self._add(Said(ModelRequest(parts=[SystemPromptPart(text, timestamp=when)], timestamp=when), when))
 
     def reply(
         self,
@@ -147,12 +147,12 @@ class SessionBuilder:
             self._extend(self._reply, parts, usage, interrupted)
             return
         response = ModelResponse(
-            parts=list(parts),
+            parts=[],
             timestamp=when,
             model_name=model or None,
             usage=usage,
         )
-        reply = _Reply(Said(replace(self._known(response), parts=[]), when))
+        reply = _Reply(Said(response, when))
         self._extend(reply, parts, usage, interrupted)
         self._add(reply)
         self._reply, self._reply_id = reply, reply_id
@@ -179,9 +179,9 @@ class SessionBuilder:
             reply = call.reply if call else None
             by_reply.setdefault(id(reply), (reply, []))[1].append(part)
         for reply, parts in by_reply.values():
-            said = Said(self._known(ModelRequest(parts=parts, timestamp=when)), when)
+            said = Said(ModelRequest(parts=parts, timestamp=when), when)
             if reply is not None:
-                reply.answers.append(said)
+                reply.answers.append(self._known(said))
             else:
                 self._add(said)
 
@@ -251,12 +251,14 @@ class SessionBuilder:
                 flat.append(item)
         return flat
 
-    def _known(self, message: M) -> M:
-        """The message with the program's id of the entry that it comes from."""
-        return with_foreign_id(message, self._entry_id)
-
     def _add(self, item: _Reply | Item) -> None:
-        self._items.append(item)
+        if isinstance(item, _Reply):
+            item.said = self._known(item.said)
+        self._items.append(self._known(item) if isinstance(item, Said) else item)
+
+    def _known(self, said: Said) -> Said:
+        """The same with the program's id of the entry that it comes from."""
+        return said._replace(message=with_foreign_id(said.message, self._entry_id))
 
     def _is_last(self, reply: _Reply) -> bool:
         return bool(self._items) and self._items[-1] is reply and not reply.answers

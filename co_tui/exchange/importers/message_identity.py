@@ -3,15 +3,13 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import ModelMessage
 
 from co_tui.events import Json
 from co_tui.events.storable import dump
 from co_tui.events.stored_messages import FOREIGN_ID
-
-M = TypeVar("M", ModelRequest, ModelResponse)
 
 _NO_ID: Final = "#"
 """First character of a fingerprint that stands for the id of a message without one."""
@@ -29,7 +27,7 @@ class Identity(NamedTuple):
     content: str
 
 
-def with_foreign_id(message: M, foreign_id: str) -> M:
+def with_foreign_id(message: ModelMessage, foreign_id: str) -> ModelMessage:
     """The message with the program's id for it, else with a fingerprint of how it begins."""
     metadata = {**(message.metadata or {}), FOREIGN_ID: foreign_id or f"{_NO_ID}{_beginning(message)}"}
     return replace(message, metadata=metadata)

@@ -46,7 +46,6 @@ def load(document: Document) -> list[ImportedSession]:
     for row in rows:
         if row.get("isSidechain") and not only_agents:
             continue
-        builder.mark(text(row.get("uuid")))
         if row.get("type") == "system" and row.get("subtype") == "compact_boundary":
             _compact(builder, compaction, "")
             compaction = row

@@ -39,7 +39,6 @@ def load(document: Document) -> list[ImportedSession]:
     directories = head.get("directories")
     builder.cwd = text(directories[0]) if isinstance(directories, list) and directories else ""
     for message in messages:
-        builder.mark(text(message.get("id")))
         _say(builder, message)
     identity = text(head.get("sessionId")) or readable(document.records)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]

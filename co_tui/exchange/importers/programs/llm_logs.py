@@ -45,7 +45,6 @@ def _session(database: Database, rows: list[Row], names: dict[Any, Row]) -> Iter
     system = ""
     for row in rows:
         time = read_time(row.get("datetime_utc"))
-        builder.mark(str(row.get("id") or ""))
         if (instructions := _text(row.get("system"))) and instructions != system:
             builder.system(instructions, time)
             system = instructions
