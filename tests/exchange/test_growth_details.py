@@ -161,6 +161,17 @@ def test_a_session_imported_without_ids_is_continued_or_left_alone(store: InMemo
     assert (taken.outcome, taken.added) == (Outcome.CONTINUED, 1)
 
 
+@pytest.mark.parametrize("events_written", range(1, 6))
+def test_an_import_that_was_cut_short_is_completed(store: InMemoryStore, tmp_path: Path, events_written: int) -> None:
+    file = write_lines(tmp_path / "talk.jsonl", [PROMPT, CALLING, MORE, RESULT_B, QUEUED])
+    (session,) = load(file)
+    store.writing().import_log(session.log[:events_written]).result()
+    taken = brought(store, file)
+    assert taken.outcome is Outcome.CONTINUED and taken.session_id == session.session_id
+    assert history(events(store, session.session_id)) == history(session.log)
+    assert brought(store, file).outcome is Outcome.KNOWN
+
+
 def test_ids_are_the_programs_own_else_fingerprints(tmp_path: Path) -> None:
     (session,) = load(write_lines(tmp_path / "a.jsonl", [PROMPT, claude_row("assistant", "no id", 2)]))
     ids = [(message.metadata or {})[FOREIGN_ID] for message in session.messages]
