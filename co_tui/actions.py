@@ -111,7 +111,6 @@ COMMANDS: Final = (
     ),
     SlashCommand("fetch", "models", "Download the embedded model, which works offline"),
     SlashCommand("login", "models", "Enter or remove a provider's key", "[PROVIDER]", opens_screen=True),
-    SlashCommand("import", "sessions", "Import sessions of other programs"),
     SlashCommand("new", "sessions", "Start a new session", key="f7", letter="n"),
     SlashCommand(
         "clear",
@@ -249,6 +248,7 @@ COMMANDS: Final = (
         "[FORMAT] [FILE]",
         needs_session="always",
     ),
+    SlashCommand("import", "sessions", "Import sessions of other programs"),
     SlashCommand("theme", "view", "Switch between dark and light, or choose a theme", "[THEME]"),
     SlashCommand("quit", "view", "Quit; everything is saved", key="ctrl+q", letter="q"),
 )
