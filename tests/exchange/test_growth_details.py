@@ -173,7 +173,9 @@ def test_an_import_that_was_cut_short_is_completed(store: InMemoryStore, tmp_pat
 
 
 def test_ids_are_the_programs_own_else_fingerprints(tmp_path: Path) -> None:
-    (session,) = load(write_lines(tmp_path / "a.jsonl", [PROMPT, claude_row("assistant", "no id", 2)]))
+    head = {"type": "session", "id": "p", "cwd": "/w", "timestamp": "2025-03-01T10:00:00Z"}
+    entries = [{"type": "message", "message": {"role": "user", "content": text}} for text in ("one", "two")]
+    (session,) = load(write_lines(tmp_path / "a.jsonl", [head, entries[0] | {"id": "1"}, entries[1]]))
     ids = [(message.metadata or {})[FOREIGN_ID] for message in session.messages]
     assert ids[0] == "1" and ids[1].startswith("#")
 
