@@ -258,7 +258,7 @@ COMMANDS: Final = (
         "export",
         "export a session as Markdown, JSONL or HTML",
         (
-            _ID,
+            _option("id", nargs="?", metavar="ID"),
             _option(
                 "--format",
                 type=None,
@@ -267,6 +267,7 @@ COMMANDS: Final = (
                 help="default: from FILE's extension, else markdown",
             ),
             _option("-o", "--output", type=Path, metavar="FILE", help="default: standard output"),
+            _flag("--all", "with -o FOLDER: write the log of each session that changed"),
         ),
     ),
     CliCommand(
@@ -288,6 +289,8 @@ COMMANDS: Final = (
                 help="import all sessions of this program",
             ),
             _flag("--permissions", "with --from claude-code: import approval rules instead of sessions"),
+            _flag("--all", "import the sessions of all programs on this machine"),
+            _flag("--dry-run", "list what would be imported, and import nothing"),
             _JSON,
         ),
     ),

@@ -270,9 +270,19 @@ def _trust(call: CommandCall) -> int:
 
 @command("export")
 def _export(call: CommandCall) -> int:
+    options = call.options
+    if options.all:
+        if options.id or options.output is None or options.form not in (None, "jsonl"):
+            say("Give --all a folder for the logs: `co-tui export --all -o FOLDER`.")
+            return WRONG_USAGE
+        from co_tui.headless.sessions.export_all import export_all
+
+        return export_all(call.context, options.output, call.environ)
+    if not options.id:
+        say("Name the session to export, or all of them with --all -o FOLDER.")
+        return WRONG_USAGE
     from co_tui.headless.sessions.export_command import export
 
-    options = call.options
     return export(call.context, options.id, form=options.form, file=options.output, environ=call.environ)
 
 
@@ -349,22 +359,31 @@ def _lens(call: CommandCall) -> int:
 @command("import")
 def _import(call: CommandCall) -> int:
     options, context, environ, _ = call
-    if not options.files and not options.program:
-        say("Name files to import, or a program with --from.")
+    if wrong := _wrong_import(options):
+        say(wrong)
         return WRONG_USAGE
     if options.permissions:
-        if options.program != "claude-code" or options.files:
-            say("--permissions goes with --from claude-code alone.")
-            return WRONG_USAGE
         from co_tui.headless.sessions.import_permissions import import_permissions
 
         return import_permissions(context.paths, environ, Path.home(), as_json=options.json)
     _silence_libraries(environ)
-    from co_tui.headless.sessions.import_command import import_sessions
+    from co_tui.headless.sessions.import_command import ImportOptions, import_sessions
 
-    return import_sessions(
-        context, options.files, program=options.program, environ=environ, home=Path.home(), as_json=options.json
-    )
+    what = ImportOptions(options.files, options.program, options.all, options.dry_run, options.json)
+    return import_sessions(context, what, environ, Path.home())
+
+
+def _wrong_import(options: "Options") -> str:
+    """Why these options of `import` do not go together; empty when they do."""
+    if options.permissions and (options.program != "claude-code" or options.files or options.all):
+        return "--permissions goes with --from claude-code alone."
+    if options.permissions and options.dry_run:
+        return "--dry-run goes with sessions, not with --permissions."
+    if options.all and (options.files or options.program):
+        return "--all takes no files and no --from."
+    if not options.files and not options.program and not options.all:
+        return "Name files to import, a program with --from, or --all for all programs on this machine."
+    return ""
 
 
 def _stored_row(name: str, context: CommandContext) -> "SessionRow":

@@ -42,6 +42,8 @@ NOTE = "co_tui_note"
 prompt."""
 SLASH = "co_tui_slash"
 """Metadata of a prompt that a slash command wrote: what the user typed, and the file or server that it comes from."""
+FOREIGN_ID = "co_tui_foreign_id"
+"""Metadata of an imported message: its id in the program that wrote it, else a fingerprint of its content."""
 
 _ROLES: dict[str, Role] = {
     "user-prompt": "user",

@@ -206,6 +206,8 @@ class CoTui(AppInternals, CommandMenus):
         self.load_engine()
         if self.launch.choice.model == EMBEDDED:
             self._commands.offer_models()
+        if not self.launch.session_id:
+            self._commands.offer_import()
 
     def folder_changed(self) -> None:
         """Ask for trust if this folder needs it, and report problems in its files."""

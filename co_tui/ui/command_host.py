@@ -19,6 +19,7 @@ from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.commands.registry import function_of
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.control.embedded_offer import EmbeddedOffer
+from co_tui.ui.control.import_offer import ImportOffer
 from co_tui.ui.control.prompt_sender import WaitingCommand
 from co_tui.ui.control.prompts_under_way import OutgoingPrompt
 from co_tui.ui.control.server_offer import ServerOffer
@@ -41,11 +42,16 @@ class AppCommandHost:
         self.appearance = appearance
         self._is_editing_elsewhere = False
         self.embedded_model = EmbeddedOffer(app, chat, controller, lambda: self.run("model", ""))
+        self.other_programs = ImportOffer(app, chat, controller)
 
     def offer_models(self) -> None:
         """Offer a server on this machine, else the download of the embedded model if it is missing."""
         offer = ServerOffer(self.view, self.sessions, self.run, self.embedded_model.ask_once)
         run_in_background(self._app, "Looking for model servers", offer.look, group="servers")
+
+    def offer_import(self) -> None:
+        """Offer the sessions that other programs have on this machine."""
+        run_in_background(self._app, "Looking for sessions", self.other_programs.offer_once, group="importing")
 
     def run(self, name: str, arguments: str) -> None:
         """Run a command given as a slash command, by a key or in the palette."""

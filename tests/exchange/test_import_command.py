@@ -58,7 +58,7 @@ def test_an_imported_session_is_listed_with_its_times_found_shown_and_stored_onc
     assert here("import", str(file)).out.endswith("(4 messages, already imported, restored from the trash)\n")
     assert len(here("sessions", "--json").objects) == 1
     write_lines(file, [*ROWS, claude_row("user", "And the egret?", 9)])
-    assert here("import", str(file)).out.endswith("(5 messages, already imported; the file has 1 message more)\n")
+    assert here("import", str(file)).out.endswith("(5 messages, continued with 1 message)\n")
 
 
 def test_continuing_sends_everything_in_pairs(served_here: Here, provider: Provider, file: Path) -> None:

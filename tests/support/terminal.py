@@ -43,7 +43,8 @@ class Terminal:
             capture_output=True,
             text=True,
             check=True,
-            env={**self._command.environ, "TERM": "xterm-256color"},
+            # Whoever runs the tests may have sessions of other programs, which the first start offers.
+            env={**self._command.environ, "TERM": "xterm-256color", "HOME": str(self._command.home.parent)},
             cwd=self._command.cwd,
         )
         return done.stdout

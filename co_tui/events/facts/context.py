@@ -379,6 +379,8 @@ class Rewind(Logged):
     ENTRY = EntryStyle("↶", EntryKind.CONTEXT)
     to_seq: int
     history: tuple[Ref, ...]
+    by: str = ""
+    """`import` if what followed was still being written when it was imported; empty if the user rewound."""
 
     def timeline_text(self) -> str:
         return f"rewound · {len(self.history):,} in context"

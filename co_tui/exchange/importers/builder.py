@@ -23,6 +23,7 @@ from co_tui.events.stored_messages import COMMAND, NOTE, SLASH, file_label, titl
 from co_tui.exchange.importers.foreign_values import Content
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
+from co_tui.exchange.importers.message_identity import with_foreign_id
 
 NO_USAGE = RequestUsage()
 PROVIDER = "provider"
@@ -85,6 +86,7 @@ class SessionBuilder:
         self.skipped = 0
         self.left_out: Counter[str] = Counter()
         self._images_bytes = 0
+        self._entry_id = ""
 
     @property
     def empty(self) -> bool:
@@ -95,7 +97,8 @@ class SessionBuilder:
         self._at(time)
 
     def mark(self, entry_id: str) -> None:
-        """Remember what comes next under the program's own id for it."""
+        """Remember what comes next under the program's own id for it; empty when it has none."""
+        self._entry_id = entry_id
         if entry_id:
             self._starts.setdefault(entry_id, len(self._items))
 
@@ -214,7 +217,7 @@ class SessionBuilder:
         for reply, parts in by_reply.values():
             said = Said(ModelRequest(parts=parts, timestamp=when), when)
             if reply is not None:
-                reply.answers.append(said)
+                reply.answers.append(self._known(said))
             else:
                 self._add(said)
 
@@ -292,7 +295,13 @@ class SessionBuilder:
         return flat
 
     def _add(self, item: _Reply | Item) -> None:
-        self._items.append(item)
+        if isinstance(item, _Reply):
+            item.said = self._known(item.said)
+        self._items.append(self._known(item) if isinstance(item, Said) else item)
+
+    def _known(self, said: Said) -> Said:
+        """The same with the program's id of the entry that it comes from."""
+        return said._replace(message=with_foreign_id(said.message, self._entry_id))
 
     def _is_last(self, reply: _Reply) -> bool:
         return bool(self._items) and self._items[-1] is reply and not reply.answers

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,28 @@ _ENDINGS: Final = (".jsonl", ".json", ".db", AIDER_HISTORY)
 
 def files_of(program: str, environ: Mapping[str, str], home: Path) -> list[Path]:
     """What can be imported of a program, oldest names first; nothing when it was never used here."""
-    return sorted(set(FINDERS[program](environ, home)))[:MAX_FILES]
+    try:
+        found = sorted(set(islice(FINDERS[program](environ, home), MAX_FILES)))
+    except OSError:  # a folder that cannot be read
+        return []
+    linked: dict[Path, bool] = {}
+    return [file for file in found if not _is_linked(file, home, linked)]
+
+
+def files_of_all(environ: Mapping[str, str], home: Path) -> dict[str, list[Path]]:
+    """The files of each program that was used on this machine; only names are looked at."""
+    found = {program: files_of(program, environ, home) for program in FINDERS}
+    return {program: files for program, files in found.items() if files}
+
+
+def _is_linked(path: Path, home: Path, known: dict[Path, bool]) -> bool:
+    """Whether a link leads there; a program's folder itself, such as `~/.claude`, may be one."""
+    if path.parent == home:
+        return False
+    if path not in known:
+        is_below = path.is_relative_to(home)  # a folder elsewhere was named by the user
+        known[path] = path.is_symlink() or (is_below and _is_linked(path.parent, home, known))
+    return known[path]
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -144,3 +166,14 @@ FINDERS: Final[Mapping[str, Callable[[Mapping[str, str], Path], Iterable[Path]]]
     "aider": _aider,
     "qwen-code": _qwen_code,
 }
+LABELS: Final[Mapping[str, str]] = {
+    "claude-code": "Claude Code",
+    "codex": "Codex CLI",
+    "gemini-cli": "Gemini CLI",
+    "copilot-cli": "Copilot CLI",
+    "cline": "Cline",
+    "goose": "Goose",
+    "kimi": "Kimi",
+    "qwen-code": "Qwen Code",
+}
+"""Names for people where they are not the program's own."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
@@ -23,6 +23,9 @@ from co_tui.events import (
 )
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.importers.imported import written
+
+IMPORTED_FROM: Final = "imported from"
+"""How the reason of an imported session's end begins."""
 
 
 class Said(NamedTuple):
@@ -96,7 +99,7 @@ def log_of(
                 log.compact(index, item, source)
             case WentBack():
                 log.go_back(item)
-    log.add(max(item.time for item in items), SessionEnd(reason=f"imported from {source}", **place))
+    log.add(max(item.time for item in items), SessionEnd(reason=f"{IMPORTED_FROM} {source}", **place))
     return tuple(log.events)
 
 

@@ -1,134 +1,195 @@
 """`co-tui import`: sessions of other programs become ordinary sessions."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from co_tui.events import Message
 from co_tui.events.wording import counted
-from co_tui.exchange.importers import ImportedSession, ImportRefused, load
-from co_tui.exchange.importers.default_folders import files_in, files_of
-from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
+from co_tui.exchange.importers import ImportedSession
+from co_tui.exchange.importers.default_folders import files_in, files_of, files_of_all
 from co_tui.exchange.importers.programs.opencode import is_storage
-from co_tui.headless.output import DONE, FAILED, CommandContext, put, put_json, say
+from co_tui.exchange.intake.import_files import FileImport, ImportTally, import_files
+from co_tui.exchange.intake.take_in import Outcome, TakenIn
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put, put_json, say, table
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
-from co_tui.store.stored_values import ImportOutcome
 
 PROGRESS_EVERY_S = 1.0
 MAX_REFUSALS_SHOWN = 20
 """For files that were not named; the rest are counted."""
 TITLE_CHARS = 72
+_NAMED = ""
+"""In place of a program, for files that were named."""
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What came of all files so far."""
+class ImportOptions(NamedTuple):
+    """What to import, and how to report it."""
 
-    imported: int = 0
-    known: int = 0
-    refused: int = 0
-    refused_by_name: int = 0
+    files: Sequence[Path] = ()
+    program: str | None = None
+    all_programs: bool = False
+    dry_run: bool = False
+    as_json: bool = False
+
+
+class _Found(NamedTuple):
+    """A file to import."""
+
+    file: Path
+    program: str
+    is_named: bool
+
+
+def import_sessions(context: CommandContext, options: ImportOptions, environ: Mapping[str, str], home: Path) -> int:
+    """Store the sessions of the files, of the folders among them, and of programs' own places."""
+    found = [*_named(options.files), *_of_programs(options, environ, home)]
+    if not found:
+        say(_nothing_found(options))
+        return DONE if options.all_programs else FAILED
+    run = _Run(context, options, found)
+    try:
+        run.go()
+    except KeyboardInterrupt:
+        done = f"Stopped after {run.total.files:,} of {counted(len(found), 'file')}"
+        say(f"{done}: {run.total.text}. The same command continues.")
+        return INTERRUPTED
+    if options.dry_run:
+        run.print_plan()
+    elif len(found) > 1:
+        say(f"{run.total.text}.")
+    return run.code
+
+
+def _named(files: Sequence[Path]) -> Iterator[_Found]:
+    """Each file, and whether it was named itself rather than its folder."""
+    for file in files:
+        if file.is_dir() and not is_storage(file):
+            yield from (_Found(each, _NAMED, False) for each in files_in(file))
+        else:
+            yield _Found(file, _NAMED, True)
+
+
+def _of_programs(options: ImportOptions, environ: Mapping[str, str], home: Path) -> Iterator[_Found]:
+    if options.all_programs:
+        programs = files_of_all(environ, home)
+    else:
+        programs = {options.program: files_of(options.program, environ, home)} if options.program else {}
+    for program, files in programs.items():
+        yield from (_Found(file, program, False) for file in files)
+
+
+def _nothing_found(options: ImportOptions) -> str:
+    if options.all_programs:
+        return "No sessions of other programs found on this machine."
+    return f"No sessions of {options.program} found." if options.program else "No file to import there."
+
+
+class _Run:
+    """Goes through the files and reports each."""
+
+    def __init__(self, context: CommandContext, options: ImportOptions, found: Sequence[_Found]) -> None:
+        self._context, self._options, self._found = context, options, found
+        self._by_program: dict[str, ImportTally] = {}
+        self._refused_by_name = 0
+        self.total = ImportTally()
 
     @property
     def code(self) -> int:
         """A file that was named and cannot be read is a failure; one of many in a folder is not."""
-        return FAILED if self.refused_by_name or not (self.imported or self.known) else DONE
+        return FAILED if self._refused_by_name or not (self.total.sessions or self._options.all_programs) else DONE
+
+    def go(self) -> None:
+        reported = time.monotonic()
+        files = (each.file for each in self._found)
+        imports = import_files(self._context.store, files, dry_run=self._options.dry_run)
+        for number, (found, done) in enumerate(zip(self._found, imports, strict=True), 1):
+            self._count(found, done)
+            self._report(found, done)
+            if len(self._found) > 1 and time.monotonic() - reported >= PROGRESS_EVERY_S:
+                reported = time.monotonic()
+                say(f"{number:,} of {len(self._found):,} files, {self._progress}")
+
+    @property
+    def _progress(self) -> str:
+        return f"{self.total.sessions:,} sessions" if self._options.dry_run else f"{self.total.new:,} sessions imported"
+
+    def _count(self, found: _Found, done: FileImport) -> None:
+        self.total.add(done)
+        self._by_program.setdefault(found.program, ImportTally()).add(done)
+        self._refused_by_name += found.is_named and bool(done.refused)
+
+    def _report(self, found: _Found, done: FileImport) -> None:
+        for why in done.refused:
+            if self._options.as_json and not self._options.dry_run:
+                put_json({"file": path_text(done.file), "refused": why})
+            if found.is_named or self.total.refused <= MAX_REFUSALS_SHOWN:
+                say(why)
+        for session, taken in () if self._options.dry_run else done.sessions:
+            if self._options.as_json:
+                put_json({"file": path_text(done.file), **_as_json(session, taken)})
+            else:
+                put(_line(session, taken))
+
+    def print_plan(self) -> None:
+        """What an import would do, by program."""
+        if self._options.as_json:
+            for program, tally in self._by_program.items():
+                put_json({"program": program or None, **_plan_as_json(tally)})
+            return
+        header = ("PROGRAM", "FILES", "SESSIONS", "NEW", "GROWN", "FORKS", "KNOWN", "NOT IMPORTED")
+        rows = [
+            (program or "(named)", *(f"{number:,}" for number in _plan_as_json(tally).values()))
+            for program, tally in self._by_program.items()
+        ]
+        put(table(header, rows))
+        say("Nothing was imported: this was a dry run.")
 
 
-def import_sessions(
-    context: CommandContext,
-    files: Sequence[Path],
-    *,
-    program: str | None,
-    environ: Mapping[str, str],
-    home: Path,
-    as_json: bool,
-) -> int:
-    """Store the sessions of the files, of the folders among them, and of a program's own places."""
-    found = [*_named(files), *((file, False) for file in (files_of(program, environ, home) if program else ()))]
-    if not found:
-        say(f"No sessions of {program} found." if program else "No file to import there.")
-        return FAILED
-    tally, reported = _Tally(), time.monotonic()
-    for number, (file, is_named) in enumerate(found, 1):
-        _import(context, file, is_named, tally, as_json=as_json)
-        if len(found) > 1 and time.monotonic() - reported >= PROGRESS_EVERY_S:
-            reported = time.monotonic()
-            say(f"{number:,} of {len(found):,} files, {tally.imported:,} sessions imported")
-    if len(found) > 1:
-        say(_summary(tally))
-    return tally.code
-
-
-def _named(files: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file, and whether it was named itself rather than its folder."""
-    for file in files:
-        if file.is_dir() and not is_storage(file):
-            yield from ((each, False) for each in files_in(file))
-        else:
-            yield file, True
-
-
-def _import(context: CommandContext, file: Path, is_named: bool, tally: _Tally, *, as_json: bool) -> None:
-    try:
-        sessions: Iterable[ImportedSession] = load(file)
-    except ImportRefused as refused:
-        _refuse(file, str(refused), is_named, tally, as_json=as_json)
-        return
-    for session in sessions:
-        # A session of ours that moves here is as old as it is; what others kept comes in new.
-        outcome = context.store.writing().import_log(session.log, keeps_age=session.source == CO_TUI).result()
-        is_new, is_restored = outcome is ImportOutcome.NEW, outcome is ImportOutcome.RESTORED
-        restored = {"restored": True} if is_restored else {}
-        tally.imported += is_new
-        tally.known += not is_new
-        if as_json:
-            put_json({"file": path_text(file), **_as_json(session), "imported": is_new, **restored})
-        else:
-            notes = () if is_new else (_already_here(context, session), *(["restored from the trash"] * is_restored))
-            put(_line(session, ", ".join(notes)))
-
-
-def _refuse(file: Path, why: str, is_named: bool, tally: _Tally, *, as_json: bool) -> None:
-    tally.refused += 1
-    tally.refused_by_name += is_named
-    if as_json:
-        put_json({"file": path_text(file), "refused": why})
-    if is_named or tally.refused <= MAX_REFUSALS_SHOWN:
-        say(why)
-
-
-def _as_json(session: ImportedSession) -> dict[str, Any]:
+def _plan_as_json(tally: ImportTally) -> dict[str, int]:
     return {
-        "session_id": session.session_id,
+        "files": tally.files,
+        "sessions": tally.sessions,
+        "new": tally.new,
+        "grown": tally.grown,
+        "forks": tally.forks,
+        "known": tally.known,
+        "refused": tally.refused,
+    }
+
+
+def _as_json(session: ImportedSession, taken: TakenIn) -> dict[str, Any]:
+    return {
+        "session_id": taken.session_id,
         "source": session.source,
         "title": session.title,
         "messages": len(session.messages),
         "skipped": session.skipped,
         "left_out": dict(session.left_out),
+        "imported": taken.outcome in (Outcome.NEW, Outcome.FORKED),
+        **({"continued": taken.added} if taken.outcome is Outcome.CONTINUED else {}),
+        **({"fork_of": taken.fork_of} if taken.fork_of else {}),
+        **({"restored": True} if taken.restored else {}),
     }
 
 
-def _already_here(context: CommandContext, session: ImportedSession) -> str:
-    """What was stored once is left alone, also when the program has gone on with it since."""
-    said = sum(isinstance(event.fact, Message) for event in session.log)
-    with context.store.reading() as reading:
-        more = said - reading.session(session.session_id).messages
-    return f"already imported; the file has {counted(more, 'message')} more" if more > 0 else "already imported"
-
-
-def _line(session: ImportedSession, already_here: str) -> str:
+def _line(session: ImportedSession, taken: TakenIn) -> str:
     skipped = f"{counted(session.skipped, 'damaged line')} skipped" if session.skipped else ""
     left_out = ", ".join(f"{count:,} {kind}" for kind, count in session.left_out.items())
     left_out = f"left out: {left_out}" if left_out else ""
-    notes = ", ".join(filter(None, (counted(len(session.messages), "message"), skipped, already_here, left_out)))
-    return inert(f"{session.session_id}  {one_line(session.title, TITLE_CHARS) or '(no prompt)'}  ({notes})")
+    restored = "restored from the trash" if taken.restored else ""
+    messages = counted(len(session.messages), "message")
+    notes = ", ".join(filter(None, (messages, skipped, _outcome_text(taken), restored, left_out)))
+    return inert(f"{taken.session_id}  {one_line(session.title, TITLE_CHARS) or '(no prompt)'}  ({notes})")
 
 
-def _summary(tally: _Tally) -> str:
-    known = f", {tally.known:,} already imported" if tally.known else ""
-    refused = f", {counted(tally.refused, 'file')} not imported" if tally.refused else ""
-    return f"{counted(tally.imported, 'session')} imported{known}{refused}."
+def _outcome_text(taken: TakenIn) -> str:
+    match taken.outcome:
+        case Outcome.NEW:
+            return ""
+        case Outcome.KNOWN:
+            return "already imported"
+        case Outcome.CONTINUED:
+            return f"continued with {counted(taken.added, 'message')}" if taken.added else "brought up to date"
+        case Outcome.FORKED:
+            return f"a fork: {taken.fork_of} went on differently here"

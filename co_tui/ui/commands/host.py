@@ -110,6 +110,13 @@ class EmbeddedModel(Protocol):
         """Start the download in the background."""
 
 
+class OtherPrograms(Protocol):
+    """The sessions that other programs keep on this machine."""
+
+    async def ask(self) -> None:
+        """Ask whether to import them."""
+
+
 class ChatView(Protocol):
     """Changes what the chat shows."""
 
@@ -174,6 +181,9 @@ class CommandHost(Protocol):
 
     @property
     def embedded_model(self) -> EmbeddedModel: ...
+
+    @property
+    def other_programs(self) -> OtherPrograms: ...
 
     def say(self, text: str) -> None:
         """Add a note to the chat; it is not part of the session."""

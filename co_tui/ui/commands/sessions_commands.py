@@ -48,6 +48,11 @@ async def new(host: CommandHost, _: str) -> None:
     await host.sessions.begin_session()
 
 
+@command("import")
+async def import_sessions(host: CommandHost, _: str) -> None:
+    await host.other_programs.ask()
+
+
 @command("export")
 async def export(host: CommandHost, arguments: str) -> None:
     """Export to this folder unless a file is named; asks before replacing a file."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from co_tui.agent.mcp.server_prompts import ServerPrompt
     from co_tui.agent.mcp.servers import ServerReport
     from co_tui.agent.models.open_model import ModelHandle
+    from co_tui.exchange.intake.import_files import ImportTally
     from co_tui.session.environment import Environment
     from co_tui.session.recorder import Listener
     from co_tui.session.session import Session
@@ -39,6 +40,8 @@ class Backend:
         self.ready = False
         self.fetching: asyncio.Task[None] | None = None
         """Downloads the embedded model; opening that model waits for it."""
+        self.importing: asyncio.Task[ImportTally] | None = None
+        """Imports the sessions of other programs."""
 
     def load(self, model: str) -> None:
         """Import and open what a session needs. Runs in a thread. Raises `StoreError`."""
@@ -171,9 +174,11 @@ class Backend:
             await asyncio.wrap_future(store.writing().append(session_id, [SessionRename(title=title)]))
 
     async def close(self) -> None:
-        if self.fetching is not None:
-            self.fetching.cancel()
-            await asyncio.wait([self.fetching])
+        running = [task for task in (self.fetching, self.importing) if task is not None]
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
         await self._close_warm()
         if self._environment is not None:
             await self._environment.mcp_servers.close()

@@ -23,11 +23,15 @@ from co_tui.events import (
     Truncation,
     UsageInfo,
 )
+from co_tui.exchange.importers import default_folders
+from co_tui.exchange.intake import import_files
+from co_tui.exchange.intake.import_files import FileImport
 from co_tui.session.approvals.questions import CompactionQuestion, SummaryQuestion
 from co_tui.session.queue import WaitingPrompt
 from co_tui.trust import TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.chat.transcript_feed import QUEUED, STEERING, WaitingShown
+from co_tui.ui.control import import_offer
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.control.hints import COMPACTED, FOLDS, Hints
 from co_tui.ui.control.resume_questions import ResumeQuestions
@@ -144,6 +148,34 @@ async def test_embedded_model(pictures: Pictures, home: Path, monkeypatch: pytes
         await until(pilot, lambda: pilot.app.chat.query_one(QuestionPanel).has_focus)
 
     await pictures.of_each(FirstStart(launch_for(home)), {"offered": offered, "fetching": fetching})
+
+
+async def test_import_offer(
+    pictures: Pictures, home: Path, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {"claude-code": [tmp_path / f"{number}.jsonl" for number in range(312)], "codex": [tmp_path / "x"] * 40}
+    monkeypatch.setattr(default_folders, "files_of_all", lambda environ, home: found)
+    monkeypatch.setattr(import_files, "import_files", lambda store, files: iter(map(FileImport, files[:130])))
+    waiting = import_offer.in_thread
+
+    async def up_to_there(work: Callable[..., Any], *args: Any) -> Any:
+        done = await waiting(work, *args)
+        return done if done is not None else await asyncio.Event().wait()
+
+    monkeypatch.setattr(import_offer, "in_thread", up_to_there)
+
+    async def offered(pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "on this machine" in screen_text(pilot.app))
+        await until(pilot, lambda: pilot.app.chat.query_one(QuestionPanel).has_focus)
+
+    async def importing(pilot: Pilot[None]) -> None:
+        await pilot.press("i")
+        await until(pilot, lambda: "130 of 352 files" in screen_text(pilot.app))
+        pilot.app.last_typed_at = 0.0  # long enough ago for the question to take the keys
+        await until(pilot, lambda: pilot.app.chat.query_one(QuestionPanel).has_focus)
+
+    launch = launch_for(home, provider, environ={"HOME": str(tmp_path)})
+    await pictures.of_each(FirstStart(launch), {"offered": offered, "importing": importing})
 
 
 class Clock:

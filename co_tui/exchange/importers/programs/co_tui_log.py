@@ -34,6 +34,8 @@ NAME: Final = "co-tui"
 MAX_MISSING_EVENTS: Final = 10_000
 """So many events may be missing; a number beyond that is no place in the log."""
 _KEYS: Final = frozenset({"session_id", "seq", "type", "timestamp", "version", "payload"})
+BY_IMPORT: Final = "the import"
+"""Who refused a question that the file leaves open."""
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 _SAFE_NAME: Final = re.compile(r"[\w.-]{0,80}")
 _PUBLIC_MODEL: Final = re.compile(r"(?!gguf:)[\w.:/+-]{0,120}")
@@ -82,10 +84,10 @@ def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
             lost += seq - last - 1
             last = seq
             time = event.timestamp if read_time(event.timestamp) else otherwise
-            yield event.but(timestamp=time, fact=_harmless(event.fact))
+            yield event.but(timestamp=time, fact=harmless(event.fact))
 
 
-def _harmless(fact: Fact) -> Fact:
+def harmless(fact: Fact) -> Fact:
     """The fact without what it would decide here."""
     if isinstance(fact, ApprovalDecided):
         return fact.but(scope="once", rules=(), pattern="", mode="")
@@ -127,7 +129,7 @@ def _decided(events: Iterator[Event]) -> tuple[Event, ...]:
         elif isinstance(event.fact, ApprovalDecided):
             pending.pop(event.fact.call_id, None)
     refused = [
-        log[-1].but(seq=len(log) + number, fact=ApprovalDecided(call_id=call_id, approved=False, by="the import"))
+        log[-1].but(seq=len(log) + number, fact=ApprovalDecided(call_id=call_id, approved=False, by=BY_IMPORT))
         for number, call_id in enumerate(pending, 1)
     ]
     return (*log, *refused)

@@ -1,0 +1,257 @@
+"""Compare a session that is stored here with what its file says now."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
+
+from co_tui.events import (
+    Clear,
+    CompactionComplete,
+    CompactionUndone,
+    Event,
+    Fact,
+    Message,
+    Ref,
+    Rewind,
+    SessionEnd,
+    SessionRename,
+    UsageInfo,
+)
+from co_tui.events.facts import BY_TYPE
+from co_tui.exchange.importers.imported_log import IMPORTED_FROM
+from co_tui.exchange.importers.message_identity import identity, is_begun_in
+
+CONVERSATION: Final = (Message, CompactionComplete, CompactionUndone, Clear, Rewind)
+"""What changes the history. All else (names, pins, the trash, being opened) leaves a session untouched."""
+SEQ_FIELDS: Final = frozenset(
+    name
+    for kind in BY_TYPE.values()
+    for name, hint in kind.FIELDS.items()
+    if hint == tuple[Ref, ...] or name in ("to_seq", "compaction_seq")
+)
+"""The fields of facts that refer to other events of the log."""
+BY_IMPORT: Final = "import"
+
+
+class Change(Enum):
+    """What became of a file since its session was stored."""
+
+    NONE = "none"
+    """All of the file is here; there may be more here."""
+    GREW = "grew"
+    """All that was said here is in the file, and the file has more."""
+    DIVERGED = "diverged"
+    """Both have something that the other does not have."""
+
+
+class Growth(NamedTuple):
+    """The difference between a stored session and its file."""
+
+    change: Change
+    tail: tuple[Event, ...] = ()
+    """What to append to the stored session, with its seqs and the file's times."""
+    shared_seq: int = 0
+    """The last stored event that both have in common."""
+    differs_by: str = ""
+    """What makes the first event of the file that differs unlike any other."""
+
+    @property
+    def adds_to_history(self) -> bool:
+        """Whether something was said or changed there that is not here."""
+        return self.change is Change.DIVERGED or any(isinstance(event.fact, CONVERSATION) for event in self.tail)
+
+    @property
+    def messages(self) -> int:
+        return sum(isinstance(event.fact, Message) for event in self.tail)
+
+
+class _Step(NamedTuple):
+    """One change of the history, and what makes it the same in two logs."""
+
+    event: Event
+    key: tuple[Any, ...]
+
+    @property
+    def seq(self) -> int:
+        return self.event.seq or 0
+
+
+def foreign_growth(stored: Sequence[Event], log: Sequence[Event]) -> Growth:
+    """What another program added to a session since it was imported."""
+    here, there = _steps(stored), _steps(log)
+    if not _has_ids(here):  # imported by a version that kept no ids
+        here, there = _without_ids(here), _without_ids(there)
+    shared = len(list(takewhile(lambda pair: pair[0].key == pair[1].key, zip(here, there, strict=False))))
+    last = here[shared - 1].seq if shared else 0
+    if shared == len(there):
+        renamed = _renamed(stored, log) if shared == len(here) else ()
+        return Growth(Change.GREW, _numbered(stored, (*renamed, *log[-1:])), last) if renamed else Growth(Change.NONE)
+    if shared < len(here) and not _has_ids(here) and log[-1].timestamp <= _imported_until(stored):
+        return Growth(Change.NONE)  # only read differently than by that version
+    if not _is_in(here[shared:], there[shared:]):
+        return Growth(Change.DIVERGED, shared_seq=last)
+    added = _added(stored, log, here, there, shared)
+    return Growth(
+        Change.GREW, _numbered(stored, (*added, *_renamed(stored, log), *log[-1:]), here, there, shared), last
+    )
+
+
+def _steps(log: Sequence[Event]) -> list[_Step]:
+    """The changes of the history in order. A compaction that replaced nothing is only a note."""
+    numbers: dict[int, int] = {}
+    found: list[_Step] = []
+    for event in log:
+        if isinstance(event.fact, Rewind) and event.fact.by == BY_IMPORT:
+            found = [step for step in found if step.seq <= event.fact.to_seq]
+        elif isinstance(event.fact, CONVERSATION) and not _is_note(event.fact):
+            numbers[event.seq or 0] = len(found)
+            found.append(_Step(event, _key(event.fact, numbers)))
+    return found
+
+
+def _is_note(fact: Fact) -> bool:
+    return isinstance(fact, CompactionComplete) and not (fact.success and fact.replaced)
+
+
+def _key(fact: Fact, numbers: Mapping[int, int]) -> tuple[Any, ...]:
+    match fact:
+        case Message():
+            return ("message", *identity(fact.message))
+        case CompactionComplete():
+            return (fact.TYPE, fact.summary, len(fact.replaced), len(fact.replacement))
+        case Rewind():
+            return (fact.TYPE, *(numbers.get(seq, -1) for seq, _ in fact.history))
+        case _:
+            return (type(fact),)
+
+
+def _has_ids(steps: Sequence[_Step]) -> bool:
+    return any(isinstance(step.event.fact, Message) and step.key[1] for step in steps[:1])
+
+
+def _without_ids(steps: Sequence[_Step]) -> list[_Step]:
+    return [step._replace(key=("message", "", step.key[2])) if step.key[0] == "message" else step for step in steps]
+
+
+def _is_in(here: Sequence[_Step], there: Sequence[_Step]) -> bool:
+    """Whether all that is here is there too, in order: the file has only more between it."""
+    rest = iter(there)
+    return all(any(_is_same(step, other) for other in rest) for step in here)
+
+
+def _is_same(step: _Step, other: _Step) -> bool:
+    mine, theirs = step.event.fact, other.event.fact
+    if step.key == other.key:
+        return True
+    return isinstance(mine, Message) and isinstance(theirs, Message) and is_begun_in(mine.message, theirs.message)
+
+
+def _imported_until(stored: Sequence[Event]) -> str:
+    ends = [event for event in stored if isinstance(event.fact, SessionEnd) and _is_import(event.fact)]
+    return ends[-1].timestamp if ends else ""
+
+
+def _is_import(fact: Fact) -> bool:
+    return isinstance(fact, SessionEnd) and fact.reason.startswith(IMPORTED_FROM)
+
+
+def _added(
+    stored: Sequence[Event], log: Sequence[Event], here: Sequence[_Step], there: Sequence[_Step], shared: int
+) -> Iterator[Event]:
+    """The file's new events; where they are not all at the end, the session is first rewound to before them."""
+    last_here = here[shared - 1].seq if shared else 0
+    last_there = there[shared - 1].seq if shared else 0
+    if shared < len(here):
+        back = Rewind(to_seq=last_there, history=tuple(_history(there[:shared])), by=BY_IMPORT)
+        yield there[shared].event.but(fact=back, seq=0)
+    # Reports about the last shared message that came after the import.
+    reported = Counter(event.type for event in stored if (event.seq or 0) > last_here and _is_report(event.fact))
+    for event in log:
+        if (event.seq or 0) <= last_there or not (_is_report(event.fact) or isinstance(event.fact, CONVERSATION)):
+            continue
+        if (event.seq or 0) < there[shared].seq and reported[event.type]:
+            reported[event.type] -= 1
+            continue
+        yield event
+
+
+def _is_report(fact: Fact) -> bool:
+    return isinstance(fact, UsageInfo) or _is_note(fact)
+
+
+def _history(steps: Sequence[_Step]) -> list[Ref]:
+    """The messages that a model would get after these steps."""
+    refs: list[Ref] = []
+    for step in steps:
+        match fact := step.event.fact:
+            case Message():
+                refs.append((step.seq, 0))
+            case CompactionComplete():
+                gone = set(fact.replaced)
+                place = next((number for number, ref in enumerate(refs) if ref in gone), len(refs))
+                new = [(step.seq, number) for number in range(len(fact.replacement))]
+                refs = [*refs[:place], *new, *(ref for ref in refs[place:] if ref not in gone)]
+            case Rewind():
+                refs = list(fact.history)
+            case _:
+                pass
+    return refs
+
+
+def _renamed(stored: Sequence[Event], log: Sequence[Event]) -> tuple[Event, ...]:
+    """The file's new title, unless the session has one of the user's own here."""
+    named = next((event for event in log if isinstance(event.fact, SessionRename)), None)
+    titles = [event.fact.title for event in stored if isinstance(event.fact, SessionRename)]
+    before = _imported_title(stored)
+    if named is None or not isinstance(named.fact, SessionRename) or named.fact.title == before:
+        return ()
+    return (named.but(timestamp=log[-1].timestamp),) if (titles[-1] if titles else "") == before else ()
+
+
+def _imported_title(stored: Sequence[Event]) -> str:
+    """The last one that came from the file: at its start, or right before an import's end."""
+    title = ""
+    for event, following in zip(stored, [*stored[1:], None], strict=True):
+        if isinstance(event.fact, SessionRename):
+            comes_from_file = (event.seq or 0) <= 2 or (following is not None and _is_import(following.fact))
+            title = event.fact.title if comes_from_file else title
+    return title
+
+
+def _numbered(
+    stored: Sequence[Event],
+    events: Sequence[Event],
+    here: Sequence[_Step] = (),
+    there: Sequence[_Step] = (),
+    shared: int = 0,
+) -> tuple[Event, ...]:
+    """The events behind the stored ones; what they refer to is meant as it is stored here."""
+    seqs = {theirs.seq: mine.seq for mine, theirs in zip(here[:shared], there[:shared], strict=True)}
+    return renumbered(events, stored[-1].seq or 0, stored[-1].session_id, seqs)
+
+
+def renumbered(events: Sequence[Event], after: int, session_id: str, seqs: Mapping[int, int]) -> tuple[Event, ...]:
+    """The events with the seqs from just after one, and all references to the events of `seqs` or to each other."""
+    moved = dict(seqs)
+    moved |= {event.seq: after + number for number, event in enumerate(events, 1) if event.seq}
+    return tuple(
+        event.but(session_id=session_id, seq=after + number, fact=_moved(event.fact, moved))
+        for number, event in enumerate(events, 1)
+    )
+
+
+def _moved(fact: Fact, seqs: Mapping[int, int]) -> Fact:
+    if all(old == new for old, new in seqs.items()):
+        return fact
+    changes = {name: _moved_value(getattr(fact, name), seqs) for name in fact.FIELDS.keys() & SEQ_FIELDS}
+    return fact.but(**changes) if changes else fact
+
+
+def _moved_value(value: Any, seqs: Mapping[int, int]) -> Any:
+    """A seq or references to messages; what else has such a name stays."""
+    if isinstance(value, int):
+        return seqs.get(value, value)
+    refs = isinstance(value, tuple) and all(isinstance(each, tuple) for each in value)
+    return tuple((seqs.get(seq, seq), number) for seq, number in value) if refs else value

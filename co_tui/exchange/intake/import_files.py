@@ -1,0 +1,95 @@
+"""Import many files, one at a time; one that cannot be read does not stop the rest."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from co_tui.events.wording import counted
+from co_tui.exchange.importers import ImportedSession, ImportRefused, load
+from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up, take_in
+from co_tui.inert import one_line
+from co_tui.paths import path_text
+from co_tui.store.port import Store
+
+ERROR_CHARS = 200
+
+
+class FileImport(NamedTuple):
+    """What came of one file."""
+
+    file: Path
+    sessions: tuple[tuple[ImportedSession, TakenIn], ...] = ()
+    refused: tuple[str, ...] = ()
+    """A sentence for the file, or for each session of it, that was not imported."""
+
+
+@dataclass(slots=True)
+class ImportTally:
+    """What came of all files so far."""
+
+    files: int = 0
+    new: int = 0
+    grown: int = 0
+    forks: int = 0
+    known: int = 0
+    refused: int = 0
+
+    def add(self, done: FileImport) -> None:
+        self.files += 1
+        self.refused += bool(done.refused)
+        for _, taken in done.sessions:
+            match taken.outcome:
+                case Outcome.NEW:
+                    self.new += 1
+                case Outcome.CONTINUED:
+                    self.grown += 1
+                case Outcome.FORKED:
+                    self.forks += 1
+                case Outcome.KNOWN:
+                    self.known += 1
+
+    @property
+    def sessions(self) -> int:
+        return self.new + self.grown + self.forks + self.known
+
+    @property
+    def text(self) -> str:
+        """The numbers for people; those that are 0 are left out, but for the imported ones."""
+        parts = (
+            f"{counted(self.new, 'session')} imported",
+            f"{self.grown:,} continued" if self.grown else "",
+            f"{counted(self.forks, 'fork')} imported" if self.forks else "",
+            f"{self.known:,} already imported" if self.known else "",
+            f"{counted(self.refused, 'file')} not imported" if self.refused else "",
+        )
+        return ", ".join(filter(None, parts))
+
+
+def import_files(store: Store, files: Iterable[Path], *, dry_run: bool = False) -> Iterator[FileImport]:
+    """Import each file in turn; with `dry_run` only find out what would be done. Raises `StoreError`."""
+    for file in files:
+        yield _import(store, file, dry_run=dry_run)
+
+
+def _import(store: Store, file: Path, *, dry_run: bool) -> FileImport:
+    try:
+        found = load(file)
+    except ImportRefused as refused:
+        return FileImport(file, refused=(str(refused),))
+    except Exception as error:  # a file that no reader foresaw must not stop the others
+        why = f"{type(error).__name__}: {one_line(str(error), ERROR_CHARS)}"
+        return FileImport(file, refused=(f"Cannot import {path_text(file)}: {why}.",))
+    taken: list[tuple[ImportedSession, TakenIn]] = []
+    refusals: list[str] = []
+    for session in found:
+        try:
+            taken.append((session, _looked_up(store, session) if dry_run else take_in(store, session)))
+        except ImportRefused as refused:
+            refusals.append(str(refused))
+    return FileImport(file, tuple(taken), tuple(refusals))
+
+
+def _looked_up(store: Store, session: ImportedSession) -> TakenIn:
+    with store.reading() as reading:
+        return look_up(reading, session)

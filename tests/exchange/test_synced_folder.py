@@ -1,0 +1,89 @@
+"""A folder of logs that two machines share."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import Message, SessionStart
+from tests.support.growing_files import said
+from tests.support.here import Here
+from tests.support.stores import listed, replayed, store_in
+
+
+class Machine:
+    """One co-tui with its own home, and a folder that it shares."""
+
+    def __init__(self, place: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.home, self._folder, self._monkeypatch = place, folder, monkeypatch
+        self._here = Here(place, place.parent)
+
+    def run(self, *arguments: str) -> str:
+        self._monkeypatch.setenv("CO_TUI_HOME", str(self.home))
+        done = self._here(*arguments)
+        return f"{done.code}\n{done.out}{done.err}"
+
+    def say(self, text: str, session_id: str = "ours") -> None:
+        with store_in(self.home) as store, store.reading() as reading:
+            start = () if reading.last_events(session_id, 1) else (SessionStart(cwd="/w", model="m"),)
+            facts = [*start, Message(turn=1, message=said(text, by_user=True))]
+            store.writing().append(session_id, facts).result()
+
+    def export(self) -> str:
+        return self.run("export", "--all", "-o", str(self._folder))
+
+    def bring_in(self) -> str:
+        return self.run("import", str(self._folder))
+
+    def texts(self) -> dict[str, list[str]]:
+        return {
+            row.id: [entry.message["parts"][0]["content"] for entry in replayed(self.home, row.id).history]
+            for row in listed(self.home)
+        }
+
+
+def test_sessions_travel_both_ways_grow_and_come_to_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "synced"
+    desk, laptop = (Machine(tmp_path / name, folder, monkeypatch) for name in ("desk", "laptop"))
+    desk.say("one")
+    desk.say("other", "second")
+    assert "2 sessions exported, 0 unchanged." in desk.export()
+    assert "2 sessions imported" in laptop.bring_in()
+    laptop.say("two")
+    assert "1 session exported, 1 unchanged." in laptop.export()
+    desk.say("only here", "second")
+    assert "continued with 1 message" in desk.bring_in()
+    assert desk.texts() == {"ours": ["one", "two"], "second": ["other", "only here"]}
+    assert "1 session exported, 1 unchanged." in desk.export()
+    assert "continued with 1 message" in laptop.bring_in() and laptop.texts() == desk.texts()
+    assert "0 sessions exported, 2 unchanged." in laptop.export()
+
+
+def test_what_diverged_is_a_fork_on_both_and_no_file_with_news_is_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "synced"
+    desk, laptop = (Machine(tmp_path / name, folder, monkeypatch) for name in ("desk", "laptop"))
+    desk.say("one")
+    desk.export()
+    laptop.bring_in()
+    desk.say("at the desk")
+    laptop.say("on the train")
+    desk.export()
+    assert laptop.export().startswith("1\n"), "the desk's log is not here yet"
+    assert "a fork" in laptop.bring_in()
+    laptop.export()
+    assert "a fork" in desk.bring_in()
+    both = [["one", "at the desk"], ["one", "on the train"]]
+    for _ in range(2):
+        for machine in (laptop, desk):
+            machine.bring_in()
+            machine.export()
+            assert sorted(machine.texts().values()) == both, "nothing twice, nothing lost"
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--all",), ("x", "--all", "-o", "f"), ("--all", "-o", "f", "--format", "html")]
+)
+def test_a_wrong_export_is_refused(here: Here, arguments: tuple[str, ...]) -> None:
+    done = here("export", *arguments)
+    assert done.code == 2 and "--all" in done.err
