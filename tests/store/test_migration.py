@@ -15,11 +15,11 @@ from co_tui.paths import locate
 from co_tui.store.file_lock import lock
 from co_tui.store.sqlite import store as sqlite_store
 from co_tui.store.sqlite import text_rebuild
-from co_tui.store.sqlite.connect import connect_for_writing, lacks_texts
+from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.index_queue import INDEXES
 from co_tui.store.sqlite.migrations import INCREMENTAL
 from co_tui.store.sqlite.reader import Reader
-from co_tui.store.sqlite.schema import SCHEMA_VERSION, bytes_to_rewrite
+from co_tui.store.sqlite.schema import SCHEMA_VERSION, bytes_to_rewrite, lacks_texts
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.sqlite.writer import Writer
 from co_tui.store.store_errors import StoreError

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from co_tui.paths import ensure_file
 from co_tui.store.search.session_filter import has_phrases
 from co_tui.store.search.session_words import holds
-from co_tui.store.sqlite.schema import SCHEMA_VERSION, TEXTS_ARE_REBUILT
+from co_tui.store.sqlite.schema import SCHEMA_VERSION, lacks_texts
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.sqlite.transaction import PATIENCE_S
 from co_tui.store.store_errors import StoreError
@@ -88,11 +88,6 @@ def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connec
         _migrate(path, version, locks)
         connection, version = _opened(path)
     return connection
-
-
-def lacks_texts(connection: sqlite3.Connection) -> bool:
-    """Whether a migration was interrupted, or another process is at it."""
-    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == TEXTS_ARE_REBUILT)
 
 
 def _migrate(path: Path, version: int, locks: Path | None) -> None:

@@ -12,10 +12,9 @@ from co_tui.events import BoardChanged, CompactionComplete, SessionRename
 from co_tui.store.file_lock import file_lock
 from co_tui.store.search.session_filter import filter_text
 from co_tui.store.sqlite import text_rebuild
-from co_tui.store.sqlite.connect import lacks_texts
 from co_tui.store.sqlite.index_queue import INDEXES
 from co_tui.store.sqlite.lock import another_process
-from co_tui.store.sqlite.schema import SCHEMA_VERSION
+from co_tui.store.sqlite.schema import SCHEMA_VERSION, lacks_texts
 from co_tui.store.sqlite.text_rebuild import Report
 from co_tui.store.store_errors import StoreError
 

@@ -1,6 +1,10 @@
 """Constants of the schema, and how much of an older file migration rewrites, found without loading SQLite."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
 
 SCHEMA_VERSION = 6
 """Kept in `PRAGMA user_version`; equals the number of migrations."""
@@ -23,6 +27,12 @@ REPLY_ROWS = f"SELECT body FROM drafts WHERE {OF_REPLY} ORDER BY slot"
 
 TEXTS_ARE_REBUILT = 1
 """`PRAGMA application_id` while a migration has not yet written all texts; else 0."""
+
+
+def lacks_texts(connection: "sqlite3.Connection") -> bool:
+    """Whether a migration was interrupted, or another process is at it."""
+    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == TEXTS_ARE_REBUILT)
+
 
 _ALL_TEXTS_WRITTEN_ANEW = 3
 """The latest schema that takes long to come to; from there on it is a matter of a moment."""

@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 from co_tui.events import Message
 from co_tui.events.event import stored
 from co_tui.store.search.searchable_text import SearchableText, searchable
-from co_tui.store.sqlite.connect import lacks_texts
 from co_tui.store.sqlite.index_queue import INDEXES, index_some, merge_some, waiting
 from co_tui.store.sqlite.message_index import free_id, last_id, seconds_of
-from co_tui.store.sqlite.schema import TEXTS_ARE_REBUILT
+from co_tui.store.sqlite.schema import TEXTS_ARE_REBUILT, lacks_texts
 from co_tui.store.sqlite.transaction import LET_OTHERS_IN_S, PATIENCE_S, STEP_CHARS, transaction
 
 Report: TypeAlias = Callable[[str], None]
