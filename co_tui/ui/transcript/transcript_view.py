@@ -57,7 +57,8 @@ class TranscriptView(ScrollView):
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
         self._pace = StreamPace()
-        self._bar_size = Size(0, 0)
+        self._bar_is_old = False
+        """Whether a frame of a stream left the scroll bar as it was."""
         self.end_key = shortcut_for("to_the_end")
         """Label of the key that scrolls to the end; empty without one."""
 
@@ -178,23 +179,20 @@ class TranscriptView(ScrollView):
             self._settled_size = self.size
             self._set_rows(self._layout.row_count)
             self.scroll_to(y=self._layout.row_of(self._top), animate=False, immediate=True, force=True)
-            self._update_bar()
         finally:
             self._is_scrolling = False
         self.refresh()
 
     def _set_rows(self, rows: int) -> None:
-        """Not through `virtual_size`, which would lay out and draw the whole screen."""
-        self.set_reactive(TranscriptView.virtual_size, Size(self._width, rows))
-
-    def _update_bar(self) -> None:
-        if self._pace.holds_bar:
-            return
-        self._pace.bar_drawn()
-        if self.virtual_size != self._bar_size:
-            self._bar_size = self.virtual_size
-            update_scroll_bar(self, self._bar_size)
-        self.vertical_scrollbar.position = self.scroll_y
+        """Update the scroll bar alone: setting `virtual_size` would lay out and draw the whole screen."""
+        size = Size(self._width, rows)
+        self._bar_is_old = self._bar_is_old or size != self.virtual_size
+        self.set_reactive(TranscriptView.virtual_size, size)
+        if self._bar_is_old and not self._pace.holds_bar:
+            self._bar_is_old = False
+            self._pace.bar_drawn()
+            self.vertical_scrollbar.position = self.scroll_y
+            update_scroll_bar(self, size)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         # During a resize Textual scrolls by itself; `_resized` corrects that.
