@@ -7,11 +7,12 @@ from typing import Any, TypeAlias, TypeVar
 
 from co_tui.events import Event, Fact, SessionFork, SessionTrashed
 from co_tui.events.event import stored
+from co_tui.store.event_rows import EventRow, check_durable, check_first_event
 from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite import log
 from co_tui.store.sqlite.bulk import unfinished
 from co_tui.store.sqlite.bulk.removal import discard_remains
-from co_tui.store.sqlite.log import EventRow, TextPlaces
+from co_tui.store.sqlite.log import TextPlaces
 from co_tui.store.sqlite.schema import ALL_SEQS
 from co_tui.store.sqlite.transaction import STEP_CHARS, Steps, transaction
 from co_tui.store.store_errors import SessionNotFound, StoreError
@@ -29,11 +30,11 @@ def append(
     connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact], *, ends_draft: bool
 ) -> Steps[tuple[Event, ...]]:
     """Add facts at the end of a session's log, all or none, however many."""
-    log.check_durable(facts)
+    check_durable(facts)
     yield from discard_remains(connection, session_id)
     timestamp, known = now(), log.counters_of(connection, session_id)
     if known is None:
-        log.check_first_event(session_id, facts)
+        check_first_event(session_id, facts)
     counters = known or SessionCounters(updated=timestamp)
     after_seq = counters.last_seq
     events = tuple(
