@@ -8,7 +8,7 @@ from co_tui.events.event import payload_of
 from co_tui.events.facts.base import Logged
 from co_tui.events.storable import dump
 from co_tui.store.search.searchable_text import SearchableText, searchable
-from co_tui.store.store_errors import SessionNotFound
+from co_tui.store.store_errors import SessionNotFound, StoreError
 
 
 class EventRow(NamedTuple):
@@ -44,3 +44,13 @@ def check_first_event(session_id: str, facts: Sequence[Fact]) -> None:
     first = facts[0] if facts else None
     if isinstance(first, Logged) and first.NEEDS_SESSION:
         raise SessionNotFound(f"Session {session_id} no longer exists.")
+
+
+def check_follows(session_id: str, after_seq: int, last_seq: int | None) -> None:
+    """Whether the rest of a log, after one seq, continues a session that is there up to another; None for none."""
+    if last_seq is None:
+        raise SessionNotFound(f"No session {session_id} to continue. Import its whole log.")
+    if last_seq != after_seq:
+        raise StoreError(
+            f"Session {session_id} cannot be continued with event {after_seq + 1}: its last one here is {last_seq}."
+        )

@@ -1,0 +1,89 @@
+"""The store on a PostgreSQL server: one database for several machines, a lease a session.
+
+What belongs to this machine alone, as an unsent prompt, stays in files here.
+"""
+
+import shutil
+import threading
+from typing import Self
+
+from co_tui.paths import Paths
+from co_tui.store.postgres.read_connections import ReadConnections
+from co_tui.store.postgres.reader import Reader
+from co_tui.store.postgres.server import Server
+from co_tui.store.postgres.writer import Writer
+from co_tui.store.prompt_drafts import PromptDraftFiles
+
+
+class PostgresStore:
+    """Several processes on several machines may use the same database; leases assign each session to one."""
+
+    def __init__(self, paths: Paths, url: str, password: str = "") -> None:
+        """Nothing is opened before it is needed. Raises `StoreError` for a URL that cannot be used."""
+        self._server = Server(url, password)
+        self._connections = ReadConnections(self._server)
+        self._folders = (paths.session, paths.snapshots)
+        self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
+        self._writer: Writer | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def location(self) -> str:
+        return self._server.location
+
+    def reading(self) -> Reader:
+        return Reader(self._connections)
+
+    def writing(self) -> Writer:
+        with self._opening:
+            if self._writer is None:
+                self._writer = Writer(self._server)
+            return self._writer
+
+    def claim(self, session_id: str) -> "SessionLease":
+        writer = self.writing()
+        return SessionLease(writer, session_id, writer.claim(session_id))
+
+    def delete(self, session_id: str) -> None:
+        # The files last: when the database refuses, the session stays, and stays whole.
+        self.writing().delete(session_id).result()
+        self.prompt_drafts.write(session_id, "")
+        for folder in self._folders:
+            shutil.rmtree(folder(session_id), ignore_errors=True)
+
+    def claimed(self) -> frozenset[str]:
+        with self.reading() as reading:
+            return reading.claimed()
+
+    def close(self) -> None:
+        """Finish pending writes; later ones fail."""
+        with self._opening:
+            if self._writer is not None:
+                self._writer.close()
+        self._connections.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+class SessionLease:
+    """The right to write one session, renewed until it is released."""
+
+    def __init__(self, writer: Writer, session_id: str, number: int) -> None:
+        self._writer = writer
+        self._session_id = session_id
+        self._number: int | None = number
+
+    def release(self) -> None:
+        number, self._number = self._number, None
+        if number is not None:
+            self._writer.release(self._session_id, number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.release()
