@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,8 +36,8 @@ _SETTINGS: Final = (
 class Server:
     """A database on a server, from a URL without a password. Its `repr` and its errors never show the password."""
 
-    def __init__(self, url: str, password: str = "") -> None:
-        """Raises `StoreError` for a URL that cannot be used."""
+    def __init__(self, url: str, password: Callable[[], str] = str) -> None:
+        """`password` is asked before each connection; empty for none. Raises `StoreError` for an unusable URL."""
         try:
             given = conninfo_to_dict(url)
         except psycopg.Error:  # its text may repeat parts of the URL
@@ -56,7 +57,8 @@ class Server:
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection, in which each statement is a transaction unless it says otherwise. Raises `StoreError`."""
-        secret: dict[str, Any] = {"password": self._password} if self._password else {}
+        password = self._password()
+        secret: dict[str, Any] = {"password": password} if password else {}
         try:
             connection = psycopg.connect(**self._given, **secret, autocommit=True, application_name="co-tui")
         except psycopg.Error as error:
