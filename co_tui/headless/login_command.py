@@ -34,7 +34,7 @@ def login(context: CommandContext, environ: Mapping[str, str], provider: str, *,
 def _database(kept: KeptKeys, url: str, environ: Mapping[str, str], *, remove: bool) -> int:
     """Keep or remove the password of the server in setting `database`. It is not checked here."""
     if not url:
-        say("Setting database is empty. Set it first: `co-tui config database postgresql://USER@HOST/DATABASE`.")
+        say("Setting database is empty. Set it first: `co-tui config database URL`.")
         return WRONG_USAGE
     owner = KeyOwner(DATABASE, url)
     if remove:

@@ -27,6 +27,8 @@ max_connections = 60
 autovacuum = off
 """
 """Fast; what was committed survives the death of its processes all the same."""
+ASKED = "asked"
+"""The user who needs a password."""
 _TEMPLATE = "template_co_tui"
 _numbers = itertools.count(1)
 
@@ -48,7 +50,14 @@ class PostgresServer:
         self._server.ensure_pgdata_inited()
         with open(data / "postgresql.conf", "a", encoding="utf-8") as file:
             file.write(_CONFIGURATION)
+        hba = data / "pg_hba.conf"
+        # One user has to say a password.
+        hba.write_text(f"local all {ASKED} scram-sha-256\n{hba.read_text()}")
         self._server.start()
+
+    @property
+    def socket(self) -> str:
+        return f"{self._server.pgdata}/.s.PGSQL.5432"
 
     def url(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self._server.pgdata}"

@@ -26,11 +26,12 @@ _KEEPALIVE: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-_SETTINGS: Final = (
-    "SET search_path TO co_tui; SET client_min_messages TO warning; SET TimeZone TO 'UTC';"
+_SETTINGS: Final = {
+    "search_path": "co_tui",
+    "client_min_messages": "warning",
     # A connection that the network lost in the middle of a transaction lets go of what it holds.
-    " SET idle_in_transaction_session_timeout TO '10s'"
-)
+    "idle_in_transaction_session_timeout": "10s",
+}
 
 
 class Server:
@@ -46,7 +47,8 @@ class Server:
             raise StoreError(
                 "Setting database must not contain a password. Set PGPASSWORD, or run `co-tui login postgresql`."
             )
-        self._given: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": CONNECT_S, **given, **_verification(given)}
+        self.parameters: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": CONNECT_S, **given, **_verification(given)}
+        """As libpq takes them, without the password."""
         self._password = password
         self.location = _location(given)
         self.host = socket.gethostname()
@@ -60,12 +62,12 @@ class Server:
         password = self._password()
         secret: dict[str, Any] = {"password": password} if password else {}
         try:
-            connection = psycopg.connect(**self._given, **secret, autocommit=True, application_name="co-tui")
+            connection = psycopg.connect(**self.parameters, **secret, autocommit=True, application_name="co-tui")
         except psycopg.Error as error:
             raise explained(error, self.location) from None  # the cause holds what was passed
         try:
             check_version(connection.info.server_version, self.location)
-            connection.execute(_SETTINGS)
+            connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in _SETTINGS.items()).encode())
         except BaseException as error:
             connection.close()
             if isinstance(error, psycopg.Error):

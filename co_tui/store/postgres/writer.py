@@ -33,9 +33,10 @@ MOST_RETRIES: Final = 5
 
 
 class _Job(Generic[T]):
-    def __init__(self, work: Callable[[Connection], T], patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, work: Callable[[Connection], T], *, waits: bool = True) -> None:
+        """`waits` for a server that cannot be reached."""
         self.work = work
-        self.patience_s = patience_s
+        self.waits = waits
         self.done: Future[T] = Future()
         self.result: T
         self.error: Exception | None = None
@@ -111,14 +112,14 @@ class Writer:
 
     def claim(self, session_id: str) -> int:
         """Take the lease of a session; returns its number. Raises `SessionBusy`."""
-        return self._submit(_Job(lambda connection: self.leases.take(connection, session_id), patience_s=0)).result()
+        return self._submit(_Job(lambda connection: self.leases.take(connection, session_id), waits=False)).result()
 
     def release(self, session_id: str, number: int) -> None:
         """Release a lease. One that cannot be released now expires by itself."""
         self.leases.forget(session_id, number)
         with contextlib.suppress(StoreError):
             release = self.leases.release
-            self._submit(_Job(lambda connection: release(connection, session_id, number), patience_s=0)).result()
+            self._submit(_Job(lambda connection: release(connection, session_id, number), waits=False)).result()
 
     def close(self) -> None:
         """Finish pending changes, release all leases, then close the connection."""
@@ -172,7 +173,7 @@ class Writer:
         if not batch:
             return
         try:
-            self._make(batch, max(job.patience_s for job in batch))
+            self._make(batch, PATIENCE_S if any(job.waits for job in batch) else 0)
         except Exception as error:
             if len(batch) > 1 and not isinstance(error, StoreError):
                 for job in batch:  # what one of them did must not harm the others
