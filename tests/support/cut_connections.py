@@ -68,6 +68,8 @@ class CutConnections:
 
     def close(self) -> None:
         self.is_down = True
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
 
 

@@ -26,7 +26,7 @@ shared_buffers = 16MB
 max_connections = 60
 autovacuum = off
 """
-"""Fast; what was committed survives the death of its processes all the same."""
+"""Fast; a writer asks for commits that survive the death of the server's processes itself."""
 ASKED = "asked"
 """The user who needs a password."""
 _TEMPLATE = "template_co_tui"

@@ -14,6 +14,10 @@ from co_tui.store.postgres.postgres_failures import explained, is_lost
 from co_tui.store.postgres.server import Server
 from co_tui.store.store_errors import StoreError
 
+_DURABLE: Final = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""What is acknowledged survives the server's death, whatever its usual setting."""
 _REGISTER: Final = "INSERT INTO writers(id) VALUES(%s) ON CONFLICT (id) DO NOTHING"
 _LAST: Final = "SELECT number FROM writers WHERE id = %s FOR UPDATE"
 _RAISE: Final = "UPDATE writers SET number = %s, seen = now() WHERE id = %s"
@@ -44,6 +48,7 @@ class Commits:
         connection = self._server.connect()
         try:
             migrate(connection, self._server.location)
+            connection.execute(_DURABLE)
             connection.execute(_REGISTER, (self._writer,))
             self._number = connection.execute(_LAST, (self._writer,)).fetchone()[0]  # type: ignore[index]
         except BaseException as error:
