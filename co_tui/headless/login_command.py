@@ -44,7 +44,7 @@ def _database(kept: KeptKeys, url: str, environ: Mapping[str, str], *, remove: b
         say(f"No password was given. Type it here, or pipe it in: `co-tui login {DATABASE} < FILE`.")
         return WRONG_USAGE
     place = kept.keep(owner, password)
-    say(f"Kept in {kept.place_of(place)}. The next start uses it for {owner.host}.")
+    say(f"Kept in {kept.place_of(place)}. The next start uses it for {owner.host or 'this machine'}.")
     return DONE
 
 

@@ -306,6 +306,7 @@ def test_a_password_is_used_and_never_shown(
     server: PostgresServer, url: str, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    server.execute(f"DROP ROLE IF EXISTS {ASKED}")
     server.execute(f"CREATE ROLE {ASKED} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
     asked = url.replace("postgres@", f"{ASKED}@")
     for given in ("", "wrong " + PASSWORD):
