@@ -24,11 +24,11 @@ def test_a_turn_is_kept_on_the_server_and_resumed_from_another_home(served_here:
 
 
 def test_a_server_that_is_away_is_one_sentence(here: Here) -> None:
-    here.environ["CO_TUI_DATABASE"] = "postgresql://me@localhost:1/sessions"
+    here.environ["CO_TUI_DATABASE"] = "postgresql://me@localhost:1/db"
     result = here("sessions")
     assert result.code == 1 and result.out == ""
     assert result.err == (
-        "co-tui: Database postgresql://me@localhost:1/sessions cannot be reached: connection refused. Try again later.\n"
+        "co-tui: Database postgresql://me@localhost:1/db cannot be reached: connection refused. Try again later.\n"
     )
 
 
