@@ -24,15 +24,14 @@ from co_tui.headless.output import (
 )
 from co_tui.headless.stopping import stop_requested
 from co_tui.inert import one_line
+from co_tui.open_store import open_store
 from co_tui.paths import Paths, current_folder, locate
 from co_tui.settings import DEBUG_VARIABLE, Loaded, load, withheld_warnings
-from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import StoreError
 from co_tui.trust import Trust
 
 if TYPE_CHECKING:
     from co_tui.commands import Options
-    from co_tui.store.port import Store
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -112,7 +111,7 @@ def _run(arguments: Sequence[str]) -> int:
                 say(problem)
             return WRONG_USAGE
     private = getattr(options, "private", False)
-    with _store(paths, private=private) as store:
+    with open_store(paths, loaded.settings.database, environ, private=private, report=say) as store:
         return run_command(CommandCall(options, CommandContext(paths, loaded, store, private), environ, cwd))
 
 
@@ -123,14 +122,3 @@ def warnings_before_start(loaded: Loaded, paths: Paths, *, opens_app: bool) -> l
         return list(loaded.warnings)
     asked = withheld_warnings(request)
     return [warning for warning in loaded.warnings if warning not in asked]
-
-
-def _store(paths: Paths, *, private: bool) -> "Store":
-    """Open the store; a private one never writes to the disk."""
-    if not private:
-        store = SqliteStore(paths)
-        store.migrate(say)
-        return store
-    from co_tui.store.sqlite.in_memory import InMemoryStore
-
-    return InMemoryStore()

@@ -319,7 +319,13 @@ COMMANDS: Final = (
         "login",
         "keep a provider's key, read from the terminal or standard input",
         (
-            _option("provider", nargs="?", default="", metavar="PROVIDER", help="such as anthropic, openai or google"),
+            _option(
+                "provider",
+                nargs="?",
+                default="",
+                metavar="PROVIDER",
+                help="such as anthropic, openai, google, or postgresql",
+            ),
             _flag("--remove", "forget the kept key"),
         ),
     ),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line
+from co_tui.open_store import open_store
 from co_tui.paths import path_text
 from co_tui.settings import DEBUG_VARIABLE, Loaded, is_policy_path, load
-from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import SessionNotFound
 
 if TYPE_CHECKING:
@@ -158,7 +158,8 @@ def _run(call: CommandCall) -> int:
     if code == DONE and not context.private:
         from co_tui.session.clean_up import clean_up_now
 
-        with SqliteStore(context.paths) as store:  # the session closed its own
+        database = context.loaded.settings.database
+        with open_store(context.paths, database, call.environ) as store:  # the session closed its own
             if words := clean_up_now(store, context.loaded, context.paths):
                 say(words)
     return code

@@ -13,11 +13,11 @@ from typing import Any
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.headless.open_session import SessionOpening, environment_of
 from co_tui.headless.output import CommandContext
+from co_tui.open_store import open_store
 from co_tui.paths import locate
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.session import Session
 from co_tui.settings import SettingsError, load
-from co_tui.store.sqlite.store import SqliteStore
 
 
 @asynccontextmanager
@@ -61,4 +61,10 @@ def _opening(folder: str | Path, environ: Mapping[str, str], settings: Mapping[s
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=settings)
     if loaded.problems:
         raise SettingsError(" ".join(loaded.problems))
-    return SessionOpening(CommandContext(paths, loaded, SqliteStore(paths)), environ, cwd, "", loaded.overriding_model)
+    return SessionOpening(
+        CommandContext(paths, loaded, open_store(paths, loaded.settings.database, environ)),
+        environ,
+        cwd,
+        "",
+        loaded.overriding_model,
+    )

@@ -3,6 +3,7 @@ import importlib
 import os
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,13 @@ def pytest_collection_finish() -> None:
     set_constants(LIMITS)
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    if "tests.support.postgres" in sys.modules:
+        from tests.support.postgres import stop_postgres_server
+
+        stop_postgres_server()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

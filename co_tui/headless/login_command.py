@@ -7,7 +7,7 @@ from getpass import getpass
 from typing import Final
 
 from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable, key_sources
-from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners, unknown_provider
+from co_tui.agent.keys.key_servers import DATABASE, KeyOwner, key_owner, key_owners, unknown_provider
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, say, table
 from co_tui.inert import one_line
 
@@ -22,11 +22,30 @@ def login(context: CommandContext, environ: Mapping[str, str], provider: str, *,
     if not provider:
         say(f"Name a provider: {', '.join(each.provider for each in key_owners(environ))}.")
         return WRONG_USAGE
+    if provider == DATABASE:
+        return _database(kept, context.loaded.settings.database, environ, remove=remove)
     owner = key_owner(provider, environ, context.loaded.settings.base_url)
     if owner is None:
         say(unknown_provider(one_line(provider, 60)))
         return WRONG_USAGE
     return _remove(kept, owner, environ) if remove else _keep(kept, owner, environ)
+
+
+def _database(kept: KeptKeys, url: str, environ: Mapping[str, str], *, remove: bool) -> int:
+    """Keep or remove the password of the server in setting `database`. It is not checked here."""
+    if not url:
+        say("Setting database is empty. Set it first: `co-tui config database URL`.")
+        return WRONG_USAGE
+    owner = KeyOwner(DATABASE, url)
+    if remove:
+        return _remove(kept, owner, environ)
+    password = _given_key(owner).strip("\r\n")
+    if not password:
+        say(f"No password was given. Type it here, or pipe it in: `co-tui login {DATABASE} < FILE`.")
+        return WRONG_USAGE
+    place = kept.keep(owner, password)
+    say(f"Kept in {kept.place_of(place)}. The next start uses it for {owner.host or 'this machine'}.")
+    return DONE
 
 
 def _asked_provider(kept: KeptKeys, environ: Mapping[str, str]) -> str:

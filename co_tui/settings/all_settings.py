@@ -8,6 +8,7 @@ from co_tui.inert import one_line
 from co_tui.nearest import nearest
 from co_tui.settings.after_edit import NO_CHECKS, check_table
 from co_tui.settings.context_settings import NOT_SET, ContextSettings
+from co_tui.settings.database_url import database_url
 from co_tui.settings.hook_entries import HookTable, hook_table
 from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
@@ -35,6 +36,8 @@ from co_tui.settings.rules import (
     whole_number,
 )
 
+USERS_OWN: Final = ("database",)
+"""Settings that no project's file may set, trusted or not."""
 NO_KEYS: Final[Mapping[str, str]] = {}
 NO_HOOKS: Final[HookTable] = {}
 
@@ -133,6 +136,11 @@ class Settings(ContextSettings):
         host_names(),
         About("tools", "Names that pages may be fetched from although they lead to a private address."),
     ] = ()
+    database: Annotated[
+        str,
+        database_url(),
+        About("files", "Keep the sessions in this PostgreSQL database instead. Never from a project's file."),
+    ] = ""
     retention_days: Annotated[
         int,
         whole_number(0, 36_500, "keeps sessions forever"),

@@ -12,7 +12,7 @@ from co_tui.inert import one_line, shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
-from co_tui.settings.all_settings import Settings, check, rules, unknown_key
+from co_tui.settings.all_settings import USERS_OWN, Settings, check, rules, unknown_key
 from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.files import read_table
@@ -207,6 +207,8 @@ class _Merge:
         file, agents = find_upwards(PROJECT_FILE, cwd), read_project_agents(project_folder(cwd))
         commands = read_project_commands(project_folder(cwd))
         table = self.table(file, self.folder_problems) if file is not None else {}
+        for key in [key for key in USERS_OWN if table.pop(key, None) is not None]:
+            self.folder_problems.append(f"{file}: {key} can only be set in your own settings. {LEFT_OUT}")
         request = trust_request(cwd, table, agents, commands)
         if request.requested and not trust.has(request):
             self.withheld = request

@@ -7,7 +7,7 @@ from typing import Final
 from co_tui.inert import one_line
 from co_tui.paths import PROJECT_FILE, Paths, find_upwards
 from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
-from co_tui.settings.all_settings import needs_trust
+from co_tui.settings.all_settings import USERS_OWN, needs_trust
 from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.files import read_table
 from co_tui.settings.rules import SHOWN_CHARS, SettingsError, quoted
@@ -54,7 +54,11 @@ def trust_request(
     cwd: Path, table: Mapping[str, object], agents: AgentFiles, commands: CommandFiles = NO_COMMANDS
 ) -> TrustRequest:
     """What a project's table, agents and slash commands request."""
-    found = {key: _after_trust(key, value) for key, value in sorted(table.items()) if needs_trust(key)}
+    found = {
+        key: _after_trust(key, value)
+        for key, value in sorted(table.items())
+        if needs_trust(key) and key not in USERS_OWN
+    }
     requested = {key: value for key, value in found.items() if value is not None}
     if agents.agents:
         requested[AGENTS] = [agent.access_text for agent in agents.agents]

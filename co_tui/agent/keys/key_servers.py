@@ -9,6 +9,8 @@ from co_tui.nearest import nearest
 
 OPENAI: Final = "openai"
 _COMPATIBLE: Final = "openai-chat"
+DATABASE: Final = "postgresql"
+"""Not a provider: the server of setting `database`."""
 
 
 class KeyServer(NamedTuple):
@@ -55,6 +57,8 @@ class KeyOwner(NamedTuple):
     @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that hold its key; none for a provider that only a newer version knows."""
+        if self.provider == DATABASE:
+            return ("PGPASSWORD",)
         return next((each.key_variables for each in PROVIDERS if each.prefix == self.provider), ())
 
     def key_in(self, environ: Mapping[str, str]) -> str:

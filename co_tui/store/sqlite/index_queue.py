@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from json import dumps
 from typing import NamedTuple
 
-from co_tui.store.sqlite.message_index import index_short_words, index_text
+from co_tui.store.search.grams import index_text
+from co_tui.store.sqlite.message_index import index_short_words
 from co_tui.store.sqlite.transaction import A_MOMENT_S, STEP_CHARS, transaction
 
 INDEXES = {"message_grams": index_text, "message_short_words": index_short_words}

@@ -2,14 +2,11 @@
 
 import sqlite3
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from co_tui.events import Event, Fact, Message, is_durable
-from co_tui.events.event import payload_of
-from co_tui.events.facts.base import Logged
-from co_tui.events.storable import dump, storable_text
+from co_tui.events import Event, Fact
+from co_tui.events.storable import storable_text
+from co_tui.store.event_rows import EventRow, check_durable, check_first_event
 from co_tui.store.recovered_reply import recovered
-from co_tui.store.search.searchable_text import SearchableText, searchable
 from co_tui.store.search.session_filter import filter_text
 from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite.bulk.removal import discard_at_once
@@ -21,29 +18,6 @@ from co_tui.store.timestamps import now
 _COLUMNS = tuple(SessionCounters.__dataclass_fields__)
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM sessions WHERE id = ?"
 _UPDATE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _COLUMNS)}, filter_text = ? WHERE id = ?"
-
-
-class EventRow(NamedTuple):
-    """An event as it is stored, with the texts it is found by."""
-
-    session_id: str
-    seq: int
-    type: str
-    timestamp: str
-    version: int
-    payload: str
-    texts: tuple[SearchableText, ...]
-
-    @classmethod
-    def of(cls, event: Event) -> "EventRow":
-        texts = tuple(searchable(event.fact)) if isinstance(event.fact, Message) else ()
-        payload = dump(payload_of(event))
-        return cls(event.session_id, event.seq or 0, event.type, event.timestamp, event.version, payload, texts)
-
-    @property
-    def chars(self) -> int:
-        """What writing it is measured by."""
-        return len(self.payload) + sum(len(each.text) for each in self.texts)
 
 
 class TextPlaces:
@@ -82,18 +56,6 @@ def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact
 def counters_of(connection: sqlite3.Connection, session_id: str) -> SessionCounters | None:
     known = connection.execute(_SELECT, (session_id,)).fetchone()
     return SessionCounters(*known) if known else None
-
-
-def check_durable(facts: Sequence[Fact]) -> None:
-    for fact in facts:
-        if not is_durable(fact):
-            raise ValueError(f"{fact.TYPE} is announced, never logged")
-
-
-def check_first_event(session_id: str, facts: Sequence[Fact]) -> None:
-    first = facts[0] if facts else None
-    if isinstance(first, Logged) and first.NEEDS_SESSION:
-        raise SessionNotFound(f"Session {session_id} no longer exists.")
 
 
 def insert(connection: sqlite3.Connection, row: EventRow, places: TextPlaces) -> None:

@@ -7,7 +7,7 @@ old session was imported. Indexes store no texts: matches are checked again.
 import sqlite3
 from datetime import UTC, datetime
 
-from co_tui.store.search.case_folding import folded
+from co_tui.store.search.grams import index_text
 from co_tui.store.search.search_words import short_words
 from co_tui.store.sqlite.schema import ALL_SEQS
 
@@ -15,11 +15,6 @@ _BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST = 1 << 40
 _STRETCH = 64
 """Ids checked at a time when looking for a free one."""
-
-
-def index_text(tool: str, text: str) -> str:
-    """What words of three characters or more are found in."""
-    return folded(f"{tool}\n{text}" if tool else text)
 
 
 def index_short_words(tool: str, text: str) -> str:

@@ -7,17 +7,15 @@ from typing import Any
 
 from co_tui.events.storable import storable_text
 from co_tui.store.search.case_folding import folded
+from co_tui.store.search.grams import MAX_GRAMS, covering_grams
 from co_tui.store.search.message_search import Candidate, Search, SearchPage, hits_of
 from co_tui.store.search.search_words import SearchWords, short_words
 from co_tui.store.search.searchable_text import SAID
-from co_tui.store.search.typed_terms import GRAM_CHARS
 from co_tui.store.sqlite.connect import session_filter
 from co_tui.store.sqlite.schema import ALL_SEQS, seen
 from co_tui.store.sqlite.session_list import browse, rows_of
 from co_tui.store.stored_values import SessionRow
 
-MAX_GRAMS = 64
-"""More of them would find the same; each text that is found is looked at anyway."""
 MAX_COMPARED_CHARS = 1_000
 """Of a word; SQLite refuses longer patterns at some point."""
 MAX_SCANNED_TEXTS = 20_000
@@ -158,16 +156,8 @@ def _query(words: SearchWords) -> tuple[str, str]:
 
 
 def grams_of(words: tuple[str, ...]) -> str:
-    """Groups of three characters that cover the folded words, as a query; empty when no word has three.
-
-    Every group of a word would find hardly less, and takes twice as long.
-    """
-    return _all_of([word[start : start + GRAM_CHARS] for word in words for start in _covering(len(word))])
-
-
-def _covering(chars: int) -> Iterable[int]:
-    last = chars - GRAM_CHARS
-    return (*range(0, last, GRAM_CHARS), last) if last >= 0 else ()
+    """Groups of three characters that cover the folded words, as a query; empty when no word has three."""
+    return _all_of(covering_grams(words))
 
 
 def _all_of(terms: list[str]) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from co_tui.session.session import Session
 
 FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s", "mode"})
-FROM_NEXT_START = frozenset({"telemetry", "retention_days"})
+FROM_NEXT_START = frozenset({"telemetry", "retention_days", "database"})
 AT_ONCE = frozenset({"theme", "reduced_motion", "images", "keys"})
 """Settings read when a model is opened, when the app starts, and on every redraw; all others are read when needed."""
 

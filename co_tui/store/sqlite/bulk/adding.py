@@ -7,11 +7,12 @@ from typing import Any, TypeAlias, TypeVar
 
 from co_tui.events import Event, Fact, SessionFork, SessionTrashed
 from co_tui.events.event import stored
+from co_tui.store.event_rows import EventRow, check_durable, check_first_event, check_follows
 from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite import log
 from co_tui.store.sqlite.bulk import unfinished
 from co_tui.store.sqlite.bulk.removal import discard_remains
-from co_tui.store.sqlite.log import EventRow, TextPlaces
+from co_tui.store.sqlite.log import TextPlaces
 from co_tui.store.sqlite.schema import ALL_SEQS
 from co_tui.store.sqlite.transaction import STEP_CHARS, Steps, transaction
 from co_tui.store.store_errors import SessionNotFound, StoreError
@@ -29,11 +30,11 @@ def append(
     connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact], *, ends_draft: bool
 ) -> Steps[tuple[Event, ...]]:
     """Add facts at the end of a session's log, all or none, however many."""
-    log.check_durable(facts)
+    check_durable(facts)
     yield from discard_remains(connection, session_id)
     timestamp, known = now(), log.counters_of(connection, session_id)
     if known is None:
-        log.check_first_event(session_id, facts)
+        check_first_event(session_id, facts)
     counters = known or SessionCounters(updated=timestamp)
     after_seq = counters.last_seq
     events = tuple(
@@ -63,7 +64,7 @@ def import_log(connection: sqlite3.Connection, events: Sequence[Event], *, keeps
     if after_seq == 0 and known is not None:
         return _restored(connection, session_id)
     if after_seq:
-        _check_follows(session_id, after_seq, known)
+        check_follows(session_id, after_seq, known.last_seq if known else None)
     counters = known or SessionCounters(updated=events[0].timestamp)
 
     def finish(connection: sqlite3.Connection) -> ImportOutcome:
@@ -86,16 +87,6 @@ def _restored(connection: sqlite3.Connection, session_id: str) -> ImportOutcome:
             return ImportOutcome.KNOWN
         log.append(connection, session_id, [SessionTrashed(trashed=False)])
         return ImportOutcome.RESTORED
-
-
-def _check_follows(session_id: str, after_seq: int, known: SessionCounters | None) -> None:
-    if known is None:
-        raise SessionNotFound(f"No session {session_id} to continue. Import its whole log.")
-    if known.last_seq != after_seq:
-        raise StoreError(
-            f"Session {session_id} cannot be continued with event {after_seq + 1}: "
-            f"its last one here is {known.last_seq}."
-        )
 
 
 def fork(

@@ -1,0 +1,72 @@
+"""What PostgreSQL and the network report, as sentences."""
+
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors
+
+from co_tui.inert import one_line
+from co_tui.store.store_errors import StoreError
+
+SHOWN_CHARS: Final = 200
+_RETRIED: Final = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
+_GOING_DOWN: Final = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
+_PASSWORD: Final = ("password authentication failed", "no password supplied", "authentication failed")
+_UNVERIFIED: Final = ("certificate", "ssl", "tls")
+
+
+class DatabaseUnreachable(StoreError):
+    """The server does not answer, for now."""
+
+
+def is_lost(error: Exception, connection: "psycopg.Connection[Any] | None") -> bool:
+    """Whether the connection is gone; what was sent last may have been done or not."""
+    if isinstance(error, DatabaseUnreachable) or (connection is not None and connection.closed):
+        return True
+    return isinstance(error, _GOING_DOWN)
+
+
+def may_succeed_again(error: Exception) -> bool:
+    """Whether the server undid a transaction because of another one."""
+    return isinstance(error, _RETRIED)
+
+
+def explained(error: psycopg.Error, location: str) -> StoreError:
+    """The sentence for what the server or the network reported."""
+    text = one_line(" ".join(str(error).split()), SHOWN_CHARS).removesuffix(".")
+    lowered = text.lower()
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreError(
+            f"Database {location} refuses: {text}. Its user needs schema co_tui, or the right to create it."
+        )
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return StoreError(f"Database {location} is read-only: sessions can be viewed, not continued.")
+    if isinstance(error, errors.DiskFull):
+        return StoreError(f"The disk of database {location} is full. Nothing is saved until there is space.")
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or _is_of_a_statement(error):
+        return StoreError(f"Database {location} failed: {text}.")
+    if any(each in lowered for each in _PASSWORD):
+        return StoreError(
+            f"Database {location} refused the password. Set PGPASSWORD, or run `co-tui login postgresql`."
+        )
+    if "database" in lowered and "does not exist" in lowered:
+        return StoreError(f"Database {location} does not exist. Create it there, or change setting database.")
+    if any(each in lowered for each in _UNVERIFIED) and "server closed the connection" not in lowered:
+        return StoreError(
+            f"Database {location} could not be verified: {text}. Name its certificate authority with "
+            "sslrootcert in setting database, or its sslmode."
+        )
+    return DatabaseUnreachable(f"Database {location} cannot be reached: {_reason(text)}. Try again later.")
+
+
+def _is_of_a_statement(error: psycopg.Error) -> bool:
+    """Whether the server answered, and is still there, as when a statement was cancelled."""
+    return bool(error.sqlstate) and not isinstance(error, _GOING_DOWN) and not str(error.sqlstate).startswith("08")
+
+
+def _reason(text: str) -> str:
+    """Without what libpq repeats about host and port."""
+    for known in ("Connection refused", "timeout expired", "Connection timed out", "server closed the connection"):
+        if known.lower() in text.lower():
+            return known[0].lower() + known[1:]
+    return text

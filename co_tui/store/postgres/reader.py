@@ -1,0 +1,260 @@
+"""Reading sessions and events, on connections of their own: a question never waits for the writer."""
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+import psycopg
+
+from co_tui.events import Event, UsageInfo
+from co_tui.events.event import stored
+from co_tui.store.postgres import session_list
+from co_tui.store.postgres.bulk import ALL_SEQS, EVENTS_AT_ONCE
+from co_tui.store.postgres.leases import live_sessions
+from co_tui.store.postgres.log import Connection, plain_text
+from co_tui.store.postgres.postgres_failures import explained, is_lost
+from co_tui.store.postgres.read_connections import ReadConnections
+from co_tui.store.store_errors import StoreError
+from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionRow, only_one
+
+if TYPE_CHECKING:
+    from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
+
+T = TypeVar("T")
+
+_EVENT: Final = "SELECT session_id, seq, type, timestamp, version, payload FROM events WHERE session_id = %s"
+_SPENT_SINCE: Final = (
+    "SELECT coalesce(sum(e.cost), 0) FROM events e JOIN sessions s ON s.id = e.session_id"
+    " WHERE e.cost IS NOT NULL AND e.timestamp >= %s AND e.timestamp >= s.came_in"
+    " AND e.seq > coalesce((SELECT max(f.seq) FROM events f"
+    " WHERE f.session_id = s.id AND f.type = 'session.fork'), 0)"
+)
+_HEALTH: Final = (
+    "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM events), (SELECT count(*) FROM sessions s"
+    " WHERE s.last_seq <> (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.session_id = s.id))"
+)
+_SIZE: Final = (
+    "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n"
+    " ON n.oid = c.relnamespace WHERE n.nspname = 'co_tui' AND c.relkind = 'r'"
+)
+
+
+class Reader:
+    """A view of the database. Concurrent queries wait for each other; a lost connection is opened again."""
+
+    def __init__(self, connections: ReadConnections) -> None:
+        self._connections = connections
+        self._connection: Connection | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            if self._connection is not None:
+                self._connections.give_back(self._connection)
+                self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        if self._connection is not None:
+            self.close()
+            warn(f"A reader of {self._connections.location} was never closed.", ResourceWarning, source=self)
+
+    def sessions(self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False) -> list[SessionRow]:
+        if not search.strip():
+            return self._ask(
+                lambda connection: session_list.newest(connection, limit, plain_text(cwd), in_trash=in_trash)
+            )
+        from co_tui.store.postgres.postgres_search import sessions_with
+
+        return self._ask(
+            lambda connection: sessions_with(connection, search, limit, plain_text(cwd), in_trash=in_trash)
+        )
+
+    def browse(
+        self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
+    ) -> list[SessionRow]:
+        ask = partial(session_list.browse, in_trash=in_trash, from_end=from_end)
+        return self._ask(lambda connection: ask(connection, typed, plain_text(cwd), limit))
+
+    def count(self, typed: str = "", *, in_trash: bool = False) -> int:
+        return self._ask(lambda connection: session_list.count(connection, typed, in_trash=in_trash))
+
+    def search(
+        self,
+        typed: str,
+        *,
+        by_relevance: bool = False,
+        limit: int = 50,
+        page: "NextPage | None" = None,
+        session_id: str = "",
+        once_per_session: bool = False,
+        in_trash: bool = False,
+    ) -> "SearchPage":
+        from co_tui.store.postgres.postgres_search import search
+        from co_tui.store.search.message_search import Search
+        from co_tui.store.search.search_words import SearchWords
+
+        asked = Search(SearchWords(typed), by_relevance, limit, page, once_per_session)
+        return self._ask(lambda connection: search(connection, asked, session_id, in_trash))
+
+    def count_found(
+        self, typed: str, *, most: int = 1000, session_id: str = "", in_trash: bool = False
+    ) -> "FoundCount":
+        from co_tui.store.postgres.postgres_search import candidates
+        from co_tui.store.search.message_search import counted
+        from co_tui.store.search.search_words import SearchWords
+
+        words = SearchWords(typed)
+        ask = partial(candidates, words=words, session_id=session_id, in_trash=in_trash)
+        return self._ask(lambda connection: counted(words, ask(connection), most))
+
+    def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
+        """The beginning and end of a session, from its texts, without its events."""
+        of_session = "FROM message_texts WHERE session_id = %s AND role"
+        first = self._rows(
+            f"SELECT left(text, %s) {of_session} = 'user' ORDER BY seq, part LIMIT 1", (chars, session_id)
+        )
+        last = self._rows(
+            f"SELECT seq, role, left(text, %s) {of_session} IN ('user', 'assistant')"
+            " ORDER BY seq DESC, part DESC LIMIT %s",
+            (chars, session_id, count),
+        )
+        return Preview(first[0][0] if first else "", tuple(PreviewLine(*row) for row in reversed(last)))
+
+    def session(self, name: str) -> SessionRow:
+        rows = self._rows(f"SELECT {session_list.COLUMNS} FROM sessions s WHERE s.id = %s", (name,))
+        if not rows and name:
+            pattern = _like(name)
+            rows = self._rows(
+                f"SELECT {session_list.COLUMNS} FROM sessions s WHERE s.id ILIKE %s OR s.id ILIKE %s LIMIT 3",
+                (f"{pattern}%", f"%{pattern}"),
+            )
+        return only_one([SessionRow._make(row) for row in rows], name)
+
+    def unused_since(self, time: str) -> list[SessionRow]:
+        return self._ask(lambda connection: session_list.unused_since(connection, time))
+
+    def trashed_before(self, time: str) -> list[SessionRow]:
+        return self._ask(lambda connection: session_list.trashed_before(connection, time))
+
+    def latest(self, cwd: str) -> SessionRow | None:
+        found = self.sessions(limit=1, cwd=cwd) or self.sessions(limit=1)
+        return found[0] if found else None
+
+    def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
+        select = f"{_EVENT} AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
+        last = upto if upto is not None else ALL_SEQS
+        while rows := self._rows(select, (session_id, after, last, EVENTS_AT_ONCE)):
+            yield from (stored(*row) for row in rows)
+            after = rows[-1][1]
+
+    def last_events(self, session_id: str, count: int, before: int | None = None) -> list[Event]:
+        rows = self._rows(
+            f"{_EVENT} AND seq < %s ORDER BY seq DESC LIMIT %s",
+            (session_id, before if before is not None else ALL_SEQS, count),
+        )
+        return [stored(*row) for row in reversed(rows)]
+
+    def messages_with(self, session_id: str, words: Sequence[str], *, except_tool: str | None = None) -> FoundMessages:
+        from co_tui.store.postgres.postgres_search import messages_with
+
+        return self._ask(lambda connection: messages_with(connection, session_id, words, except_tool))
+
+    def usage(self, session_id: str) -> UsageInfo | None:
+        rows = self._rows("SELECT usage FROM sessions WHERE id = %s", (session_id,))
+        if not rows or not rows[0][0]:
+            return None
+        fact = stored(session_id, None, UsageInfo.TYPE, "", UsageInfo.VERSION, rows[0][0]).fact
+        return fact if isinstance(fact, UsageInfo) else None
+
+    def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
+        wanted, values = "m.role = 'user' AND s.trashed = ''", []
+        if search:
+            wanted, values = f"{wanted} AND m.text ILIKE %s", [f"%{_like(search)}%"]
+        if cwd:
+            wanted, values = f"{wanted} AND s.cwd = %s", [*values, cwd]
+        rows = self._rows(
+            "SELECT m.text FROM message_texts m JOIN sessions s ON s.id = m.session_id"
+            f" WHERE {wanted} ORDER BY m.id DESC LIMIT %s",
+            (*values, limit),
+        )
+        return list(dict.fromkeys(row[0] for row in rows))[::-1]
+
+    def spent_since(self, time: str) -> float:
+        return float(self._rows(_SPENT_SINCE, (time,))[0][0])
+
+    def partial_reply(self, session_id: str) -> list[str]:
+        rows = self._rows("SELECT body FROM drafts WHERE session_id = %s ORDER BY number", (session_id,))
+        return [body for (body,) in rows]
+
+    def claimed(self) -> frozenset[str]:
+        return self._ask(live_sessions)
+
+    def health(self) -> Health:
+        """Whether every session's row agrees with its log; slow for a large database."""
+        sessions, events, wrong = self._rows(_HEALTH, ())[0]
+        return Health(
+            exists=True,
+            size_bytes=self._size(),
+            sessions=sessions,
+            events=events,
+            verdict=f"{wrong} sessions whose log has gaps at the end" if wrong else "ok",
+        )
+
+    def _size(self) -> int:
+        """0 where the server does not know."""
+        try:
+            return int(self._rows(_SIZE, ())[0][0])
+        except StoreError:
+            return 0
+
+    def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
+        plain = tuple(plain_text(value) if isinstance(value, str) else value for value in values)
+        return self._ask(lambda connection: connection.execute(sql.encode(), plain).fetchall())
+
+    def _ask(self, question: Callable[[Connection], T]) -> T:
+        """Run a query; once more on a new connection when the old one was lost."""
+        with self._lock:
+            try:
+                return self._asked(question)
+            except _Lost:
+                pass
+            try:
+                return self._asked(question)
+            except _Lost as lost:
+                raise lost.reason from None
+
+    def _asked(self, question: Callable[[Connection], T]) -> T:
+        if self._closed:
+            raise StoreError(f"Database {self._connections.location} is already closed.")
+        if self._connection is None:
+            self._connection = self._connections.take()
+        connection = self._connection
+        try:
+            return question(connection)
+        except psycopg.Error as error:
+            reason = explained(error, self._connections.location)
+            if is_lost(error, connection):
+                connection.close()
+                self._connection = None
+                raise _Lost(reason) from error
+            raise reason from error
+
+
+class _Lost(Exception):
+    def __init__(self, reason: StoreError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def _like(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -1,0 +1,105 @@
+"""The server a store is on: its address, how it is reached, and its name for people."""
+
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from co_tui.store.postgres.postgres_failures import explained
+from co_tui.store.store_errors import StoreError
+
+OLDEST_SERVER: Final = 110_000
+"""As `server_version` counts; CockroachDB says 13, older releases of YugabyteDB 11."""
+CONNECT_S: Final = 10
+VERIFIED: Final = "verify-full"
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_OWN_ROOTS: Final = Path("~/.postgresql/root.crt")
+"""Where libpq looks for certificates by itself."""
+_KEEPALIVE: Final = {
+    # A connection that died without a word is noticed within half a minute.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+_SETTINGS: Final = {
+    "search_path": "co_tui",
+    "client_min_messages": "warning",
+    # A connection that the network lost in the middle of a transaction lets go of what it holds.
+    "idle_in_transaction_session_timeout": "10s",
+}
+
+
+class Server:
+    """A database on a server, from a URL without a password. Its `repr` and its errors never show the password."""
+
+    def __init__(self, url: str, password: Callable[[], str] = str) -> None:
+        """`password` is asked before each connection; empty for none. Raises `StoreError` for an unusable URL."""
+        try:
+            given = conninfo_to_dict(url)
+        except psycopg.Error:  # its text may repeat parts of the URL
+            raise StoreError("Setting database is not a valid URL. Use postgresql://USER@HOST:PORT/DATABASE.") from None
+        if given.pop("password", None):
+            raise StoreError(
+                "Setting database must not contain a password. Set PGPASSWORD, or run `co-tui login postgresql`."
+            )
+        self.parameters: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": CONNECT_S, **given, **_verification(given)}
+        """As libpq takes them, without the password."""
+        self._password = password
+        self.location = _location(given)
+        self.host = socket.gethostname()
+        """Of this machine."""
+
+    def __repr__(self) -> str:
+        return f"Server({self.location!r})"
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A new connection, in which each statement is a transaction unless it says otherwise. Raises `StoreError`."""
+        password = self._password()
+        secret: dict[str, Any] = {"password": password} if password else {}
+        try:
+            connection = psycopg.connect(**self.parameters, **secret, autocommit=True, application_name="co-tui")
+        except psycopg.Error as error:
+            raise explained(error, self.location) from None  # the cause holds what was passed
+        try:
+            check_version(connection.info.server_version, self.location)
+            connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in _SETTINGS.items()).encode())
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, psycopg.Error):
+                raise explained(error, self.location) from None
+            raise
+        return connection
+
+
+def check_version(version: int, location: str) -> None:
+    """Raises `StoreError` for a server that is too old."""
+    if version < OLDEST_SERVER:
+        major, minor = divmod(version // 100, 100)
+        raise StoreError(
+            f"Database {location} runs PostgreSQL {major}.{minor}, which is too old. "
+            f"Use {OLDEST_SERVER // 10_000} or newer."
+        )
+
+
+def _verification(given: dict[str, Any]) -> dict[str, Any]:
+    """The server's certificate is checked, unless the URL decides otherwise or the server is on this machine.
+
+    libpq ignores this on a socket of the file system.
+    """
+    hosts = str(given.get("host") or "").split(",")
+    if "sslmode" in given or (not given.get("hostaddr") and all(host in _LOOPBACK for host in hosts)):
+        return {}
+    if "sslrootcert" in given or _OWN_ROOTS.expanduser().exists():
+        return {"sslmode": VERIFIED}
+    return {"sslmode": VERIFIED, "sslrootcert": ssl.get_default_verify_paths().cafile or "system"}
+
+
+def _location(given: dict[str, Any]) -> str:
+    user, host, port = (str(given.get(key) or "") for key in ("user", "host", "port"))
+    at = f"{user}@" if user else ""
+    return f"postgresql://{at}{host}{f':{port}' if port else ''}/{given.get('dbname') or ''}"

@@ -1,0 +1,111 @@
+"""The store on a PostgreSQL server: one database for several machines, a lease a session.
+
+What belongs to this machine alone, as an unsent prompt, stays in files here. What takes time to import is imported when
+it is first asked for: the first paint may need none of it.
+"""
+
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from co_tui.paths import Paths
+from co_tui.store.prompt_drafts import PromptDraftFiles
+
+if TYPE_CHECKING:
+    from co_tui.store.postgres.read_connections import ReadConnections
+    from co_tui.store.postgres.reader import Reader
+    from co_tui.store.postgres.server import Server
+    from co_tui.store.postgres.writer import Writer
+
+
+class PostgresStore:
+    """Several processes on several machines may use the same database; leases assign each session to one."""
+
+    def __init__(self, paths: Paths, url: str, password: Callable[[], str] = str) -> None:
+        """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then."""
+        self._url, self._password = url, password
+        self._folders = (paths.session, paths.snapshots)
+        self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
+        self._writer: Writer | None = None
+        self._opening = threading.Lock()
+
+    @cached_property
+    def _server(self) -> "Server":
+        from co_tui.store.postgres.server import Server
+
+        return Server(self._url, self._password)
+
+    @cached_property
+    def _connections(self) -> "ReadConnections":
+        from co_tui.store.postgres.read_connections import ReadConnections
+
+        return ReadConnections(self._server)
+
+    @property
+    def location(self) -> str:
+        return self._server.location
+
+    def reading(self) -> "Reader":
+        from co_tui.store.postgres.reader import Reader
+
+        return Reader(self._connections)
+
+    def writing(self) -> "Writer":
+        from co_tui.store.postgres.writer import Writer
+
+        with self._opening:
+            if self._writer is None:
+                self._writer = Writer(self._server)
+            return self._writer
+
+    def claim(self, session_id: str) -> "SessionLease":
+        writer = self.writing()
+        return SessionLease(writer, session_id, writer.claim(session_id))
+
+    def delete(self, session_id: str) -> None:
+        # The files last: when the database refuses, the session stays, and stays whole.
+        self.writing().delete(session_id).result()
+        self.prompt_drafts.write(session_id, "")
+        import shutil
+
+        for folder in self._folders:
+            shutil.rmtree(folder(session_id), ignore_errors=True)
+
+    def claimed(self) -> frozenset[str]:
+        with self.reading() as reading:
+            return reading.claimed()
+
+    def close(self) -> None:
+        """Finish pending writes; later ones fail."""
+        with self._opening:
+            if self._writer is not None:
+                self._writer.close()
+        if "_connections" in vars(self):
+            self._connections.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+class SessionLease:
+    """The right to write one session, renewed until it is released."""
+
+    def __init__(self, writer: "Writer", session_id: str, number: int) -> None:
+        self._writer = writer
+        self._session_id = session_id
+        self._number: int | None = number
+
+    def release(self) -> None:
+        number, self._number = self._number, None
+        if number is not None:
+            self._writer.release(self._session_id, number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.release()

