@@ -22,15 +22,8 @@ class MemoryRelief:
         self._compactor = compactor
         self._relieved_at = -RELIEVED_FOR_MESSAGES
         """The transcript's length when memory was last freed."""
-        self._rewritten_at = 0
-        """The latest rewrite of the history after which parsed messages were released."""
 
     async def after_turn(self, runtime: Runtime) -> None:
-        """Release what a rewrite of the history left behind; compact if there is still too little memory."""
-        rewrites = runtime.history.state.rewrites
-        if rewrites and rewrites[-1].seq != self._rewritten_at and not self._compactor.running:
-            self._rewritten_at = rewrites[-1].seq
-            runtime.history.release_parsed()
         messages = len(runtime.history.state.transcript)
         if messages < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
             return

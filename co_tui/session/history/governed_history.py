@@ -287,12 +287,8 @@ class GovernedHistory:
             await self._keep_next_scaffold()
 
     def release_memory(self) -> None:
-        """Release everything cached for messages that are no longer in the history, and pack these."""
+        """Release everything cached for messages that are no longer in the history."""
         self.recorder.release_memory()
-        self.whole_transcript.forget()
-        self.release_parsed()
-
-    def release_parsed(self) -> None:
-        """Release the parsed form and the counts of messages that are no longer in the history."""
         self.parsed.release(self.entries)
+        self.whole_transcript.forget()
         self.governor.release(self.messages)

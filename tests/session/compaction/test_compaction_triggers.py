@@ -9,16 +9,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic_ai.messages import CompactionPart, ModelResponse, TextPart
 
-from co_tui.append_only import AppendOnly
 from co_tui.events import (
     SessionError,
 )
 from co_tui.session.compaction import telemetry
 from co_tui.session.runtime.runtime_switcher import WindowTooSmall
 from co_tui.session.session import Session
-from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.released import PackedMessage
-from co_tui.session.state.session_state import Entry
 from co_tui.session.turns.turn import Turn
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
@@ -70,28 +67,6 @@ async def test_memory_pressure_lets_go_of_what_left_the_context_and_undo_brings_
         while session.state.rewrites:
             await session.edits.undo()
         assert list(session.state.history)[: len(history)] == history
-        await session.submit("and now?")
-        assert "Question 1: what about function_1?" in json.dumps(provider.requests[-1]["messages"])
-
-
-async def test_the_turn_after_a_compaction_lets_go_of_parsed_messages_that_left_the_context(
-    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    released = []
-    release = ParsedMessages.release
-
-    def noted(parsed: ParsedMessages, history: AppendOnly[Entry]) -> None:
-        release(parsed, history)
-        released.append(len(history))
-
-    monkeypatch.setattr(ParsedMessages, "release", noted)
-    async with talking(home, provider) as session:
-        await talk(session, 3)
-        assert released == []
-        await session.compact()
-        await talk(session, 2)
-        assert len(released) == 1, "once for each rewrite"
-        await session.edits.undo()
         await session.submit("and now?")
         assert "Question 1: what about function_1?" in json.dumps(provider.requests[-1]["messages"])
 
