@@ -12,6 +12,9 @@ class SessionNotFound(StoreError):
 class QueryCancelled(StoreError):
     """The reader was told to stop."""
 
+    def __init__(self) -> None:
+        super().__init__("The search was cancelled.")
+
 
 class SessionBusy(StoreError):
     """Another process holds this session."""

@@ -3,6 +3,7 @@
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -16,13 +17,16 @@ from co_tui.store.postgres.leases import live_sessions
 from co_tui.store.postgres.log import Connection, plain_text
 from co_tui.store.postgres.postgres_failures import explained, is_lost
 from co_tui.store.postgres.read_connections import ReadConnections
-from co_tui.store.store_errors import StoreError
+from co_tui.store.store_errors import QueryCancelled, StoreError
 from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionRow, only_one
 
 if TYPE_CHECKING:
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
 
 T = TypeVar("T")
+
+CANCEL_S: Final = 5.0
+"""How long the server may take to hear that a query is no longer wanted."""
 
 _EVENT: Final = "SELECT session_id, seq, type, timestamp, version, payload FROM events WHERE session_id = %s"
 _SPENT_SINCE: Final = (
@@ -47,8 +51,15 @@ class Reader:
     def __init__(self, connections: ReadConnections) -> None:
         self._connections = connections
         self._connection: Connection | None = None
-        self._closed = False
+        self._closed = self._cancelled = False
         self._lock = threading.Lock()
+
+    def cancel(self) -> None:
+        """Stop the running query of another thread, and all later ones."""
+        self._cancelled = True
+        if (connection := self._connection) is not None:
+            with suppress(psycopg.Error):
+                connection.cancel_safe(timeout=CANCEL_S)
 
     def close(self) -> None:
         with self._lock:
@@ -199,8 +210,8 @@ class Reader:
     def claimed(self) -> frozenset[str]:
         return self._ask(live_sessions)
 
-    def health(self) -> Health:
-        """Whether every session's row agrees with its log; slow for a large database."""
+    def health(self, *, full: bool = True) -> Health:
+        """Whether every session's row agrees with its log; the server answers that from an index."""
         sessions, events, wrong = self._rows(_HEALTH, ())[0]
         return Health(
             exists=True,
@@ -240,8 +251,12 @@ class Reader:
             self._connection = self._connections.take()
         connection = self._connection
         try:
+            if self._cancelled:
+                raise QueryCancelled()
             return question(connection)
         except psycopg.Error as error:
+            if self._cancelled:
+                raise QueryCancelled() from error
             reason = explained(error, self._connections.location)
             if is_lost(error, connection):
                 connection.close()

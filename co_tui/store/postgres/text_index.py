@@ -7,7 +7,8 @@ from zlib import crc32
 
 from co_tui.store.event_rows import EventRow
 from co_tui.store.search.grams import index_text
-from co_tui.store.search.search_words import GRAM_CHARS, short_words
+from co_tui.store.search.search_words import short_words
+from co_tui.store.search.typed_terms import GRAM_CHARS
 
 _BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _SESSION_BITS: Final = 21

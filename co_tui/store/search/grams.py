@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from co_tui.store.search.case_folding import folded
-from co_tui.store.search.search_words import GRAM_CHARS
+from co_tui.store.search.typed_terms import GRAM_CHARS
 
 MAX_GRAMS = 64
 """More of them would find the same; each text that is found is looked at anyway."""

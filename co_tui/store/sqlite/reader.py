@@ -260,7 +260,7 @@ class Reader:
                 return question(connection)
             except sqlite3.Error as error:
                 if self._cancelled:
-                    raise QueryCancelled("The search was cancelled.") from error
+                    raise QueryCancelled() from error
                 raise explained(error, self._path) from error
             finally:
                 connection.set_progress_handler(None, 0)

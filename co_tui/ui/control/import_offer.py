@@ -60,8 +60,11 @@ class ImportOffer:
             self._chat.feed.note(NOTHING_FOUND)
 
     def _is_first_use(self) -> bool:
-        with self._controller.launch.store.reading() as reading:
-            return not reading.count() and not reading.count(in_trash=True)
+        try:
+            with self._controller.launch.store.reading() as reading:
+                return not reading.count() and not reading.count(in_trash=True)
+        except StoreError:
+            return False  # opening a session reports it
 
     def _found(self) -> Found:
         """By file names alone. Runs in a thread."""

@@ -161,7 +161,7 @@ async def test_the_embedded_model_s_process_gets_no_key(tmp_path: Path) -> None:
 
 UNBOUNDED = {"urllib.request", "http.client", "httpx", "requests", "aiohttp", "urllib3", "socket"}
 CLIENTS = {"AsyncClient", "Client", "create_async_httpx2_client", "create_async_http_client", "stream", "get", "post"}
-SERVERS = {"serve_command.py", "page_server.py"}
+SERVERS = {"serve_command.py", "page_server.py", "open_page.py"}
 """They serve, and send no requests."""
 
 

@@ -20,7 +20,11 @@ async def test_an_allowed_call_runs_and_the_turn_continues(home: Path, tools: To
     environment = environment_with(home, asking(("look", "a"), ("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
-    assert person.asked == [ApprovalQuestion(tool="write", arguments={"path": "b"}, what="path: b", new=("write",))]
+    (asked,) = person.asked
+    assert asked.call_id
+    assert asked.but(call_id="") == ApprovalQuestion(
+        tool="write", arguments={"path": "b"}, what="path: b", new=("write",)
+    )
     assert tools.ran == ["look a", "write b"]
     asked, decided = facts(log_of(environment, session), ApprovalRequested | ApprovalDecided)
     assert (asked.call_id, asked.tool, asked.arguments, asked.turn) == ("write-b", "write", {"path": "b"}, 1)

@@ -212,5 +212,7 @@ async def test_only_what_may_match_is_read(home: Path, monkeypatch: pytest.Monke
         store.writing().append("other", [said("Снова цапля.")]).result()
         facts = [said("Вчера снова видели аиста и журавля."), said("Сегодня — ЦАПЛЯ!", 2)]
         state = replay(store.writing().append("s", [*[facts[0]] * 2_000, facts[1]]).result())
+        for step in store.writing().upkeep_steps():  # what is not indexed yet is read
+            step.result()
         answer = await Recall(store, "s", lambda: state).recall("цапля")
     assert answer.endswith("Сегодня — ЦАПЛЯ!") and len(read) == 1
