@@ -271,16 +271,6 @@ def test_health_counts_everything(store: Store, reading: Reading) -> None:
     assert store.location and not health.open_to_others
 
 
-def test_a_large_store_is_checked_in_part_unless_asked(
-    store: Store, reading: Reading, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.writing().append("a", [SessionStart(), said("x")]).result()
-    assert not reading.health(full=False).is_partial
-    monkeypatch.setattr("co_tui.store.sqlite.reader.QUICKLY_CHECKED_BYTES", 1_000)
-    assert reading.health(full=False).is_partial and not reading.health().is_partial
-    assert reading.health(full=False).verdict == "ok"
-
-
 def test_a_cancelled_reader_stops_its_query_and_others_go_on(store: Store, reading: Reading) -> None:
     store.writing().append("a", [SessionStart(), *(said(f"heron {n}") for n in range(500))]).result()
     asked = store.reading()

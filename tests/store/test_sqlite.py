@@ -166,3 +166,14 @@ def test_one_damaged_record_does_not_take_the_session_with_it(writer: Writer, pa
     with Reader(path) as reader:
         kinds = [type(event.fact).__name__ for event in reader.events("s")]
     assert kinds == ["SessionStart", "Unknown", "Message"]
+
+
+def test_a_large_store_is_checked_in_part_unless_asked(
+    writer: Writer, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.append("a", [SessionStart(), said("x")]).result()
+    with Reader(path) as reading:
+        assert not reading.health(full=False).is_partial
+        monkeypatch.setattr("co_tui.store.sqlite.reader.QUICKLY_CHECKED_BYTES", 1_000)
+        assert reading.health(full=False).is_partial and not reading.health().is_partial
+        assert reading.health(full=False).verdict == "ok"

@@ -251,9 +251,10 @@ class Reader:
             self._connection = self._connections.take()
         connection = self._connection
         try:
+            answer = question(connection)
             if self._cancelled:
                 raise QueryCancelled()
-            return question(connection)
+            return answer
         except psycopg.Error as error:
             if self._cancelled:
                 raise QueryCancelled() from error

@@ -1,6 +1,6 @@
 """The server a store is on: its address, how it is reached, and its name for people."""
 
-import socket
+import platform
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +51,7 @@ class Server:
         """As libpq takes them, without the password."""
         self._password = password
         self.location = _location(given)
-        self.host = socket.gethostname()
+        self.host = platform.node()
         """Of this machine."""
 
     def __repr__(self) -> str:
