@@ -78,7 +78,7 @@ def expire(server: PostgresServer, url: str) -> None:
 def test_a_session_that_is_open_elsewhere_is_refused_with_the_name_of_the_host(
     store: PostgresStore, elsewhere: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module.socket, "gethostname", lambda: "blue-laptop")
+    monkeypatch.setattr(server_module.platform, "node", lambda: "blue-laptop")
     with store.claim("s"):
         assert store.claimed() == elsewhere.claimed() == {"s"}
         with pytest.raises(SessionBusy, match="on blue-laptop"):
