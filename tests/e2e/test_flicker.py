@@ -14,7 +14,7 @@ pytestmark = pytest.mark.terminal
 CONVERSATION = slice(0, -5)
 """Without the prompt and the keys below it, whose hints come and go with what can be done."""
 SUMMARY = "Title: Tides\n## Decisions and outcomes\n- The moon pulls at the water, as notes/tides.md tells."
-WORDS = "The moon pulls at the water, and the sun does so as well, as notes/tides.md tells in detail. " * 3
+WORDS = "The moon pulls at the water, and the sun does so as well, as notes/tides.md tells in detail. " * 6
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def app(served: CliCommand, provider: Provider) -> Iterator[RecordedApp]:
     provider.default = Reply(text=WORDS, prompt_tokens=-1, completion_tokens=120, delay_s=0.01)
     provider.summary = Reply(text=SUMMARY, prompt_tokens=500, completion_tokens=40, wait_s=0.3)
     served.environ["CO_TUI_TOOLS"] = "none"
-    recorded = RecordedApp(served, 120, 50)
+    recorded = RecordedApp(served, 120, 60)
     yield recorded
     recorded.close()
 
@@ -51,7 +51,7 @@ def test_nothing_vanishes_while_it_is_there_before_and_after(app: RecordedApp) -
     app.record(0.5)
     assert flickers(app.frames[start:], CONVERSATION) == {}
     start = len(app.frames)
-    for columns, rows in ((119, 50), (130, 48), (112, 52)):
+    for columns, rows in ((119, 60), (130, 58), (112, 62)):
         app.resize(columns, rows)
         app.record(0.7)
     assert len(app.frames) >= start + 3
