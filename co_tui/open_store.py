@@ -25,7 +25,7 @@ def open_store(
 ) -> "Store":
     """The store that setting `database` names, SQLite when it is empty; a private one never writes to the disk.
 
-    `report` is told of a long migration.
+    `report` gets sentences about a long migration.
     """
     if private:
         from co_tui.store.sqlite.in_memory import InMemoryStore

@@ -10,7 +10,7 @@ class SessionNotFound(StoreError):
 
 
 class QueryCancelled(StoreError):
-    """The reader was told to stop."""
+    """The query was cancelled."""
 
     def __init__(self) -> None:
         super().__init__("The search was cancelled.")

@@ -46,7 +46,7 @@ IMPORTED: dict[str, tuple[int, ...]] = {
     "claude-ai": (1, 3, 1, 1, 1, 1, 0),
     "qwen-code": (3, 2, 1, 1, 1, 1, 1),
 }
-"""How many of each of `PARTS`; a summary that stands for what was said is a prompt."""
+"""How many of each of `PARTS`; a summary of earlier messages is a prompt."""
 LEFT_OUT: dict[str, dict[str, int]] = {
     "copilot-cli": {
         "system prompts": 1,

@@ -35,8 +35,8 @@ CLAUDE_ROWS: list[dict[str, Any]] = [
     claude_row("user", [{"type": "text", "text": "is it raining?"}, IMAGE, LOST_IMAGE], 2),
     _attached(
         type="file",
-        filename="/work/a.txt",
-        content={"type": "text", "file": {"filePath": "/work/a.txt", "content": "what the file says"}},
+        filename="/repo/a.txt",
+        content={"type": "text", "file": {"filePath": "/repo/a.txt", "content": "what the file says"}},
     ),
     _attached(type="todo_reminder", content=[], itemCount=0),
     _attached(type="hook_success", hookName="Stop", stdout="ok"),

@@ -61,7 +61,7 @@ def is_note(said: str) -> bool:
 
 
 def command_in(said: str) -> TypedCommand | None:
-    """The command that a text in tags stands for; None for all else."""
+    """The command that a text in tags means; None for all else."""
     if not said.lstrip().startswith(_COMMANDS):
         return None
     if shell := _tagged(said, "bash-input"):
@@ -173,7 +173,7 @@ def _row_said(said: dict[str, deque[int]], queued_at: int, content: Any) -> int 
 
 
 def _said_at(rows: list[Record]) -> dict[str, deque[int]]:
-    """In which rows each prompt stands."""
+    """The rows of each prompt."""
     places: dict[str, deque[int]] = {}
     for place, row in enumerate(rows):
         message, attachment = row.get("message"), row.get("attachment")

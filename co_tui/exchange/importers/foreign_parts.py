@@ -28,7 +28,7 @@ def called(name: Any, arguments: Any, call_id: Any) -> ToolCallPart:
 
 
 def labelled(kind: str, name: str) -> str:
-    """What stands in a text for a thing that cannot be in it."""
+    """The text that replaces what cannot be in it."""
     return f"[{kind}: {name}]" if name else f"[{kind}]"
 
 

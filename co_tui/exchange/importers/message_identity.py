@@ -12,7 +12,7 @@ from co_tui.events.storable import dump
 from co_tui.events.stored_messages import FOREIGN_ID
 
 _NO_ID: Final = "#"
-"""First character of a fingerprint that stands for the id of a message without one."""
+"""First character of the fingerprint that is used for a message without an id."""
 _TIME: Final = "timestamp"
 """Not part of the content: where a program writes none, it is that of the file."""
 _GROWING: Final = ("text", "thinking")

@@ -1,4 +1,4 @@
-"""The editor at the other end: what it is told and asked, and what it offers."""
+"""The editor at the other end: send it updates, ask it questions, and use what it offers."""
 
 from typing import Any, TypeAlias
 
@@ -49,7 +49,7 @@ Update: TypeAlias = (
     | SessionInfoUpdate
     | UsageUpdate
 )
-"""What an editor is told about a session."""
+"""An update about a session."""
 
 
 class Editor:
@@ -73,8 +73,8 @@ class Editor:
         return bool(self.offers.terminal)
 
     async def update(self, session_id: str, update: Update) -> None:
-        told = SessionNotification(session_id=session_id, update=update)
-        await notify_model(self._connection, CLIENT_METHODS["session_update"], told)
+        sent = SessionNotification(session_id=session_id, update=update)
+        await notify_model(self._connection, CLIENT_METHODS["session_update"], sent)
 
     async def ask_permission(
         self, session_id: str, call: ToolCallUpdate, options: list[PermissionOption]

@@ -1,4 +1,4 @@
-"""The sessions an editor has open, each with what it is told about it."""
+"""The sessions an editor has open: run their turns and send their updates."""
 
 import asyncio
 import contextlib
@@ -43,11 +43,11 @@ class OpenSession:
         self._opening = opening
         self._editor = editor
         self._updates = Updates(opening.cwd, self.options)
-        self._told = asyncio.Condition()
-        self._told_seq = 0
+        self._sent = asyncio.Condition()
+        self._sent_seq = 0
         self._error: SessionError | None = None
         """The failure that ended the last turn."""
-        self._telling = asyncio.create_task(self._tell(listener), name=f"updates of {session.id}")
+        self._sending = asyncio.create_task(self._send(listener), name=f"updates of {session.id}")
 
     @classmethod
     async def open(cls, opening: SessionOpening, editor: Editor) -> "OpenSession":
@@ -109,7 +109,7 @@ class OpenSession:
         except (AttachmentRefused, PromptRefused, CompactionRefused) as refused:
             await self._say(str(refused))
             outcome = Outcome.DONE
-        await self._all_told()
+        await self._all_sent()
         return PromptResponse(stop_reason=self._stop_reason(outcome))
 
     async def _say(self, sentence: str) -> None:
@@ -132,12 +132,12 @@ class OpenSession:
     async def close(self, reason: str = "closed") -> None:
         try:
             await self.session.close(reason)
-            await self._telling
+            await self._sending
         finally:
             await self._servers.close()
 
-    async def _tell(self, listener: Listener) -> None:
-        """Tell the editor what happens, until the session is closed."""
+    async def _send(self, listener: Listener) -> None:
+        """Send updates until the session is closed."""
         async for event in listener:
             if isinstance(event.fact, SessionError) and event.fact.retry_in_s is None and not event.fact.agent:
                 self._error = event.fact if not event.fact.is_warning else self._error
@@ -145,12 +145,12 @@ class OpenSession:
                 for update in self._updates.of(event, self.session.state):
                     await self._editor.update(self.session.id, update)
             if event.seq is not None:
-                async with self._told:
-                    self._told_seq = event.seq
-                    self._told.notify_all()
+                async with self._sent:
+                    self._sent_seq = event.seq
+                    self._sent.notify_all()
 
-    async def _all_told(self) -> None:
-        """Wait until the editor was told all that happened so far: its answer comes last."""
+    async def _all_sent(self) -> None:
+        """Wait until all updates so far are sent: the answer comes last."""
         seq = self.session.state.seq
-        async with self._told:
-            await self._told.wait_for(lambda: self._told_seq >= seq or self._telling.done())
+        async with self._sent:
+            await self._sent.wait_for(lambda: self._sent_seq >= seq or self._sending.done())

@@ -1,4 +1,4 @@
-"""What an editor is told while a session works: its events as updates of the protocol."""
+"""Turn the events of a session into updates for an editor."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -46,7 +46,7 @@ class LivingApps:
         self._is_closed = False
 
     async def show(self, page: OpenPage, visit: Visit) -> ServedApp | None:
-        """Show an app on this page. None if there is none for it, which the page is told."""
+        """Show an app on this page. None if there is none for it; the page says so."""
         async with self._opening:
             app = self._found(page.name, visit)
             if app is None:

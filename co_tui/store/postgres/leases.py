@@ -1,6 +1,6 @@
 """The right to write a session, as a row with a number and an expiry by the server's clock.
 
-Whoever takes a session over gets a higher number. Every change checks in its own transaction that the number still
+Taking a session over raises the number. Every change checks in its own transaction that the number still
 holds, so a laptop that wakes up late cannot write.
 """
 

@@ -53,7 +53,7 @@ class Writer:
 
     Waiting changes are committed together; a future is resolved only after its commit. A lost connection is opened
     again, and a change whose answer was lost is not made twice: not by waiting for the server here, and not by the
-    caller who was told that it failed and tries again.
+    caller that got an error and tries again.
     """
 
     def __init__(self, server: Server) -> None:

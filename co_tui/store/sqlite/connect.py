@@ -30,7 +30,7 @@ def connect_for_writing(
 ) -> sqlite3.Connection:
     """A connection in WAL mode whose commits survive a power cut, on a database of the present schema.
 
-    `report` is told how a long migration goes.
+    `report` gets sentences about a long migration.
     """
     try:
         ensure_file(path)

@@ -198,7 +198,7 @@ def migrate(
 
 
 def _say_nothing(_: str) -> None:
-    """For who has nobody to tell."""
+    """For callers that report nothing."""
 
 
 @contextmanager

@@ -40,12 +40,12 @@ def rebuild(connection: sqlite3.Connection, report: Report) -> None:
     """Write and index all texts that are missing. The caller keeps other processes from doing the same."""
     if not lacks_texts(connection):  # another process has done it meanwhile
         return
-    done, told = connection.execute("SELECT done FROM text_rebuild").fetchone()[0], 0
+    done, reported = connection.execute("SELECT done FROM text_rebuild").fetchone()[0], 0
     # New ones may come meanwhile: a fork copies what is not rebuilt yet.
     while done < (last := _last_event(connection)):
-        if done * REPORTS >= told * last:
+        if done * REPORTS >= reported * last:
             report(f"Upgrading your sessions: {done:,} of {last:,} events done. Interrupting is safe.")
-            told = done * REPORTS // last + 1
+            reported = done * REPORTS // last + 1
         done = _rebuild_some(connection, done, last)
         _index_if_worth_it(connection)
     with transaction(connection):

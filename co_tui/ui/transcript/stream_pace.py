@@ -10,7 +10,7 @@ LONGEST_INTERVAL_S = 0.25
 DRAWING_SHARE = 0.05
 """Share of the time that goes into drawing a block while it streams: a costly one is drawn less often."""
 BAR_INTERVAL_S = 0.5
-"""Minimum time between redraws of the scroll bar, which costs as much as the text beside it."""
+"""Minimum time between redraws of the scroll bar, which costs as much as the text next to it."""
 NOW_S = 0.005
 """Not worth a timer."""
 

@@ -1,4 +1,4 @@
-"""An editor as the protocol's own library makes one, which records what it is told."""
+"""An editor as the protocol's own library makes one, which records the updates it gets."""
 
 import asyncio
 import sys

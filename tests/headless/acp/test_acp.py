@@ -34,7 +34,7 @@ async def test_a_turn_with_a_plan_and_a_call_that_needs_permission(served: CliCo
         assert session.modes is not None and session.modes.current_mode_id == "ask"
         assert [option.id for option in session.config_options or ()] == ["mode", "model", "policy"]
         answer = await agent.prompt(session_id=session.session_id, prompt=[text_block("Write a file")])
-        told = editor.kinds()
+        kinds = editor.kinds()
     assert answer.stop_reason == "end_turn" and (served.cwd / "a.txt").read_text() == "one\n"
     assert "First." in editor.said() and editor.said().rstrip().endswith("All done.")
     (plan,) = editor.of("plan")
@@ -45,7 +45,7 @@ async def test_a_turn_with_a_plan_and_a_call_that_needs_permission(served: CliCo
     assert [option.option_id for option in options] == ["once", "session", "project", "deny"]
     assert [each.tool_call_id for each in editor.of("tool_call")] == [call.tool_call_id]
     assert editor.of("tool_call_update")[-1].status == "completed"
-    assert told[-1] != "available_commands_update" and "usage_update" in told
+    assert kinds[-1] != "available_commands_update" and "usage_update" in kinds
     assert editor.of("usage_update")[-1].size == 32_000
 
 

@@ -63,7 +63,7 @@ def _session(document: Document, record: Record) -> ImportedSession | None:
 
 
 def _say(builder: SessionBuilder, message: Record, model: str) -> None:
-    """A message stands behind its parent: one that was edited or asked for again goes back to there."""
+    """A message follows its parent: one that was edited or asked for again goes back to there."""
     time = read_time(message.get("created_at"))
     found = list(blocks_of(message.get("content")))
     blocks = [_spoken(block) for block in found if block.get("type") not in _NOTES]

@@ -89,7 +89,7 @@ def _session(builder: SessionBuilder, document: Document, record: Record) -> lis
         _say(builder, message)
     if compacted:
         _compact(builder, compacted, time)
-    # A file of compacted context that stands alone is a session of its own.
+    # A file of compacted context without its messages is a session of its own.
     kind = "compacted" if any(_marks_compaction(message) for message in messages) else ""
     identity = (session_id or readable(messages[:1]), agent if agent != "lead" else "", kind)
     return [] if builder.empty else [builder.build(stable_id(NAME, *identity))]

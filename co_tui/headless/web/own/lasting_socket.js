@@ -1,4 +1,4 @@
-// Stands in for the browser's WebSocket in the terminal's script, which connects once and never again. This one notices
+// Replaces the browser's WebSocket in the terminal's script, which connects once and never again. This one notices
 // a cut connection, connects again by itself, and sends every key once.
 const BrowserSocket = window.WebSocket;
 const ENDED = 4000; // the codes of `Closed` in open_page.py

@@ -28,7 +28,7 @@ class Unfinished(NamedTuple):
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody goes on with it."""
+        """Whether no process continues it."""
         if self.owner == str(os.getpid()):
             return self.session_id not in _at_work
         return self.touched < written(datetime.now(UTC) - ABANDONED_AFTER) or not _is_alive(int(self.owner))
