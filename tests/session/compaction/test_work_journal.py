@@ -1,4 +1,4 @@
-"""What replaces earlier messages under `balanced` (C20): a model's story if one was asked, the journal, the work's state."""
+"""What replaces earlier messages under `balanced` (C20): a story if a model was asked, the journal, the state."""
 
 import re
 from collections.abc import AsyncIterator
