@@ -10,16 +10,24 @@ from tests.support.waiting import PATIENCE_S
 
 LIMITS = {
     "co_tui.agent.models.server_counting.COUNT_TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.keys.login.CHECK_S": PATIENCE_S,
     "co_tui.agent.local.local_models.ASK_SERVER_TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.mcp.server_prompts.LISTING_S": PATIENCE_S,
     "co_tui.agent.mcp.server_tools.LISTING_S": PATIENCE_S,
     "co_tui.agent.mcp.servers.LOADING_S": PATIENCE_S,
     "co_tui.agent.mcp.servers.START_WAIT_S": PATIENCE_S,
     "co_tui.agent.models.native_answers.native_answer.timeout_s": PATIENCE_S,
+    "co_tui.agent.models.nearby_servers.TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.permissions.git_guard.READING_S": PATIENCE_S,
     "co_tui.agent.permissions.git_guard.TIMEOUT_S": PATIENCE_S,
+    "co_tui.agent.permissions.git_state.TIMEOUT_S": PATIENCE_S,
     "co_tui.agent.permissions.sandbox.STARTING_S": PATIENCE_S,
     "co_tui.agent.models.served_models.list_models.timeout_s": PATIENCE_S,
     "co_tui.agent.models.usual_servers.CONNECT_S": PATIENCE_S,
     "co_tui.agent.models.usual_servers.USUAL_SERVERS": (),  # what runs on the machine of the tests is no part of them
+    "co_tui.agent.web.download.CONNECT_S": PATIENCE_S,
+    "co_tui.agent.web.fetch.CONVERT_S": PATIENCE_S,
+    "co_tui.session.runtime.surroundings.LONGEST_S": PATIENCE_S,
 }
 """Constants of modules, and defaults of functions."""
 

@@ -13,8 +13,8 @@ from co_tui.agent.wire.http import NoAnswer
 from co_tui.events.model_names import Served, served
 from co_tui.record import Record
 
-TIMEOUT_S: Final = 3.0
-"""A local server answers at once unless it is busy; the screen does not wait."""
+TIMEOUT_S: Final = 10.0
+"""A local server answers at once unless it, or this machine, is busy; the screen does not wait."""
 MOST_MODELS: Final = 200
 MOST_INSPECTED: Final = 24
 """Each costs a request; further models are listed by name only."""

@@ -33,7 +33,6 @@ def server_at(provider: Provider, *names: str, program: str = "Ollama") -> Usual
 def nothing_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever serves models on the machine of the tests is no part of them."""
     monkeypatch.setattr(nearby_servers, "USUAL_SERVERS", ())
-    monkeypatch.setattr(nearby_servers, "TIMEOUT_S", 30.0)  # what is slow here is the machine, never the server
 
 
 def rows(app: CoTui) -> list[str]:
