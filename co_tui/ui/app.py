@@ -42,6 +42,7 @@ from co_tui.ui.textual_internals import (
     driver_of,
     forward_event,
     is_exiting,
+    limit_caches,
     print_after_exit,
     use_steady_animator,
 )
@@ -85,6 +86,7 @@ class CoTui(AppInternals, CommandMenus):
         super().__init__(css_path=style_sheets(launch.environ))
         self.animation_level = "none"
         use_steady_animator(self)
+        limit_caches()
         self._has_theme = True
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
         self.renderer = renderer_for(self.current_theme, rich=False)

@@ -11,12 +11,14 @@ import contextlib
 import queue
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 from textual._animator import Animator
 from textual._compositor import Compositor
 from textual._xterm_parser import XTermParser
+from textual.cache import LRUCache
 from textual.events import Event, Key
 from textual.geometry import Region
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.strip import Strip
     from textual.widget import Widget
-    from textual.widgets import TextArea
+    from textual.widgets import OptionList, TextArea
 
     AnyApp = App[Any]
     AnyScreen = Screen[Any]
@@ -45,6 +47,8 @@ else:
     AnyApp = AnyScreen = LinuxDriver = Markdown = TextArea = object
 
 MOST_BLINKS: Final = 20
+MOST_STYLES: Final = 1_024
+MOST_DRAWN_OPTIONS: Final = 256
 CHECKED: Final = {"textual": "8.2.8", "rich": "15.0.0"}
 
 
@@ -93,6 +97,7 @@ INTERNALS: Final = (
     Internal("textual.widgets._text_area:TextArea", "_restart_blink", "Blink again after a key.", "self"),
     Internal("textual.widgets._text_area:TextArea", "_toggle_cursor_blink_visible", "Stop blinking when idle.", "self"),
     Internal("textual.widgets._text_area:TextArea", "_cursor_visible", "And leave it visible."),
+    Internal("textual.widgets._option_list:OptionList", "_option_render_cache", "It keeps 2,048 drawn rows."),
     Internal("textual._xterm_parser", "XTermParser", "Subclassed: terminal replies are not keys."),
     Internal("textual._xterm_parser:XTermParser", "_sequence_to_key_events", "Add keys.", "self sequence alt"),
     Internal("textual._parser:Parser", "_timeout_time", "Whether it waits for the rest of a sequence."),
@@ -111,6 +116,21 @@ INTERNALS: Final = (
     Internal("rich.markdown:Markdown", "_flatten_tokens", "Add each link's address.", "self tokens"),
     Internal("rich._unicode_data", "load", "The table of widths; asking for each is slow.", "unicode_version"),
 )
+
+
+def limit_caches() -> None:
+    """Keep the codes of fewer styles. Textual keeps 16,384; each line's position makes its style a new one, so they
+    took 12 MB after a few hundred turns."""
+    from textual.strip import Strip
+
+    render = Strip.render_ansi.__func__.__wrapped__  # type: ignore[attr-defined]  # cached, then a class method
+    limited: Any = lru_cache(MOST_STYLES)(render)
+    Strip.render_ansi = classmethod(limited)  # type: ignore[method-assign, assignment]
+
+
+def limit_drawn_options(options: "OptionList") -> None:
+    """Keep few of the rows that were drawn: each takes some kilobytes, and a screen shows less than a hundred."""
+    options._option_render_cache = LRUCache(maxsize=MOST_DRAWN_OPTIONS)
 
 
 # App

@@ -11,10 +11,21 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from rich.color import ColorSystem
+from rich.style import Style
+from textual.strip import Strip
 
 import co_tui.ui
 from co_tui.ui import textual_internals
-from co_tui.ui.textual_internals import CHECKED, INTERNALS, Internal
+from co_tui.ui.textual_internals import (
+    CHECKED,
+    INTERNALS,
+    MOST_DRAWN_OPTIONS,
+    MOST_STYLES,
+    Internal,
+    limit_caches,
+)
+from co_tui.ui.widgets.steady_list import SteadyList
 
 UI = Path(co_tui.ui.__file__).parent
 OTHERS = ("_replace", "_asdict", "_exit")
@@ -46,6 +57,16 @@ def test_no_other_file_uses_a_private_name() -> None:
     others = set(UI.rglob("*.py")) - {Path(textual_internals.__file__)}
     found = {file.name: list(_foreign_private_names(ast.parse(file.read_text(encoding="utf-8")))) for file in others}
     assert len(others) > 100 and {name: used for name, used in found.items() if used} == {}
+
+
+def test_what_was_drawn_long_ago_is_not_kept() -> None:
+    limit_caches()
+    for number in range(2 * MOST_STYLES):
+        style = Style(color="red", bold=True, meta={"offset": (0, number)})
+        assert Strip.render_ansi(style, ColorSystem.TRUECOLOR) == "1;31"
+    kept = Strip.render_ansi.__func__.cache_info()  # type: ignore[attr-defined]
+    assert kept.currsize == MOST_STYLES
+    assert SteadyList()._option_render_cache.maxsize == MOST_DRAWN_OPTIONS
 
 
 def test_no_class_of_ours_overrides_or_reads_a_private_name_of_its_base() -> None:

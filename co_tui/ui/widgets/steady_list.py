@@ -1,13 +1,20 @@
 """An option list that may change between a click or key and its handling."""
 
 from contextlib import suppress
+from typing import Any
 
 from textual.events import Click
 from textual.widgets import OptionList
 
+from co_tui.ui.textual_internals import limit_drawn_options
+
 
 class SteadyList(OptionList):
     """Textual fails on a click whose option is gone by then, and on paging in a list without height."""
+
+    def __init__(self, *content: Any, **options: Any) -> None:
+        super().__init__(*content, **options)
+        limit_drawn_options(self)
 
     def action_page_up(self) -> None:
         with suppress(KeyError):
