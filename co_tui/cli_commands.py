@@ -51,7 +51,7 @@ class OneOf(NamedTuple):
 
 
 class CliCommand(NamedTuple):
-    """A command of the command line; `commands.py` has the function of that name."""
+    """A command of the command line; `commands.py` or `stored_commands.py` has the function of that name."""
 
     name: str
     help: str
