@@ -5,16 +5,44 @@ from typing import TYPE_CHECKING
 
 from co_tui.command_call import CommandCall, command, silence_libraries, stored_row, under_policy_of
 from co_tui.headless.output import WRONG_USAGE, say
+from co_tui.open_store import open_store
+from co_tui.settings.all_settings import check
+from co_tui.settings.rules import SettingsError
 
 if TYPE_CHECKING:
     from co_tui.command_call import Options
+
+SQLITE = "sqlite:"
+"""In place of a URL: the file in the data folder."""
 
 
 @command("sessions")
 def _sessions(call: CommandCall) -> int:
     from co_tui.headless.sessions.sessions_command import sessions_command
 
+    url = call.options.copy_to if call.options.copy_to is not None else call.options.copy_from
+    if url is not None:
+        return _copy(call, url)
     return sessions_command(call.context, call.options)
+
+
+def _copy(call: CommandCall, url: str) -> int:
+    """Copy sessions to the database of that URL, or from it."""
+    options, context, environ, _ = call
+    back = options.copy_to is None
+    try:
+        database = check("database", url.removeprefix(SQLITE), named="--copy-from" if back else "--copy-to")
+    except SettingsError as wrong:
+        say(str(wrong))
+        return WRONG_USAGE
+    if database == context.loaded.settings.database:
+        say("Both are the same database. Name another one.")
+        return WRONG_USAGE
+    from co_tui.headless.sessions.copy_command import CopyOptions, copy
+
+    what = CopyOptions(options.ids, options.search, options.dry_run, options.json)
+    with open_store(context.paths, str(database), environ, report=say) as other:
+        return copy(context, other, what, environ, back=back)
 
 
 @command("show")
@@ -114,3 +142,29 @@ def _wrong_import(options: "Options") -> str:
     if not options.files and not options.program and not options.all:
         return "Name files to import, a program with --from, or --all for all programs on this machine."
     return ""
+
+
+@command("backup")
+def _backup(call: CommandCall) -> int:
+    options = call.options
+    from co_tui.headless.backup_command import backup
+
+    return backup(
+        call.context,
+        options.file,
+        call.environ,
+        force=options.force,
+        snapshots=options.snapshots,
+        as_json=options.json,
+    )
+
+
+@command("restore")
+def _restore(call: CommandCall) -> int:
+    options = call.options
+    silence_libraries(call.environ)
+    from co_tui.exchange.backup.restoring import RestoreOptions
+    from co_tui.headless.restore_command import restore
+
+    what = RestoreOptions(options.dry_run, options.force, options.with_config)
+    return restore(call.context, options.file, what, as_json=options.json)
