@@ -36,8 +36,7 @@ def backup(
     KeptKeys(context.paths).hide_all()
     keys = keys_in(environ)
     progress = _Progress()
-    with replaced_atomically(file) as stream:
-        writer = BackupWriter(stream, file.parent)
+    with replaced_atomically(file) as stream, BackupWriter(stream, file.parent) as writer:
         for trouble in add_sessions(writer, context.store, keys, progress.report):
             say(trouble)
         for trouble in add_files(writer, context.paths, keys, snapshots=snapshots):

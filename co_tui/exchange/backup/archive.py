@@ -11,6 +11,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, Self
 
@@ -31,6 +32,8 @@ MAX_OWN_BYTES: Final = 64_000
 MAX_HEADER_BYTES: Final = 64_000
 """Of a header with a long name: a tar may claim any length."""
 _COMPRESSION: Final = 6
+_MAX_PADDING: Final = 1 << 20
+"""After the last file."""
 _LATEST: Final = 1e10
 """A later time of a file is damage."""
 _IN_MEMORY_BYTES: Final = 8_000_000
@@ -73,7 +76,7 @@ class BackupWriter:
         """`folder` is for what does not fit into memory before its size is known."""
         self._folder = None if folder is None else str(folder)
         self._gzip = gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=_COMPRESSION)
-        self._tar = tarfile.open(fileobj=self._gzip, mode="w|", format=tarfile.PAX_FORMAT)
+        self._tar = tarfile.open(fileobj=self._gzip, mode="w:", format=tarfile.PAX_FORMAT)
         self._digest = _Digest()
         self.totals = Totals()
         self._put(INTRODUCTION, {"format": FORMAT, "co_tui": __version__, "made": now()})
@@ -101,6 +104,12 @@ class BackupWriter:
         self._tar.close()
         self._gzip.close()
         return self.totals
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._gzip.fileobj = None  # after a failure nothing more is written
 
     def _add(self, name: str, pieces: Iterable[bytes], modified: float = 0, *, executable: bool = False) -> int:
         digest = hashlib.sha256()
@@ -185,8 +194,11 @@ class Backup:
                 self._check_member(info, count)
                 modified = info.mtime if 0 <= info.mtime < _LATEST else 0
                 yield Entry(info.name, info.size, modified, bool(info.mode & 0o100), content)
+            rest = sum(len(piece) for piece in self._guarded(iter(partial(unpacked.read, _MAX_PADDING), b"")))
         if not is_complete:
             raise self._refused("its end is missing" if count else "it is no backup of co-tui")
+        if rest > _MAX_PADDING:
+            raise self._refused("there is more after its end")
 
     def _opened(self, unpacked: gzip.GzipFile) -> tarfile.TarFile:
         try:
