@@ -13,7 +13,7 @@ from co_tui.exchange.backup.making import Making, add_files, add_sessions
 from co_tui.headless.output import DONE, FAILED, CommandContext, put_json, say
 from co_tui.paths import path_text, replaced_atomically
 
-PROGRESS_EVERY_S: Final = 1.0
+PROGRESS_EVERY_S: Final = 5.0
 _UNITS: Final = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
 

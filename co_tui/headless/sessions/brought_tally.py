@@ -9,7 +9,7 @@ from co_tui.exchange.intake.copying import BroughtSession
 from co_tui.exchange.intake.take_in import Outcome
 from co_tui.headless.output import put_json, say
 
-PROGRESS_EVERY_S: Final = 1.0
+PROGRESS_EVERY_S: Final = 5.0
 MAX_SHOWN: Final = 20
 """Sessions of one kind that are named; the rest are counted."""
 _REFUSED: Final = "refused"
