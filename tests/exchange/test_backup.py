@@ -403,6 +403,9 @@ def line_of(**changes: object) -> str:
         (line_of(seq=1), "line 2 is out of order"),
         (line_of(seq=99_999), "line 2 is out of order"),
         (line_of(timestamp="soon"), "line 2 is no event of it"),
+        (line_of(seq="2"), "line 2 is no event of it"),
+        (line_of(seq=10**30), "line 2 is no event of it"),
+        (line_of(version=0), "line 2 is no event of it"),
         ("[" * 100_000, "line 2 is no event of it"),
     ],
 )

@@ -9,14 +9,13 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Final, NamedTuple, TypeAlias
 
-from co_tui.events import Event
 from co_tui.exchange.backup.archive import PIECE_BYTES, Backup, Entry
 from co_tui.exchange.backup.names import path_of, session_of_log, session_of_reply
-from co_tui.exchange.backup.read_log import read_log, read_reply
+from co_tui.exchange.backup.read_log import event_of, log_lines, read_log, read_reply
 from co_tui.exchange.backup.running_parts import is_running_part, reason_to_ask
 from co_tui.exchange.importers.imported import ImportRefused
 from co_tui.exchange.intake.copying import BroughtSession, bring_reply
-from co_tui.exchange.intake.take_in import TakenIn, look_up_exactly, take_in_exactly
+from co_tui.exchange.intake.take_in import Outcome, TakenIn, is_stored, look_up_exactly, take_in_exactly
 from co_tui.paths import Paths, path_text, replaced_atomically
 from co_tui.settings.files import LIMIT_BYTES
 from co_tui.store.port import Store
@@ -83,21 +82,25 @@ class Restoring:
     def _session(self, session_id: str, entry: Entry) -> BroughtSession:
         self._latest = ("", 0)
         try:
-            log = read_log(session_id, entry.content)
-            taken = self._taken(log)
+            taken, last_seq = self._taken(session_id, log_lines(session_id, entry.content))
         except ImportRefused as why:
             return BroughtSession(session_id, refused=str(why))
         if taken.session_id != session_id:
             self._forks[session_id] = taken.session_id
         else:
-            self._latest = (session_id, log[-1].seq or 0)
+            self._latest = (session_id, last_seq)
         return BroughtSession(session_id, taken)
 
-    def _taken(self, log: Sequence[Event]) -> TakenIn:
-        if not self._options.dry_run:
-            return take_in_exactly(self._store, log)
+    def _taken(self, session_id: str, lines: Sequence[bytes]) -> tuple[TakenIn, int]:
+        """What came of a log, and the seq of its last event. One whose end is known is not read any further."""
+        end = event_of(lines[-1])
         with self._store.reading() as reading:
-            return look_up_exactly(reading, log)
+            if end is not None and end.session_id == session_id and is_stored(reading, end):
+                return TakenIn(Outcome.KNOWN, session_id), end.seq or 0
+            log = read_log(session_id, lines)
+            if self._options.dry_run:
+                return look_up_exactly(reading, log), log[-1].seq or 0
+        return take_in_exactly(self._store, log), log[-1].seq or 0
 
     def _reply(self, session_id: str, entry: Entry) -> None:
         """A reply that was being written: only after the very event it was written after."""

@@ -82,6 +82,15 @@ def look_up(reading: Reading, session: ImportedSession) -> TakenIn:
     return _planned(reading, session).taken
 
 
+def is_stored(reading: Reading, event: Event) -> bool:
+    """Whether this very event is at its place in the stored log.
+
+    Logs only grow, and times are exact: then all before it is there, too.
+    """
+    seq = event.seq or 0
+    return [event] == list(reading.events(event.session_id, after=seq - 1, upto=seq))
+
+
 def _open_elsewhere(plan: _Plan) -> ImportRefused:
     return ImportRefused(f"Session {plan.taken.session_id} has grown, but is open. Close it, then try again.")
 
@@ -96,10 +105,8 @@ def _planned_exactly(reading: Reading, log: Sequence[Event]) -> _Plan:
     if not stored:
         return _Plan(TakenIn(Outcome.NEW, session_id))
     seq = min(stored[0].seq or 0, log[-1].seq or 0)
-    if stored[0].seq != seq:
-        stored = list(reading.events(session_id, after=seq - 1, upto=seq))
-    if stored and stored[0] == next((event for event in log if event.seq == seq), None):
-        # Logs only grow, and times are exact: with the same event at the same place, all before it is the same.
+    same = next((event for event in log if event.seq == seq), None)
+    if same is not None and is_stored(reading, same):
         tail = tuple(event for event in log if (event.seq or 0) > seq)
         growth = Growth(Change.GREW if tail else Change.NONE, tail, seq)
         return _Plan(TakenIn(_outcome(growth), session_id, growth.messages), growth)
