@@ -109,7 +109,7 @@ class BackupWriter:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self._gzip.fileobj = None  # after a failure nothing more is written
+        self._gzip.fileobj = None  # type: ignore[assignment]  # after a failure nothing more is written
 
     def _add(self, name: str, pieces: Iterable[bytes], modified: float = 0, *, executable: bool = False) -> int:
         digest = hashlib.sha256()
