@@ -9,7 +9,7 @@ from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.redact import keys_in
 from co_tui.events.wording import counted
 from co_tui.exchange.backup.archive import BackupWriter, Totals
-from co_tui.exchange.backup.making import Making, add_files, add_sessions
+from co_tui.exchange.backup.making import Making, add_files, add_sessions, all_sessions
 from co_tui.headless.output import DONE, FAILED, CommandContext, put_json, say
 from co_tui.paths import path_text, replaced_atomically
 
@@ -35,9 +35,9 @@ def backup(
         return FAILED
     KeptKeys(context.paths).hide_all()
     keys = keys_in(environ)
-    progress = _Progress()
+    names, progress = all_sessions(context.store), _Progress()
     with replaced_atomically(file) as stream, BackupWriter(stream, file.parent) as writer:
-        for trouble in add_sessions(writer, context.store, keys, progress.report):
+        for trouble in add_sessions(writer, context.store, names, keys, progress.report):
             say(trouble)
         for trouble in add_files(writer, context.paths, keys, snapshots=snapshots):
             say(trouble)

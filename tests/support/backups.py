@@ -14,7 +14,7 @@ from co_tui.events import (
     SessionTrashed,
 )
 from co_tui.exchange.backup.archive import Backup, BackupWriter
-from co_tui.exchange.backup.making import add_files, add_sessions
+from co_tui.exchange.backup.making import add_files, add_sessions, all_sessions
 from co_tui.exchange.backup.restoring import Restored, RestoreOptions, Restoring
 from co_tui.exchange.exporters import exported
 from co_tui.paths import Paths, locate
@@ -106,7 +106,7 @@ def files_in(home: Path) -> dict[str, str]:
 
 def make_backup(store: Store, home: Path, file: Path, keys: tuple[str, ...] = (), *, snapshots: bool = False) -> Path:
     with file.open("wb") as stream, BackupWriter(stream, file.parent) as writer:
-        troubles = [*add_sessions(writer, store, keys, lambda _: None)]
+        troubles = [*add_sessions(writer, store, all_sessions(store), keys, lambda _: None)]
         troubles += add_files(writer, paths_of(home), keys, snapshots=snapshots)
         writer.finish()
     assert troubles == []

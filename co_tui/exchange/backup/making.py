@@ -25,15 +25,17 @@ class Making(NamedTuple):
     bytes: int
 
 
-def add_sessions(
-    writer: BackupWriter, store: Store, keys: Sequence[str], report: Callable[[Making], None]
-) -> Iterator[str]:
-    """Add all sessions, those in the trash, too; the user's own keys are hidden. Yields a sentence for each that
-    cannot be added."""
+def all_sessions(store: Store) -> list[str]:
+    """The ids of all sessions, those in the trash, too."""
     with store.reading() as reading:
-        rows = [*reading.sessions(MAX_SESSIONS), *reading.sessions(MAX_SESSIONS, in_trash=True)]
-        names = [row.id for row in rows]
-        del rows
+        return [row.id for trash in (False, True) for row in reading.sessions(MAX_SESSIONS, in_trash=trash)]
+
+
+def add_sessions(
+    writer: BackupWriter, store: Store, names: Sequence[str], keys: Sequence[str], report: Callable[[Making], None]
+) -> Iterator[str]:
+    """Add sessions; the user's own keys are hidden. Yields a sentence for each that cannot be added."""
+    with store.reading() as reading:
         for number, session_id in enumerate(names, 1):
             if SAFE_ID.fullmatch(session_id):
                 _add_session(writer, reading, session_id, keys)
