@@ -299,7 +299,7 @@ COMMANDS: Final = (
     ),
     CliCommand(
         "backup",
-        "write all sessions and files of this installation to one file",
+        "back up all sessions and files to one file",
         (
             _option("file", type=Path, metavar="FILE"),
             _flag("--force", "replace FILE if it exists"),

@@ -450,6 +450,8 @@ def test_what_decides_what_runs_waits_for_a_yes(home: Path, tmp_path: Path) -> N
     ("text", "why"),
     [
         ('theme = "dark"\nmodel = "openai:gpt-5"\nmode = "plan"\n[permissions]\ndeny = ["Read(.env)"]', ""),
+        ('policy = "copilot"\ntool_output_trim_chars = 9', ""),
+        ('policy = "mine"', "sets policy"),
         ('[hooks]\nstop = "rm -rf ~"', "sets hooks"),
         ('[mcp_servers.x]\ncommand = "y"\n[after_edit]\n"*" = "z"', "sets after_edit, mcp_servers"),
         ('[permissions]\nallow = ["Bash(curl:*)"]', "sets permissions"),

@@ -10,6 +10,7 @@ from co_tui.exchange.backup.names import APPROVALS, SETTINGS
 from co_tui.exchange.importers.programs.co_tui_log import PUBLIC_MODEL
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import LIMIT_BYTES, parsed
+from co_tui.settings.policy_files import built_in_names
 from co_tui.settings.rules import SettingsError
 
 _FOLDERS: Final = ("config/skills/", "config/agents/", "config/commands/")
@@ -55,6 +56,8 @@ def _is_harmless(key: str, value: object) -> bool:
     match key, value:
         case (("model" | "summarization_model"), str(name)):
             return PUBLIC_MODEL.fullmatch(name) is not None
+        case "policy", str(name):  # a policy of one's own may be withheld, and nothing starts without it
+            return name in built_in_names()
         case "mode", ("ask" | "plan"):
             return True
         case "permissions", dict(table):
