@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from co_tui.commands import CommandCall, run_command
+from co_tui.command_call import CommandCall
+from co_tui.commands import run_command
 from co_tui.headless.output import (
     DONE,
     FAILED,
@@ -31,7 +32,7 @@ from co_tui.store.store_errors import StoreError
 from co_tui.trust import Trust
 
 if TYPE_CHECKING:
-    from co_tui.commands import Options
+    from co_tui.command_call import Options
 
 
 def run(arguments: Sequence[str]) -> int:

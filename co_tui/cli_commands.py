@@ -51,7 +51,7 @@ class OneOf(NamedTuple):
 
 
 class CliCommand(NamedTuple):
-    """A command of the command line; `commands.py` has the function of that name."""
+    """A command of the command line; `commands.py` or `stored_commands.py` has the function of that name."""
 
     name: str
     help: str
@@ -113,9 +113,12 @@ _HOUSEKEEPING = (
             _option("--pin", metavar="ID", help="list a session first and never clean it up"),
             _option("--unpin", metavar="ID", help="unpin a session"),
             _flag("--prune", "move sessions unused for retention_days to the trash"),
+            _option("--copy-to", metavar="URL", help="copy sessions to the database postgresql://…, or to sqlite:"),
+            _option("--copy-from", metavar="URL", help="copy sessions from there"),
         )
     ),
-    _flag("--dry-run", "with --prune: only say what would be moved"),
+    _option("ids", nargs="*", metavar="ID", help="with --copy-to or --copy-from: only these sessions"),
+    _flag("--dry-run", "with --prune or a copy: only say what would be done"),
     _flag("--verbose", "with --prune: list each session"),
     _flag("--forever", "with --delete: delete it, with its messages and files"),
     _flag("--yes", "with --forever or --empty-trash: do not ask"),
@@ -291,6 +294,27 @@ COMMANDS: Final = (
             _flag("--permissions", "with --from claude-code: import approval rules instead of sessions"),
             _flag("--all", "import the sessions of all programs on this machine"),
             _flag("--dry-run", "list what would be imported, and import nothing"),
+            _JSON,
+        ),
+    ),
+    CliCommand(
+        "backup",
+        "back up all sessions and files to one file",
+        (
+            _option("file", type=Path, metavar="FILE"),
+            _flag("--force", "replace FILE if it exists"),
+            _flag("--snapshots", "add the snapshots that /rewind restores files from (large)"),
+            _JSON,
+        ),
+    ),
+    CliCommand(
+        "restore",
+        "restore sessions and files from a backup",
+        (
+            _option("file", type=Path, metavar="FILE"),
+            _flag("--dry-run", "say what would be restored, and restore nothing"),
+            _flag("--force", "replace files that differ from the backup's"),
+            _flag("--with-config", "restore settings, agents, skills and rules that decide what runs, too"),
             _JSON,
         ),
     ),

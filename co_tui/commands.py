@@ -2,26 +2,22 @@
 
 import gc
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
+from co_tui import stored_commands  # noqa: F401 - registers its commands
+from co_tui.command_call import FUNCTIONS, CommandCall, command, silence_libraries, under_policy_of
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line
 from co_tui.open_store import open_store
 from co_tui.paths import path_text
-from co_tui.settings import DEBUG_VARIABLE, Loaded, is_policy_path, load
+from co_tui.settings import Loaded, is_policy_path
 from co_tui.store.store_errors import SessionNotFound
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from co_tui.headless.open_session import SessionOpening
     from co_tui.store.stored_values import SessionRow
-
-    Options = Namespace | SimpleNamespace
 
 MOST_PROMPT_BYTES = 64_000_000
 SERVED_DRIVER = "co_tui.ui.terminal.served_driver:ServedDriver"
@@ -40,31 +36,6 @@ TERMINAL_VARIABLES = (
 """Variables that describe the terminal a server was started in; they are wrong for the pages it serves."""
 
 
-class CommandCall(NamedTuple):
-    """A command and what it may need."""
-
-    options: "Options"
-    context: CommandContext
-    environ: Mapping[str, str]
-    cwd: Path
-
-
-CliFunction: TypeAlias = Callable[[CommandCall], int]
-"""Returns the exit code."""
-FUNCTIONS: Final[dict[str | None, CliFunction]] = {}
-"""By command; None opens the app. `cli_commands.py` has their options."""
-
-
-def command(name: str | None) -> Callable[[CliFunction], CliFunction]:
-    """Register the decorated function for a command."""
-
-    def register(function: CliFunction) -> CliFunction:
-        FUNCTIONS[name] = function
-        return function
-
-    return register
-
-
 def run_command(call: CommandCall) -> int:
     """Run the command and return the exit code."""
     return FUNCTIONS[call.options.command](call)
@@ -81,11 +52,11 @@ def _open_app(call: CommandCall) -> int:
     if options.resume or options.resume_latest:
         row = _stored_session(options.resume, context, cwd)
         session_id = row.id
-        context = _under_policy_of(row, call, quiet=True)  # the app reports it itself
+        context = under_policy_of(row, call, quiet=True)  # the app reports it itself
     from co_tui.ui.launch import Launch
     from co_tui.ui.start import start
 
-    _silence_libraries(environ)
+    silence_libraries(environ)
     restore_signals()
     return start(
         Launch(
@@ -165,28 +136,6 @@ def _run(call: CommandCall) -> int:
     return code
 
 
-@command("sessions")
-def _sessions(call: CommandCall) -> int:
-    from co_tui.headless.sessions.sessions_command import sessions_command
-
-    return sessions_command(call.context, call.options)
-
-
-@command("show")
-def _show(call: CommandCall) -> int:
-    from co_tui.headless.sessions.show_command import show
-
-    return show(call.context, call.options.id, history=call.options.history, as_json=call.options.json)
-
-
-@command("context")
-def _context(call: CommandCall) -> int:
-    from co_tui.headless.sessions.context_command import show_context
-
-    row = _stored_row(call.options.id, call.context)
-    return show_context(_under_policy_of(row, call), row.id, as_json=call.options.json)
-
-
 @command("compact")
 def _compact(call: CommandCall) -> int:
     opening = _session_opening(_stored_session(call.options.id, call.context, call.cwd), call)
@@ -195,35 +144,9 @@ def _compact(call: CommandCall) -> int:
     return compact(opening, focus=call.options.focus, json=call.options.json)
 
 
-@command("rewind")
-def _rewind(call: CommandCall) -> int:
-    options = call.options
-    row = _stored_row(options.id, call.context)
-    _silence_libraries(call.environ)
-    from co_tui.headless.sessions.rewind_command import rewind
-
-    return rewind(
-        call.context,
-        row.id,
-        options.turn,
-        call.environ,
-        conversation=not options.files_only,
-        files=options.files or options.files_only,
-        as_json=options.json,
-    )
-
-
-@command("diff")
-def _diff(call: CommandCall) -> int:
-    row = _stored_row(call.options.id, call.context)
-    from co_tui.headless.sessions.diff_command import diff
-
-    return diff(call.context, row.id, row.cwd, call.environ, as_json=call.options.json)
-
-
 @command("subconscious")
 def _subconscious(call: CommandCall) -> int:
-    _silence_libraries(call.environ)
+    silence_libraries(call.environ)
     from co_tui.headless.subconscious_command import subconscious
 
     return subconscious(call.context, call.options.id, environ=call.environ, cwd=call.cwd)
@@ -245,7 +168,7 @@ def _doctor(call: CommandCall) -> int:
 
 @command("login")
 def _login(call: CommandCall) -> int:
-    _silence_libraries(call.environ)
+    silence_libraries(call.environ)
     from co_tui.headless.login_command import login
 
     return login(call.context, call.environ, call.options.provider, remove=call.options.remove)
@@ -254,7 +177,7 @@ def _login(call: CommandCall) -> int:
 @command("acp")
 def _acp(call: CommandCall) -> int:
     options, context, environ, _ = call
-    _silence_libraries(environ)
+    silence_libraries(environ)
     gc.enable()
     from co_tui.headless.acp.acp_command import acp
 
@@ -269,51 +192,18 @@ def _trust(call: CommandCall) -> int:
     return trust(call.context, call.options.folder, revoke=call.options.revoke, listed=call.options.listed)
 
 
-@command("export")
-def _export(call: CommandCall) -> int:
-    options = call.options
-    if options.all:
-        if options.id or options.output is None or options.form not in (None, "jsonl"):
-            say("Give --all a folder for the logs: `co-tui export --all -o FOLDER`.")
-            return WRONG_USAGE
-        from co_tui.headless.sessions.export_all import export_all
-
-        return export_all(call.context, options.output, call.environ)
-    if not options.id:
-        say("Name the session to export, or all of them with --all -o FOLDER.")
-        return WRONG_USAGE
-    from co_tui.headless.sessions.export_command import export
-
-    return export(call.context, options.id, form=options.form, file=options.output, environ=call.environ)
-
-
 def _session_opening(row: "SessionRow | None", call: CommandCall) -> "SessionOpening":
     """How to open a command's session. Imports the engine."""
     _, context, environ, cwd = call
     if row is not None:
         _report_other_folder(row, cwd)
-        context = _under_policy_of(row, call)
-    _silence_libraries(environ)
+        context = under_policy_of(row, call)
+    silence_libraries(environ)
     from co_tui.headless.open_session import SessionOpening
 
     gc.enable()
     model = context.loaded.overriding_model
     return SessionOpening(context, environ, cwd, row.id if row is not None else "", model)
-
-
-def _silence_libraries(environ: Mapping[str, str]) -> None:
-    """Keep library warnings, logs and tracebacks of threads off standard error."""
-    if environ.get(DEBUG_VARIABLE):
-        return
-    import logging
-    import threading
-    import warnings
-
-    warnings.simplefilter("ignore")
-    logging.getLogger().addHandler(logging.NullHandler())
-    threading.excepthook = lambda failed: say(
-        f"Internal error in a background task: {failed.exc_type.__name__}: {failed.exc_value}."
-    )
 
 
 @command("lab")
@@ -326,7 +216,7 @@ def _lab(call: CommandCall) -> int:
 
     if (policies := named_policies(options.policies or ["balanced"], context.paths, cwd, environ)) is None:
         return WRONG_USAGE
-    _silence_libraries(environ)
+    silence_libraries(environ)
     from co_tui.agent.models.open_model import config_for
 
     settings = context.loaded.settings
@@ -347,52 +237,6 @@ def _lab(call: CommandCall) -> int:
     )
 
 
-@command("lens")
-def _lens(call: CommandCall) -> int:
-    row = _stored_row(call.options.id, call.context)
-    context = _under_policy_of(row, call)
-    _silence_libraries(call.environ)
-    from co_tui.headless.sessions.lens_command import show_lens
-
-    return show_lens(context, row.id, as_json=call.options.json)
-
-
-@command("import")
-def _import(call: CommandCall) -> int:
-    options, context, environ, _ = call
-    if wrong := _wrong_import(options):
-        say(wrong)
-        return WRONG_USAGE
-    if options.permissions:
-        from co_tui.headless.sessions.import_permissions import import_permissions
-
-        return import_permissions(context.paths, environ, Path.home(), as_json=options.json)
-    _silence_libraries(environ)
-    from co_tui.headless.sessions.import_command import ImportOptions, import_sessions
-
-    what = ImportOptions(options.files, options.program, options.all, options.dry_run, options.json)
-    return import_sessions(context, what, environ, Path.home())
-
-
-def _wrong_import(options: "Options") -> str:
-    """Why these options of `import` do not go together; empty when they do."""
-    if options.permissions and (options.program != "claude-code" or options.files or options.all):
-        return "--permissions goes with --from claude-code alone."
-    if options.permissions and options.dry_run:
-        return "--dry-run goes with sessions, not with --permissions."
-    if options.all and (options.files or options.program):
-        return "--all takes no files and no --from."
-    if not options.files and not options.program and not options.all:
-        return "Name files to import, a program with --from, or --all for all programs on this machine."
-    return ""
-
-
-def _stored_row(name: str, context: CommandContext) -> "SessionRow":
-    """The stored session of that name. Raises `StoreError`."""
-    with context.store.reading() as reading:
-        return reading.session(name)
-
-
 def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
     """The named session, else the latest. Raises `StoreError` when there is none."""
     with context.store.reading() as reading:
@@ -407,17 +251,3 @@ def _report_other_folder(row: "SessionRow", cwd: Path) -> None:
     if row.cwd and row.cwd != path_text(cwd):
         gone = "" if Path(row.cwd).is_dir() else " (deleted)"
         say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it now works in {path_text(cwd)}.")
-
-
-def _under_policy_of(row: "SessionRow", call: CommandCall, *, quiet: bool = False) -> CommandContext:
-    """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone, which
-    is reported unless `quiet`."""
-    options, context, environ, cwd = call
-    given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
-    own = {"policy": row.policy}
-    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given, resumed=own)
-    if not loaded.problems:
-        return context._replace(loaded=loaded)
-    if not quiet:
-        say(f"{loaded.problems[0]} Using {context.loaded.settings.policy}.")
-    return context

@@ -5,8 +5,9 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import IO
 
 from co_tui.record import Record
 
@@ -15,6 +16,8 @@ HOME_VARIABLE = "CO_TUI_HOME"
 PROJECT_FILE = ".co-tui.toml"
 OWNER_ONLY_DIR = 0o700
 OWNER_ONLY_FILE = 0o600
+NAME_CHARS = 100
+"""Of a file's name that the name of its unfinished successor begins with."""
 
 
 class Paths(Record):
@@ -153,12 +156,20 @@ def ensure_file(file: Path) -> Path:
 
 def write_atomically(file: Path, text: str) -> None:
     """Replace `file` in one step, owner-only: a reader sees the old text or the new, never half of it."""
+    with replaced_atomically(file) as stream:
+        stream.write(text.encode())
+
+
+@contextlib.contextmanager
+def replaced_atomically(file: Path) -> Iterator[IO[bytes]]:
+    """A stream for the new content of `file`, which replaces it in one step, owner-only; after a failure nothing is
+    left of it."""
     ensure_dir(file.parent)
     # mkstemp creates its file owner-only.
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:NAME_CHARS]}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(name, file)

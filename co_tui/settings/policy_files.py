@@ -50,6 +50,11 @@ def policy_groups(paths: Paths) -> tuple[PolicyGroup, ...]:
     return PolicyGroup("", tuple(own)), PolicyGroup("As other programs do", tuple(sorted(peers)))
 
 
+def built_in_names() -> frozenset[str]:
+    """The policies that come with co-tui."""
+    return frozenset(_names_in(BUILT_IN) | _names_in(PEERS))
+
+
 def policy_names(paths: Paths) -> list[str]:
     """The available policies, in the order they are shown."""
     return [name for group in policy_groups(paths) for name in group.names]

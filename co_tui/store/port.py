@@ -168,12 +168,14 @@ class Writing(LogWriting, Protocol):
         """Copy the events of `source` up to a seq to `target`, with their seqs and times, then log the fork."""
         ...
 
-    def import_log(self, events: "Sequence[Event]", *, keeps_age: bool = False) -> "Future[ImportOutcome]":
+    def import_log(
+        self, events: "Sequence[Event]", *, keeps_age: bool = False, keeps_trash: bool = False
+    ) -> "Future[ImportOutcome]":
         """Log a whole session from elsewhere, or the rest of one that is here up to just before, with its own times.
 
         It counts as used now; with `keeps_age`, when its last message was written. A known session whose log is given
-        from the start is unchanged, but restored from the trash. Raises `StoreError` for a rest that does not follow
-        the last event here.
+        from the start is unchanged, but restored from the trash; with `keeps_trash`, what the log says about the trash
+        holds. Raises `StoreError` for a rest that does not follow the last event here.
         """
         ...
 

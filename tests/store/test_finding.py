@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,16 @@ def test_what_is_imported_again_comes_out_of_the_trash(store: Store, log: Log, r
     assert store.writing().import_log(events).result() is ImportOutcome.KNOWN
     trash = from_elsewhere("t", 2021, said("old, too"), SessionTrashed())
     assert store.writing().import_log(trash).result() is ImportOutcome.NEW and reading.session("t").trashed == ""
+
+
+def test_a_session_that_is_brought_back_as_it_was_stays_in_the_trash(store: Store, reading: Reading) -> None:
+    trash = from_elsewhere("t", 2021, said("old"), SessionPinned(), SessionTrashed())
+    back = partial(store.writing().import_log, keeps_age=True, keeps_trash=True)
+    assert back(trash[:1]).result() is ImportOutcome.NEW
+    assert back(trash[1:]).result() is ImportOutcome.CONTINUED
+    assert back(trash).result() is ImportOutcome.KNOWN
+    assert list(reading.events("t")) == trash
+    assert reading.session("t").pinned and reading.session("t").trashed == trash[-1].timestamp
 
 
 def test_what_is_open_somewhere_is_known(store: Store) -> None:

@@ -4,7 +4,8 @@ The user's own keys never leave with it. For people, what only looks like a key 
 has to come back as it was.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from co_tui.events import Event, event_json
@@ -30,7 +31,21 @@ SUFFIXES: Final = {"markdown": ".md", "jsonl": ".jsonl", "html": ".html"}
 
 def exported(events: Iterable[Event], form: str, keys: Iterable[str] = ()) -> Iterator[str]:
     """The pieces of the text that a session is in one of the formats; `keys` are the user's own."""
-    return EXPORTERS[form](without_keys(events, keys, and_lookalikes=form != "jsonl"))
+    keys = tuple(keys)
+    if form == "jsonl":
+        return _without_keys(events, keys)
+    return EXPORTERS[form](without_keys(events, keys, and_lookalikes=True))
+
+
+def _without_keys(events: Iterable[Event], keys: Sequence[str]) -> Iterator[str]:
+    """The log; only events that hold a key are taken apart, since most hold none."""
+    written = [json.dumps(key, ensure_ascii=escaped)[1:-1] for key in keys for escaped in (False, True)]
+    for event in events:
+        text = event_json(event)
+        if any(key in text for key in written):
+            yield from as_jsonl(without_keys([event], keys, and_lookalikes=False))
+        else:
+            yield f"{inert_json(text)}\n"
 
 
 def format_of(name: str) -> str:

@@ -1,10 +1,11 @@
 """Store a session of a file: new, continued where it grew, or as a fork where both sides went on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import partial
 from typing import Final, NamedTuple
 
-from co_tui.events import SessionFork
+from co_tui.events import Event, SessionFork
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
 from co_tui.exchange.intake.growth import CONVERSATION, Change, Growth, foreign_growth
@@ -52,15 +53,71 @@ def take_in(store: Store, session: ImportedSession) -> TakenIn:
     try:
         _store(store, session, plan)
     except SessionBusy:
-        raise ImportRefused(
-            f"Session {plan.taken.session_id} has grown, but is open. Close it, then import it again."
-        ) from None
+        raise _open_elsewhere(plan) from None
     return plan.taken
+
+
+def take_in_exactly(store: Store, log: Sequence[Event]) -> TakenIn:
+    """Store what is not stored yet of a log of ours, as it is: what it allows, its pin and its place in the trash hold.
+
+    It may begin with the last event that is stored. Only for the user's own logs. Raises `ImportRefused` with a
+    sentence.
+    """
+    with store.reading() as reading:
+        plan = _planned_exactly(reading, log)
+    try:
+        _store(store, _session_of(log), plan, as_it_was=True)
+    except SessionBusy:
+        raise _open_elsewhere(plan) from None
+    return plan.taken
+
+
+def look_up_exactly(reading: Reading, log: Sequence[Event]) -> TakenIn:
+    """What `take_in_exactly` would do; writes nothing."""
+    return _planned_exactly(reading, log).taken
 
 
 def look_up(reading: Reading, session: ImportedSession) -> TakenIn:
     """What `take_in` would do; writes nothing."""
     return _planned(reading, session).taken
+
+
+def is_stored(reading: Reading, event: Event) -> bool:
+    """Whether this very event is at its place in the stored log.
+
+    Logs only grow, and times are exact: then all before it is there, too.
+    """
+    seq = event.seq or 0
+    return [event] == list(reading.events(event.session_id, after=seq - 1, upto=seq))
+
+
+def _open_elsewhere(plan: _Plan) -> ImportRefused:
+    return ImportRefused(f"Session {plan.taken.session_id} has grown, but is open. Close it, then try again.")
+
+
+def _session_of(log: Sequence[Event]) -> ImportedSession:
+    return ImportedSession(source=CO_TUI, session_id=log[0].session_id, title="", messages=[], log=tuple(log))
+
+
+def _planned_exactly(reading: Reading, log: Sequence[Event]) -> _Plan:
+    session_id = log[0].session_id
+    stored = reading.last_events(session_id, 1)
+    if not stored:
+        return _Plan(TakenIn(Outcome.NEW, session_id))
+    seq = min(stored[0].seq or 0, log[-1].seq or 0)
+    same = next((event for event in log if event.seq == seq), None)
+    if same is not None and is_stored(reading, same):
+        tail = tuple(event for event in log if (event.seq or 0) > seq)
+        growth = Growth(Change.GREW if tail else Change.NONE, tail, seq)
+        return _Plan(TakenIn(_outcome(growth), session_id, growth.messages), growth)
+    if log[0].seq != 1:
+        raise ImportRefused(f"Session {session_id} changed meanwhile. Try again.")
+    plan = _planned_own(reading, _session_of(log))
+    return plan._replace(taken=plan.taken._replace(restored=False))
+
+
+def _outcome(growth: Growth) -> Outcome:
+    return Outcome.CONTINUED if growth.change is Change.GREW else Outcome.KNOWN
 
 
 def _planned(reading: Reading, session: ImportedSession) -> _Plan:
@@ -146,28 +203,27 @@ def _growth(reading: Reading, session_id: str, session: ImportedSession) -> Grow
 
 def _plan_for(reading: Reading, session_id: str, growth: Growth) -> _Plan:
     restored = bool(reading.session(session_id).trashed)
-    outcome = Outcome.CONTINUED if growth.change is Change.GREW else Outcome.KNOWN
-    return _Plan(TakenIn(outcome, session_id, growth.messages, restored), growth)
+    return _Plan(TakenIn(_outcome(growth), session_id, growth.messages, restored), growth)
 
 
-def _store(store: Store, session: ImportedSession, plan: _Plan) -> None:
+def _store(store: Store, session: ImportedSession, plan: _Plan, *, as_it_was: bool = False) -> None:
     # A session of ours that moves here is as old as it is; what others kept comes in new.
-    keeps_age = session.source == CO_TUI
+    bring = partial(store.writing().import_log, keeps_age=session.source == CO_TUI, keeps_trash=as_it_was)
     outcome, session_id, _, restored, fork_of = plan.taken
     log = [event.but(session_id=session_id) for event in session.log]
     match outcome:
         case Outcome.NEW:
-            store.writing().import_log(log, keeps_age=keeps_age).result()
+            bring(log).result()
         case Outcome.FORKED:
             fork = SessionFork(source_session_id=fork_of, source_seq=plan.growth.shared_seq)
             log.append(log[-1].but(seq=(log[-1].seq or 0) + 1, fact=fork, extra={}))
-            store.writing().import_log(log, keeps_age=keeps_age).result()
+            bring(log).result()
         case Outcome.CONTINUED:
             with store.claim(session_id):
-                done = store.writing().import_log(plan.growth.tail, keeps_age=keeps_age).result()
+                done = bring(plan.growth.tail).result()
             assert done is ImportOutcome.CONTINUED
         case Outcome.KNOWN if restored:
             with store.claim(session_id):
-                store.writing().import_log(log, keeps_age=keeps_age).result()
+                bring(log).result()
         case Outcome.KNOWN:
             pass

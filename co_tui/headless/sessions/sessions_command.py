@@ -52,8 +52,10 @@ def sessions_command(context: CommandContext, options: "Namespace | SimpleNamesp
 
 def _misplaced(options: "Namespace | SimpleNamespace") -> str:
     """What to say about an option without the one it belongs to; empty if there is none."""
+    if options.ids:
+        return "IDs go with --copy-to or --copy-from. Print a session with `co-tui show ID`."
     if options.dry_run and not options.prune:
-        return "--dry-run goes with --prune."
+        return "--dry-run goes with --prune, --copy-to or --copy-from."
     if options.verbose and not options.prune:
         return "--verbose goes with --prune."
     if options.forever and options.delete is None:

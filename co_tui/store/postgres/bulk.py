@@ -58,15 +58,17 @@ def _events(connection: Connection, source: str, target: str, upto: int) -> Iter
         after = rows[-1][0]
 
 
-def import_log(connection: Connection, events: Sequence[Event], keeps_age: bool, leases: Leases) -> ImportOutcome:
+def import_log(
+    connection: Connection, events: Sequence[Event], keeps_age: bool, leases: Leases, keeps_trash: bool = False
+) -> ImportOutcome:
     """Begin a session with a log from elsewhere, or continue one with the rest of its log; seqs and times as they are.
 
-    A whole log of one that is there already changes nothing, but brings it out of the trash.
+    A whole log of one that is there already changes nothing, but brings it out of the trash unless `keeps_trash`.
     """
     session_id, after_seq = events[0].session_id, (events[0].seq or 1) - 1
     known = log.locked(connection, session_id, leases)
     if after_seq == 0 and known is not None:
-        if not known.counters.trashed:
+        if keeps_trash or not known.counters.trashed:
             return ImportOutcome.KNOWN
         log.add(connection, session_id, [SessionTrashed(trashed=False)], known, now())
         return ImportOutcome.RESTORED
@@ -78,7 +80,7 @@ def import_log(connection: Connection, events: Sequence[Event], keeps_age: bool,
     known = log.write(connection, events, known)
     if not keeps_age:
         connection.execute("UPDATE sessions SET came_in = %s WHERE id = %s", (now(), session_id))
-    restored = [SessionTrashed(trashed=False)] if known.counters.trashed else []
+    restored = [SessionTrashed(trashed=False)] if known.counters.trashed and not keeps_trash else []
     log.add(connection, session_id, restored, known, now())
     return ImportOutcome.CONTINUED if after_seq else ImportOutcome.NEW
 

@@ -99,8 +99,12 @@ class Writer:
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
         return self._submit(_Job(lambda connection: bulk.fork(connection, source, target, upto, fact, self.leases)))
 
-    def import_log(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[ImportOutcome]:
-        return self._submit(_Job(lambda connection: bulk.import_log(connection, events, keeps_age, self.leases)))
+    def import_log(
+        self, events: Sequence[Event], *, keeps_age: bool = False, keeps_trash: bool = False
+    ) -> Future[ImportOutcome]:
+        return self._submit(
+            _Job(lambda connection: bulk.import_log(connection, events, keeps_age, self.leases, keeps_trash))
+        )
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(_Job(lambda connection: bulk.delete(connection, session_id, self.leases)))

@@ -111,8 +111,10 @@ class Writer:
         steps = partial(adding.fork, source=source, target=target, upto=upto, fact=fact)
         return self._submit(_LongChange(steps, source, target))
 
-    def import_log(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[ImportOutcome]:
-        steps = partial(adding.import_log, events=events, keeps_age=keeps_age)
+    def import_log(
+        self, events: Sequence[Event], *, keeps_age: bool = False, keeps_trash: bool = False
+    ) -> Future[ImportOutcome]:
+        steps = partial(adding.import_log, events=events, keeps_age=keeps_age, keeps_trash=keeps_trash)
         return self._submit(_LongChange(steps, events[0].session_id))
 
     def delete(self, session_id: str) -> Future[None]:

@@ -38,7 +38,7 @@ BY_IMPORT: Final = "the import"
 """Who refused a question that the file leaves open."""
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 _SAFE_NAME: Final = re.compile(r"[\w.-]{0,80}")
-_PUBLIC_MODEL: Final = re.compile(r"(?!gguf:)[\w.:/+-]{0,120}")
+PUBLIC_MODEL: Final = re.compile(r"(?!gguf:)[\w.:/+-]{0,120}")
 """Neither an address nor a file: those are places a conversation would go to."""
 
 
@@ -105,7 +105,7 @@ def harmless(fact: Fact) -> Fact:
 
 
 def _model(name: str) -> str:
-    return name if _PUBLIC_MODEL.fullmatch(name) else ""
+    return name if PUBLIC_MODEL.fullmatch(name) else ""
 
 
 def _numbered(events: list[Event], session_id: str) -> Iterator[Event]:

@@ -53,16 +53,18 @@ def append(
     return (yield from _added(connection, session_id, after_seq, _parts_of(events, counters), finish))
 
 
-def import_log(connection: sqlite3.Connection, events: Sequence[Event], *, keeps_age: bool) -> Steps[ImportOutcome]:
+def import_log(
+    connection: sqlite3.Connection, events: Sequence[Event], *, keeps_age: bool, keeps_trash: bool = False
+) -> Steps[ImportOutcome]:
     """Begin a session with a log from elsewhere, or continue one with the rest of its log; seqs and times as they are.
 
-    A whole log of one that is there already changes nothing, but brings it out of the trash.
+    A whole log of one that is there already changes nothing, but brings it out of the trash unless `keeps_trash`.
     """
     session_id, after_seq = events[0].session_id, (events[0].seq or 1) - 1
     yield from discard_remains(connection, session_id)
     known = log.counters_of(connection, session_id)
     if after_seq == 0 and known is not None:
-        return _restored(connection, session_id)
+        return ImportOutcome.KNOWN if keeps_trash else _restored(connection, session_id)
     if after_seq:
         check_follows(session_id, after_seq, known.last_seq if known else None)
     counters = known or SessionCounters(updated=events[0].timestamp)
@@ -73,7 +75,7 @@ def import_log(connection: sqlite3.Connection, events: Sequence[Event], *, keeps
         log.save(connection, session_id, counters)
         if not keeps_age:
             connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))
-        if counters.trashed:
+        if counters.trashed and not keeps_trash:
             log.append(connection, session_id, [SessionTrashed(trashed=False)])
         return ImportOutcome.CONTINUED if after_seq else ImportOutcome.NEW
 

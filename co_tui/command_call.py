@@ -1,0 +1,76 @@
+"""A command of the command line: what it is called with, and what commands share."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from co_tui.headless.output import CommandContext, say
+from co_tui.settings import DEBUG_VARIABLE, load
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from co_tui.store.stored_values import SessionRow
+
+    Options = Namespace | SimpleNamespace
+
+
+class CommandCall(NamedTuple):
+    """A command and what it may need."""
+
+    options: "Options"
+    context: CommandContext
+    environ: Mapping[str, str]
+    cwd: Path
+
+
+CliFunction: TypeAlias = Callable[[CommandCall], int]
+"""Returns the exit code."""
+FUNCTIONS: Final[dict[str | None, CliFunction]] = {}
+"""By command; None opens the app. `cli_commands.py` has their options."""
+
+
+def command(name: str | None) -> Callable[[CliFunction], CliFunction]:
+    """Register the decorated function for a command."""
+
+    def register(function: CliFunction) -> CliFunction:
+        FUNCTIONS[name] = function
+        return function
+
+    return register
+
+
+def stored_row(name: str, context: CommandContext) -> "SessionRow":
+    """The stored session of that name. Raises `StoreError`."""
+    with context.store.reading() as reading:
+        return reading.session(name)
+
+
+def under_policy_of(row: "SessionRow", call: CommandCall, *, quiet: bool = False) -> CommandContext:
+    """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone, which
+    is reported unless `quiet`."""
+    options, context, environ, cwd = call
+    given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
+    own = {"policy": row.policy}
+    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given, resumed=own)
+    if not loaded.problems:
+        return context._replace(loaded=loaded)
+    if not quiet:
+        say(f"{loaded.problems[0]} Using {context.loaded.settings.policy}.")
+    return context
+
+
+def silence_libraries(environ: Mapping[str, str]) -> None:
+    """Keep library warnings, logs and tracebacks of threads off standard error."""
+    if environ.get(DEBUG_VARIABLE):
+        return
+    import logging
+    import threading
+    import warnings
+
+    warnings.simplefilter("ignore")
+    logging.getLogger().addHandler(logging.NullHandler())
+    threading.excepthook = lambda failed: say(
+        f"Internal error in a background task: {failed.exc_type.__name__}: {failed.exc_value}."
+    )

@@ -1,0 +1,106 @@
+"""What a backup holds, by name: logs of sessions, and files of an installation in the folder they belong to."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+
+from co_tui.paths import Paths
+
+MAX_NAME_CHARS: Final = 1_000
+MAX_PART_BYTES: Final = 250
+MAX_PARTS: Final = 20
+SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+FOLDERS: Final = (
+    *("data/sessions", "data/memory", "data/boards"),
+    *("config/policies", "config/skills", "config/agents", "config/commands"),
+    *("state/drafts", "state/snapshots"),
+)
+SNAPSHOTS: Final = "state/snapshots"
+SETTINGS: Final = "config/config.toml"
+APPROVALS: Final = "state/approvals.json"
+FILES: Final = (
+    *(SETTINGS, APPROVALS),
+    *("state/learnt-limits.json", "state/token-ratios.json", "state/hints.json", "state/recent-models.json"),
+)
+"""Keys, locks, answers about trusting folders and fetched models are in no backup."""
+_OF_A_PROCESS: Final = ("restoring.json",)
+"""What a process left to be done: nothing of a backup may begin by itself."""
+_LOG: Final = re.compile(r"sessions/(.+)\.jsonl")
+_REPLY: Final = re.compile(r"replies/(.+)\.jsonl")
+
+
+def log_name(session_id: str) -> str:
+    return f"sessions/{session_id}.jsonl"
+
+
+def reply_name(session_id: str) -> str:
+    return f"replies/{session_id}.jsonl"
+
+
+def session_of_log(name: str) -> str:
+    """The session whose log has that name; empty for anything else."""
+    found = _LOG.fullmatch(name)
+    return found[1] if found and SAFE_ID.fullmatch(found[1]) else ""
+
+
+def session_of_reply(name: str) -> str:
+    """The session whose partial reply has that name; empty for anything else."""
+    found = _REPLY.fullmatch(name)
+    return found[1] if found and SAFE_ID.fullmatch(found[1]) else ""
+
+
+def is_known_name(name: str) -> bool:
+    return bool(session_of_log(name) or session_of_reply(name)) or is_file_name(name)
+
+
+def is_file_name(name: str) -> bool:
+    """Whether it names a file of an installation that a backup may hold; it leads to no other place."""
+    parts = name.split("/")
+    is_plain = len(name) <= MAX_NAME_CHARS and len(parts) <= MAX_PARTS and all(map(_is_plain, parts))
+    in_folder = "/".join(parts[:2]) in FOLDERS and len(parts) > 2
+    return is_plain and (in_folder or name in FILES) and parts[-1] not in _OF_A_PROCESS
+
+
+def _is_plain(part: str) -> bool:
+    return (
+        part.isprintable()
+        and "\\" not in part
+        and not part.startswith(".")
+        and not part.endswith(".lock")
+        and 0 < len(os.fsencode(part)) <= MAX_PART_BYTES
+    )
+
+
+class HomeFile(NamedTuple):
+    """A file of an installation."""
+
+    name: str
+    path: Path
+
+
+def home_files(paths: Paths, *, snapshots: bool) -> Iterator[HomeFile]:
+    """The files that a backup has, of one folder after the other; a link to a file counts as that file."""
+    for name in FILES:
+        if (file := path_of(paths, name)).is_file():
+            yield HomeFile(name, file)
+    for folder in FOLDERS:
+        if folder != SNAPSHOTS or snapshots:
+            yield from _in_folder(folder, path_of(paths, folder))
+
+
+def _in_folder(folder: str, path: Path) -> Iterator[HomeFile]:
+    for above, folders, files in os.walk(path):
+        folders.sort()
+        for file in sorted(files):
+            found = Path(above, file)
+            name = f"{folder}/{found.relative_to(path).as_posix()}"
+            if is_file_name(name) and found.is_file():
+                yield HomeFile(name, found)
+
+
+def path_of(paths: Paths, name: str) -> Path:
+    """Where the file of that name is here."""
+    root, *rest = PurePosixPath(name).parts
+    return {"data": paths.data, "config": paths.config, "state": paths.state}[root].joinpath(*rest)

@@ -1,0 +1,171 @@
+"""Restore a backup: logs by the idempotent steps of an import, files where none differs. Doing it again changes
+nothing; one that was cut off is completed by the same command."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import IO, Final, NamedTuple, TypeAlias
+
+from co_tui.exchange.backup.archive import PIECE_BYTES, Backup, Entry
+from co_tui.exchange.backup.names import path_of, session_of_log, session_of_reply
+from co_tui.exchange.backup.read_log import event_of, log_lines, read_log, read_reply
+from co_tui.exchange.backup.running_parts import is_running_part, reason_to_ask
+from co_tui.exchange.importers.imported import ImportRefused
+from co_tui.exchange.intake.copying import BroughtSession, bring_reply
+from co_tui.exchange.intake.take_in import Outcome, TakenIn, is_stored, look_up_exactly, take_in_exactly
+from co_tui.paths import Paths, path_text, replaced_atomically
+from co_tui.settings.files import LIMIT_BYTES
+from co_tui.store.port import Store
+
+_IN_MEMORY_BYTES: Final = 8_000_000
+_OF_SESSIONS: Final = ("data/sessions/", "state/snapshots/")
+_DRAFTS: Final = "state/drafts/"
+
+
+class FileOutcome(Enum):
+    """What becomes of a file of a backup."""
+
+    RESTORED = "restored"
+    UNCHANGED = "unchanged"
+    REPLACED = "replaced"
+    KEPT = "kept"
+    """The one here differs, and stays."""
+    WITHHELD = "withheld"
+    """It can decide what runs, and was not asked for."""
+    REFUSED = "refused"
+
+
+class RestoredFile(NamedTuple):
+    """What came of a file."""
+
+    name: str
+    outcome: FileOutcome
+    why: str = ""
+
+
+Restored: TypeAlias = BroughtSession | RestoredFile
+
+
+class RestoreOptions(NamedTuple):
+    """How to restore."""
+
+    dry_run: bool = False
+    force: bool = False
+    """Replace files that differ."""
+    with_config: bool = False
+    """Restore what decides what runs."""
+
+
+class Restoring:
+    """Restores what a backup holds into a store and its folders."""
+
+    def __init__(self, store: Store, paths: Paths, options: RestoreOptions) -> None:
+        self._store, self._paths, self._options = store, paths, options
+        self._forks: dict[str, str] = {}
+        """By the id of a session in the backup, that of the fork it is here."""
+        self._latest = ("", 0)
+        """The session whose log came last, and the seq of its last event; empty when it became a fork."""
+
+    def restore(self, backup: Backup) -> Iterator[Restored]:
+        """Restore one entry after the other. Raises `BackupRefused` and `StoreError`."""
+        for entry in backup.entries():
+            if session_id := session_of_log(entry.name):
+                yield self._session(session_id, entry)
+            elif session_id := session_of_reply(entry.name):
+                self._reply(session_id, entry)
+            else:
+                yield self._file(entry)
+
+    def _session(self, session_id: str, entry: Entry) -> BroughtSession:
+        self._latest = ("", 0)
+        try:
+            taken, last_seq = self._taken(session_id, log_lines(session_id, entry.content))
+        except ImportRefused as why:
+            return BroughtSession(session_id, refused=str(why))
+        if taken.session_id != session_id:
+            self._forks[session_id] = taken.session_id
+        else:
+            self._latest = (session_id, last_seq)
+        return BroughtSession(session_id, taken)
+
+    def _taken(self, session_id: str, lines: Sequence[bytes]) -> tuple[TakenIn, int]:
+        """What came of a log, and the seq of its last event. One whose end is known is not read any further."""
+        end = event_of(lines[-1])
+        with self._store.reading() as reading:
+            if end is not None and end.session_id == session_id and is_stored(reading, end):
+                return TakenIn(Outcome.KNOWN, session_id), end.seq or 0
+            log = read_log(session_id, lines)
+            if self._options.dry_run:
+                return look_up_exactly(reading, log), log[-1].seq or 0
+        return take_in_exactly(self._store, log), log[-1].seq or 0
+
+    def _reply(self, session_id: str, entry: Entry) -> None:
+        """A reply that was being written: only after the very event it was written after."""
+        if self._options.dry_run or self._latest[0] != session_id:
+            return
+        try:
+            pieces = read_reply(session_id, entry.content)
+        except ImportRefused:
+            return
+        bring_reply(self._store, session_id, self._latest[1], pieces)
+
+    def _file(self, entry: Entry) -> RestoredFile:
+        target = path_of(self._paths, self._name_here(entry.name))
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as content:
+            for piece in entry.pieces():
+                content.write(piece)
+            outcome, why = self._decided(entry, target, content)
+            if outcome in (FileOutcome.RESTORED, FileOutcome.REPLACED) and not self._options.dry_run:
+                content.seek(0)
+                try:
+                    _write(target, content, entry)
+                except (NotADirectoryError, IsADirectoryError, FileExistsError, PermissionError) as error:
+                    outcome, why = FileOutcome.REFUSED, error.strerror or str(error)
+        return RestoredFile(path_text(target), outcome, why)
+
+    def _name_here(self, name: str) -> str:
+        """Files of a session that became a fork belong to the fork."""
+        for folder in _OF_SESSIONS:
+            session_id, slash, rest = name.removeprefix(folder).partition("/")
+            if name.startswith(folder) and session_id in self._forks:
+                return f"{folder}{self._forks[session_id]}{slash}{rest}"
+        draft = name.removeprefix(_DRAFTS).removesuffix(".txt")
+        return f"{_DRAFTS}{self._forks[draft]}.txt" if name.startswith(_DRAFTS) and draft in self._forks else name
+
+    def _decided(self, entry: Entry, target: Path, content: IO[bytes]) -> tuple[FileOutcome, str]:
+        exists = os.path.lexists(target)
+        if exists and _is_same(target, content):
+            return FileOutcome.UNCHANGED, ""
+        if not self._options.with_config and is_running_part(entry.name):
+            content.seek(0)
+            if why := reason_to_ask(entry.name, content.read(LIMIT_BYTES + 1)):
+                return FileOutcome.WITHHELD, why
+        if not exists:
+            return FileOutcome.RESTORED, ""
+        return (FileOutcome.REPLACED, "") if self._options.force else (FileOutcome.KEPT, "the one here differs")
+
+
+def _is_same(file: Path, content: IO[bytes]) -> bool:
+    content.seek(0)
+    try:
+        with file.open("rb") as stream:
+            while True:
+                mine, theirs = stream.read(PIECE_BYTES), content.read(PIECE_BYTES)
+                if mine != theirs:
+                    return False
+                if not mine:
+                    return True
+    except OSError:
+        return False
+
+
+def _write(target: Path, content: IO[bytes], entry: Entry) -> None:
+    with replaced_atomically(target) as stream:
+        shutil.copyfileobj(content, stream, PIECE_BYTES)
+    if entry.executable and entry.name.startswith("config/"):
+        target.chmod(0o700)
+    if entry.modified > 0:
+        os.utime(target, (entry.modified, entry.modified))

@@ -1,0 +1,77 @@
+"""Copy sessions from one store to another, by the idempotent steps of an import: a second time changes nothing."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from co_tui.agent.redact import HIDDEN
+from co_tui.events import Event
+from co_tui.exchange.exporters.hiding import without_keys
+from co_tui.exchange.importers.imported import ImportRefused
+from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up_exactly, take_in_exactly
+from co_tui.store.port import Reading, Store
+from co_tui.store.store_errors import SessionBusy
+
+
+class BroughtSession(NamedTuple):
+    """What came of a session that was copied or restored."""
+
+    session_id: str
+    """Where it came from."""
+    taken: TakenIn | None = None
+    refused: str = ""
+
+
+def copy_sessions(
+    source: Store, target: Store, names: Iterable[str], keys: Sequence[str], *, dry_run: bool = False
+) -> Iterator[BroughtSession]:
+    """Copy one session after the other, without the user's own keys. Raises `StoreError`."""
+    with source.reading() as reading, target.reading() as there:
+        for session_id in names:
+            log = _news(reading, there, session_id, keys)
+            if not log:
+                continue  # deleted meanwhile
+            try:
+                taken = look_up_exactly(there, log) if dry_run else take_in_exactly(target, log)
+            except ImportRefused as why:
+                yield BroughtSession(session_id, refused=str(why))
+                continue
+            reply = () if dry_run or taken.outcome is Outcome.FORKED else reading.partial_reply(session_id)
+            if reply and session_id not in source.claimed():
+                hidden = [_hidden(piece, keys) for piece in reply]
+                bring_reply(target, session_id, log[-1].seq or 0, hidden)
+            yield BroughtSession(session_id, taken)
+
+
+def _news(reading: Reading, there: Reading, session_id: str, keys: Sequence[str]) -> list[Event]:
+    """The log from the last event that the other store has, too; all of it if that is another one there."""
+    known = there.last_events(session_id, 1)
+    seq = (known[0].seq or 0) if known else 0
+    here = reading.last_events(session_id, 1)
+    upto = (here[0].seq or 0) if here else 0
+    if known and upto:
+        log = list(without_keys(reading.events(session_id, min(seq, upto) - 1, upto), keys, and_lookalikes=False))
+        stored = known if seq <= upto else list(there.events(session_id, upto - 1, upto))
+        if log[:1] == stored:
+            return log
+    return list(without_keys(reading.events(session_id, upto=upto), keys, and_lookalikes=False))
+
+
+def _hidden(text: str, keys: Sequence[str]) -> str:
+    for key in keys:
+        text = text.replace(key, HIDDEN)
+    return text
+
+
+def bring_reply(store: Store, session_id: str, after_seq: int, pieces: Sequence[str]) -> None:
+    """Save a reply that was being written, if the session is still at the very event it was written after."""
+    with store.reading() as reading:
+        last = reading.last_events(session_id, 1)
+        kept = list(reading.partial_reply(session_id))
+    if not last or last[0].seq != after_seq or len(kept) >= len(pieces) or kept != list(pieces[: len(kept)]):
+        return
+    try:
+        with store.claim(session_id):
+            for number, piece in enumerate(pieces):
+                store.writing().save_reply(session_id, number, piece).result()
+    except SessionBusy:
+        return  # it is open: its own reply goes on

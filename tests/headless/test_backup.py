@@ -1,0 +1,166 @@
+"""`co-tui backup`, `co-tui restore` and `co-tui sessions --copy-to`, as people and scripts use them."""
+
+from pathlib import Path
+
+import pytest
+
+from co_tui.headless import backup_command
+from co_tui.headless.output import CommandContext
+from co_tui.settings import load
+from co_tui.store.sqlite.reader import Reader
+from tests.support.backups import RUNNING, fill, logs, paths_of, write_files
+from tests.support.here import Here
+from tests.support.postgres import postgres_server, postgres_store
+from tests.support.stores import store_in
+
+KEY = "sk-only-for-its-server"
+
+
+@pytest.fixture
+def filled(here: Here) -> Here:
+    with store_in(here.home) as store:
+        fill(store)
+    write_files(here.home, {"data/memory/2026-01-02.md": "a day", **RUNNING})
+    return here
+
+
+def test_a_backup_is_one_file_that_brings_everything_to_another_home(filled: Here, tmp_path: Path) -> None:
+    here, file = filled, tmp_path / "all.tgz"
+    made = here("backup", str(file), "--json")
+    assert made.code == 0
+    assert made.err.startswith("co-tui: 4 sessions with 12 events and 7 files in ")
+    (stated,) = made.objects
+    assert (stated["sessions"], stated["events"], stated["files"]) == (4, 12, 7)
+    assert file.stat().st_mode & 0o777 == 0o600
+    exports = here("export", "one", "--format", "jsonl").out
+    here.environ["CO_TUI_HOME"] = str(tmp_path / "new")
+    planned = here("restore", str(file), "--dry-run")
+    assert planned.code == 0 and "Nothing was restored: this was a dry run." in planned.err
+    assert not (tmp_path / "new").exists()
+    done = here("restore", str(file))
+    assert (done.code, done.out) == (0, "")
+    assert "4 sessions restored, 1 file restored, 5 withheld, of 4 sessions with 12 events and 7 files." in done.err
+    assert "config/agents/helper.md (can decide what runs)" in done.err
+    assert "If you made this backup, restore them with --with-config." in done.err
+    assert here("export", "one", "--format", "jsonl").out == exports
+    assert "no longer wanted" in here("sessions", "--trash").out and "gone" not in here("sessions").out
+    again = here("restore", str(file), "--with-config", "--json")
+    assert {each["outcome"] for each in again.objects if "session_id" in each} == {"known"}
+    assert {each["outcome"] for each in again.objects if "file" in each} == {"unchanged", "restored"}
+
+
+def test_a_backup_replaces_no_file_unless_it_is_forced(filled: Here, tmp_path: Path) -> None:
+    file = tmp_path / "precious"
+    file.write_text("precious")
+    refused = filled("backup", str(file))
+    assert refused.code == 1 and refused.err.endswith("exists. Name another file, or replace it with --force.\n")
+    assert file.read_text() == "precious"
+    assert filled("backup", str(tmp_path)).err == f"co-tui: {tmp_path} is a folder. Name a file.\n"
+    assert filled("backup", str(file), "--force").code == 0 and file.read_bytes().startswith(b"\x1f\x8b")
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_an_interrupted_backup_leaves_nothing_behind(
+    filled: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(Reader, "partial_reply", interrupted)
+    folder, paths = tmp_path / "backups", paths_of(filled.home)
+    with store_in(filled.home) as store, pytest.raises(type(failure)):
+        backup_command.backup(
+            CommandContext(paths, load(paths=paths, cwd=filled.cwd, environ={}, command_line={}), store),
+            folder / "a.tgz",
+            {},
+        )
+    assert list(folder.iterdir()) == []
+
+
+def test_an_interrupted_restore_says_how_far_it_came_and_the_same_command_continues(
+    filled: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.tgz"
+    filled("backup", str(file))
+    filled.environ["CO_TUI_HOME"] = str(tmp_path / "new")
+    from co_tui.exchange.backup import restoring
+
+    take_in, calls = restoring.take_in_exactly, []
+
+    def once(*given: object) -> object:
+        calls.append(given)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return take_in(*given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(restoring, "take_in_exactly", once)
+        done = filled("restore", str(file))
+    assert done.code == 130
+    assert "Stopped: 1 session restored, 0 files restored. The same command continues." in done.err
+    assert "3 sessions restored, 1 already there" in filled("restore", str(file)).err
+
+
+def test_what_is_no_backup_is_one_sentence(here: Here, tmp_path: Path) -> None:
+    file = tmp_path / "x.tgz"
+    assert here("restore", str(file)).err == f"co-tui: Cannot read {file}: No such file or directory.\n"
+    file.write_text("hello")
+    done = here("restore", str(file))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"co-tui: Cannot restore {file}: ") and done.err.count("\n") == 1
+    assert not here.database.exists()
+
+
+def test_no_key_of_the_user_is_in_a_backup(filled: Here, tmp_path: Path) -> None:
+    import gzip
+
+    filled.environ["ANTHROPIC_API_KEY"] = KEY
+    write_files(filled.home, {"data/memory/2026-01-03.md": f"{KEY} was typed"})
+    file = tmp_path / "a.tgz"
+    assert filled("backup", str(file)).code == 0
+    assert KEY.encode() not in gzip.decompress(file.read_bytes())
+
+
+def test_a_long_backup_says_how_far_it_is(filled: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backup_command, "PROGRESS_EVERY_S", 0)
+    assert "co-tui: 4 of 4 sessions, 2" in filled("backup", str(tmp_path / "a.tgz")).err
+
+
+def test_sessions_are_copied_to_a_database_and_back(filled: Here, tmp_path: Path) -> None:
+    here, url = filled, postgres_server().new_database()
+    planned = here("sessions", "--copy-to", url, "--dry-run")
+    assert "4 sessions copied: from " in planned.err and "Nothing was copied: this was a dry run." in planned.err
+    assert "1 session copied: from " in here("sessions", "--copy-to", url, "one").err
+    copied = here("sessions", "--copy-to", url, "--json")
+    assert copied.code == 0 and [each["outcome"] for each in copied.objects].count("new") == 3
+    with store_in(here.home) as store, postgres_store(tmp_path / "far", url) as far:
+        assert logs(far) == logs(store)
+    here.environ["CO_TUI_HOME"] = str(tmp_path / "new")
+    assert "4 sessions copied: from " in here("sessions", "--copy-from", url).err
+    here.environ["CO_TUI_DATABASE"] = url
+    assert "0 sessions copied, 4 already there: from " in here("sessions", "--copy-to", "sqlite:").err
+    same = here("sessions", "--copy-to", url)
+    assert (same.code, same.err) == (2, "co-tui: Both are the same database. Name another one.\n")
+
+
+def test_only_what_is_found_is_copied(filled: Here) -> None:
+    url = postgres_server().new_database()
+    assert "1 session copied: " in filled("sessions", "--copy-to", url, "--search", "hello").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("--copy-to", "mysql://x"), 2, "--copy-to = "),
+        (("--copy-to", "postgresql://me:secret99@h/x"), 2, "a URL with a password"),
+        (("--copy-to", "postgresql://me@localhost:1/db"), 1, "cannot be reached"),
+        (("one",), 2, "IDs go with --copy-to or --copy-from."),
+        (("--copy-to", "sqlite:"), 2, "Both are the same database."),
+        (("--dry-run",), 2, "--dry-run goes with --prune, --copy-to or --copy-from."),
+    ],
+)
+def test_a_copy_that_cannot_be_made_is_one_sentence(
+    filled: Here, arguments: tuple[str, ...], code: int, sentence: str
+) -> None:
+    done = filled("sessions", *arguments)
+    assert done.code == code and sentence in done.err and "secret99" not in done.err
