@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 600
-POLL_S = 0.5
-"""How often to poll a session that another process writes."""
 
 
 class StoredTranscript:
@@ -84,15 +83,30 @@ class StoredTranscript:
     async def new_events(self, keep_reading: Callable[[], bool]) -> AsyncIterator[Event]:
         """Yield the events another process appends to this session, for as long as `keep_reading()`."""
         seq = max(self._row.last_seq, self._newest[-1].seq or 0 if self._newest else 0)
-        while keep_reading():
-            for event in await asyncio.to_thread(self._after, seq):
-                seq = event.seq or seq
-                yield event
-            await asyncio.sleep(POLL_S)
+        loop, grown = asyncio.get_running_loop(), asyncio.Event()
+
+        def changed() -> None:
+            with suppress(RuntimeError):  # the app has ended
+                loop.call_soon_threadsafe(grown.set)
+
+        with self._store.follow(self._row.id, changed) as following:
+            while keep_reading():
+                grown.clear()
+                for event in await asyncio.to_thread(self._after, seq):
+                    seq = event.seq or seq
+                    yield event
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(following.poll_s):
+                        await grown.wait()
 
     def _after(self, seq: int) -> list[Event]:
-        with self._store.reading() as reading:
-            return list(reading.events(self._row.id, after=seq))
+        try:
+            with self._store.reading() as reading:
+                return list(reading.events(self._row.id, after=seq))
+        except StoreError:
+            if self._store.is_remote:
+                return []  # it is read again when the server is back
+            raise
 
     def newest(self) -> BlockBuilder:
         """The blocks of the last page."""
