@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
+    from co_tui.store.cached_list import CachedList
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
     from co_tui.store.stored_values import FoundMessages, Health, ImportOutcome, Preview, SessionRow
 
@@ -231,6 +232,11 @@ class Store(Closable, Protocol):
     @property
     def is_remote(self) -> bool:
         """Whether queries and claims go over a network: a screen makes them in a thread."""
+        ...
+
+    @property
+    def cached_list(self) -> "CachedList | None":
+        """The session list as last read over the network; None for a store on this machine."""
         ...
 
     @property

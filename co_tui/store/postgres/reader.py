@@ -53,17 +53,20 @@ class Reader:
         self._connection: Connection | None = None
         self._closed = self._cancelled = False
         self._lock = threading.Lock()
+        self._cancelling: threading.Thread | None = None
 
     def cancel(self) -> None:
-        """Stop the running query of another thread, and all later ones."""
+        """Stop the running query of another thread, and all later ones. Does not wait for the server."""
         self._cancelled = True
-        if (connection := self._connection) is not None:
-            with suppress(psycopg.Error):
-                connection.cancel_safe(timeout=CANCEL_S)
+        if (connection := self._connection) is not None and self._cancelling is None:
+            self._cancelling = threading.Thread(target=_cancel, args=(connection,), daemon=True)
+            self._cancelling.start()
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
+            if self._cancelling is not None:  # else it could stop a query of the connection's next user
+                self._cancelling.join()
             if self._connection is not None:
                 self._connections.give_back(self._connection)
                 self._connection = None
@@ -264,6 +267,11 @@ class Reader:
                 self._connection = None
                 raise _Lost(reason) from error
             raise reason from error
+
+
+def _cancel(connection: Connection) -> None:
+    with suppress(psycopg.Error):
+        connection.cancel_safe(timeout=CANCEL_S)
 
 
 class _Lost(Exception):

@@ -4,12 +4,14 @@ What belongs to this machine alone, as an unsent prompt, stays in files here. Wh
 it is first asked for: the first paint may need none of it.
 """
 
+import hashlib
 import threading
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from co_tui.paths import Paths
+from co_tui.store.cached_list import CachedList
 from co_tui.store.prompt_drafts import PromptDraftFiles
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ class PostgresStore:
         self._url, self._password = url, password
         self._folders = (paths.session, paths.snapshots)
         self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
+        name = hashlib.sha256(url.encode("utf-8", "replace")).hexdigest()[:16]
+        self.cached_list = CachedList(paths.state / "session-lists" / f"{name}.json")
         self._writer: Writer | None = None
         self._opening = threading.Lock()
 

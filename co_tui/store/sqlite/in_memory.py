@@ -21,7 +21,7 @@ class InMemoryStore:
     """Sessions that end with the process, in a SQLite database of its own; opened when it is first written to."""
 
     location = "memory"
-    is_remote = False
+    is_remote, cached_list = False, None
 
     def __init__(self) -> None:
         self._shared = SharedConnection()

@@ -23,7 +23,7 @@ SLOW_MIGRATION_BYTES = 30_000_000
 class SqliteStore:
     """Several processes may use the same folders; locks assign each session to one."""
 
-    is_remote = False
+    is_remote, cached_list = False, None
 
     def __init__(self, paths: Paths) -> None:
         """Nothing is opened or created before it is needed."""

@@ -36,7 +36,7 @@ async def resume(host: CommandHost, name: str) -> None:
     if not name:
         await browse(host, "")
         return
-    session_id = host.sessions.stored.find(name)
+    session_id = await host.sessions.stored.find(name)
     if session_id == host.sessions.session_id:
         host.say("That session is already open.")
     else:

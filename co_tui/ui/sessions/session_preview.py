@@ -129,11 +129,11 @@ class PreviewPane(VerticalScroll):
     def _update(self, row: SessionRow | None, previewed: Previewed) -> None:
         text = Text()
         if row is not None:
-            text = preview_text(row, previewed, self._look(), note=self._note(row))
+            text = preview_text(row, previewed, self._look(), note=self._note(row, previewed))
         self.query_one("#preview-text", Static).update(text)
         self.scroll_home(animate=False)
 
-    def _note(self, row: SessionRow) -> str:
+    def _note(self, row: SessionRow, previewed: Previewed) -> str:
         if row.id == self._present:
             return "● open in this chat"
-        return "open in another co-tui" if self._finder.is_open_elsewhere(row.id) else ""
+        return "open in another co-tui" if previewed.is_claimed else ""
