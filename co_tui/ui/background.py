@@ -157,6 +157,7 @@ async def in_thread(work: Callable[..., T], *args: Any) -> T:
 async def in_own_thread(work: Callable[..., T], *args: Any) -> T:
     """The same for work that may hang, as on a network: it takes no thread from other work, and the app can end."""
     done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # the thread goes on when its caller is cancelled
 
     def run() -> None:
         try:
@@ -168,5 +169,4 @@ async def in_own_thread(work: Callable[..., T], *args: Any) -> T:
 
     with _quick_switching.kept():
         threading.Thread(target=run, name="screen-work", daemon=True).start()
-        # Shielded: a cancelled future cannot take the answer of a thread that goes on.
-        return await asyncio.shield(asyncio.wrap_future(done))
+        return await asyncio.wrap_future(done)

@@ -18,6 +18,7 @@ class DelayedConnections:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._flows = threading.Event()
         self._flows.set()
+        self._refused = False
         self._open: list[socket.socket] = []
         self.questions = 0
         """What came from clients at once: about one for each round trip."""
@@ -39,6 +40,12 @@ class DelayedConnections:
     def is_held(self) -> bool:
         return not self._flows.is_set()
 
+    def refuse(self, refused: bool = True) -> None:
+        """Lose all present connections, and accept no new ones meanwhile."""
+        self._refused = refused
+        if refused:
+            self.cut()
+
     def cut(self) -> None:
         """Lose all present connections."""
         for each in self._open:
@@ -49,6 +56,9 @@ class DelayedConnections:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
+                if self._refused:
+                    client.close()
+                    continue
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 server = socket.socket(socket.AF_UNIX)
                 with contextlib.suppress(OSError):

@@ -31,6 +31,8 @@ class Listed(NamedTuple):
     """When a cached list was read, as a timestamp."""
     is_pending: bool = False
     """Whether the store has not answered yet."""
+    has_failed: bool = False
+    """Whether it could not be asked: what is listed was known before."""
 
     @property
     def missing(self) -> int:

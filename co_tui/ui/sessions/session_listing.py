@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.store.search.session_filter import matches_filter
+from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.sessions.session_finder import FIRST_PAGE, Found, Listed, SessionFinder
 
@@ -121,6 +122,7 @@ class SessionListing(NamedTuple):
         name = "Trash" if self.in_trash else "Sessions"
         shown = f"{self.listed.matching + len(self._matching_messages):,}{self._more} of " if self.typed else ""
         as_of = f" · as of {_as_of(self.listed.as_of)}" if self.listed.as_of else ""
+        as_of += " · server not reached" if self.listed.has_failed else ""
         return f"{name} · {shown}{self.listed.of:,}{as_of}" if not self._is_unknown else name
 
     @property
@@ -166,7 +168,7 @@ class SessionQuery:
         """List what is known until the store answers; what is listed for the same filter stays."""
         if typed != self.typed or self._is_restarted or not self.listed.rows:
             self.typed, self.listed = typed, self._finder.cached(typed, in_trash=self.in_trash)
-        self.listed = self.listed._replace(is_pending=True)
+        self.listed = self.listed._replace(is_pending=True, has_failed=False)
         self._is_restarted = False
 
     async def load_remotely(self, typed: str) -> None:
@@ -175,8 +177,9 @@ class SessionQuery:
             self.listed = await self._finder.listed_remotely(
                 typed, in_trash=self.in_trash, limit=self._limit, last=self._last
             )
-        finally:
-            self.listed = self.listed._replace(is_pending=False)
+        except StoreError:
+            self.listed = self.listed._replace(is_pending=False, has_failed=True)
+            raise
 
     async def search(self, typed: str) -> Found:
         """The hits in all messages. Raises `StoreError`."""

@@ -201,7 +201,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         in_trash = self._query.in_trash
         match action:
             case "resume":
-                return self.sessions.row is not None and not in_trash
+                return (self.sessions.row is not None or self._query.listed.is_pending) and not in_trash
             case "change":
                 return self.sessions.row is not None and self._can_change(self.sessions.row, str(parameters[0]))
             case "turn_to":
