@@ -5,7 +5,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tests.support.waiting import PATIENCE_S
 
@@ -20,8 +20,8 @@ class DelayedConnections:
         self._flows.set()
         self._refused = False
         self._open: list[socket.socket] = []
-        self.questions = 0
-        """What came from clients at once: about one for each round trip."""
+        self.round_trips = 0
+        """How often a client said something after it had been answered."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def url(self, database: str) -> str:
@@ -64,10 +64,17 @@ class DelayedConnections:
                 with contextlib.suppress(OSError):
                     server.connect(self._server)
                 self._open += (client, server)
-                self._pass(client, server, is_question=True)
-                self._pass(server, client, is_question=False)
+                answered = threading.Event()
+                answered.set()
+                self._pass(client, server, lambda answered=answered: self._count(answered))
+                self._pass(server, client, answered.set)
 
-    def _pass(self, source: socket.socket, target: socket.socket, *, is_question: bool) -> None:
+    def _count(self, answered: threading.Event) -> None:
+        if answered.is_set():
+            answered.clear()
+            self.round_trips += 1
+
+    def _pass(self, source: socket.socket, target: socket.socket, noticed: Callable[[], object]) -> None:
         on_the_way: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
 
         def receive() -> None:
@@ -75,8 +82,7 @@ class DelayedConnections:
             with contextlib.suppress(OSError):
                 while data:
                     data = source.recv(1 << 18)
-                    if data and is_question:
-                        self.questions += 1
+                    noticed()
                     on_the_way.put((time.monotonic() + self.delay_s, data))
             on_the_way.put((0.0, b""))
             source.close()

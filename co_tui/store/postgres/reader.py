@@ -134,15 +134,21 @@ class Reader:
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
         """The beginning and end of a session, from its texts, without its events."""
         of_session = "FROM message_texts WHERE session_id = %s AND role"
-        first = self._rows(
-            f"SELECT left(text, %s) {of_session} = 'user' ORDER BY seq, part LIMIT 1", (chars, session_id)
-        )
-        last = self._rows(
+        first = f"SELECT left(text, %s) {of_session} = 'user' ORDER BY seq, part LIMIT 1"
+        latest = (
             f"SELECT seq, role, left(text, %s) {of_session} IN ('user', 'assistant')"
-            " ORDER BY seq DESC, part DESC LIMIT %s",
-            (chars, session_id, count),
+            " ORDER BY seq DESC, part DESC LIMIT %s"
         )
-        return Preview(first[0][0] if first else "", tuple(PreviewLine(*row) for row in reversed(last)))
+
+        def ask(connection: Connection) -> Preview:
+            name = plain_text(session_id)
+            with connection.pipeline():  # both in one round trip
+                opening = connection.execute(first.encode(), (chars, name))
+                last = connection.execute(latest.encode(), (chars, name, count))
+            prompt = opening.fetchone()
+            return Preview(prompt[0] if prompt else "", tuple(PreviewLine(*row) for row in reversed(last.fetchall())))
+
+        return self._ask(ask)
 
     def session(self, name: str) -> SessionRow:
         rows = self._rows(f"SELECT {session_list.COLUMNS} FROM sessions s WHERE s.id = %s", (name,))
@@ -167,9 +173,10 @@ class Reader:
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
         select = f"{_EVENT} AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
         last = upto if upto is not None else ALL_SEQS
-        while rows := self._rows(select, (session_id, after, last, EVENTS_AT_ONCE)):
+        is_more = True
+        while is_more and (rows := self._rows(select, (session_id, after, last, EVENTS_AT_ONCE))):
             yield from (stored(*row) for row in rows)
-            after = rows[-1][1]
+            after, is_more = rows[-1][1], len(rows) == EVENTS_AT_ONCE
 
     def last_events(self, session_id: str, count: int, before: int | None = None) -> list[Event]:
         rows = self._rows(
