@@ -21,7 +21,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.heavy_imports import collect_rarely, freeze_loaded
 from co_tui.ui.launch import Launch
 from co_tui.ui.sessions.sessions_screen import SessionsScreen
-from tests.benchmarks.figures import median, percentile, repeats
+from tests.benchmarks.figures import median, percentile, print_table, repeats
 from tests.benchmarks.latency import SCREEN, frame, keys, store_talk
 from tests.support.delayed_connections import delayed_connections
 from tests.support.postgres import postgres_server
@@ -32,7 +32,7 @@ from tests.support.waiting import until
 ONE_WAY_MS = (0, 50, 500)
 MESSAGES = 1_000
 BEAT_S = 0.002
-ROUNDS = 3
+ROUNDS = 2
 
 
 class Pauses:
@@ -72,11 +72,9 @@ def main() -> None:
                 launch = _stored(launch.but(store=opened()), opened)
                 way.delay_s = milliseconds / 1000
                 columns[f"PG {milliseconds} ms each way"] = asyncio.run(_measured(launch))
-    *_, rows = columns.values()
-    print("longest pause of the event loop in ms; for keys p50 / p95 to the frame\n")
-    print("  " + "".ljust(22) + "".join(f"{name:>22}" for name in columns))
-    for name in rows:
-        print("  " + name.ljust(22) + "".join(f"{column[name]:>22}" for column in columns.values()))
+    for name, figures in columns.items():
+        print(f"\n{name}: longest pause of the event loop in ms; for typing p50 / p95 from key to frame")
+        print_table(list(figures.items()))
 
 
 def _stored(launch: Launch, opened: Callable[[], Store]) -> Launch:
