@@ -54,6 +54,8 @@ class Previewed(NamedTuple):
     hits: tuple[Hit, ...] = ()
     is_claimed: bool = False
     """Whether any process has it open."""
+    trouble: str = ""
+    """Why it could not be read."""
 
 
 class StoredPrompt(NamedTuple):

@@ -121,8 +121,10 @@ class PreviewPane(VerticalScroll):
         try:
             previewed = await self._finder.previewed(row.id, typed)
         except StoreError as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
+            if not self._finder.is_remote:
+                self.notify(str(error), severity="error", markup=False)
+                return
+            previewed = Previewed(trouble=str(error))  # the list reports it, too: one message is enough
         if row == self._shown[0]:
             self._update(row, previewed)
 
@@ -136,4 +138,6 @@ class PreviewPane(VerticalScroll):
     def _note(self, row: SessionRow, previewed: Previewed) -> str:
         if row.id == self._present:
             return "● open in this chat"
+        if previewed.trouble:
+            return previewed.trouble
         return "open in another co-tui" if previewed.is_claimed else ""
