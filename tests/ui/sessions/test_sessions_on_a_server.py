@@ -8,6 +8,7 @@ from textual.widgets import Input
 
 from co_tui.events import Message, SessionStart
 from co_tui.store.cached_list import CachedList
+from co_tui.store.postgres import change_listener
 from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.launch import Launch
@@ -16,7 +17,8 @@ from tests.support.delayed_connections import DelayedConnections, delayed_connec
 from tests.support.network_waits import recorded_network_waits
 from tests.support.postgres import PostgresServer, postgres_server, postgres_store
 from tests.support.provider import Provider
-from tests.support.screen import ask, launch_for, running, screen_text, type_text, until
+from tests.support.screen import answer, ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.waiting import HANGING_S
 
 
 @pytest.fixture
@@ -142,6 +144,22 @@ async def test_enter_after_a_filter_that_only_the_server_can_answer_resumes_what
             await until(pilot, lambda: "Sessions · 0 of 1 · as of " in screen_text(app))
             await pilot.press("enter")
         await until(pilot, lambda: app.controller.session is not None and app.controller.session.id == "s-2")
+
+
+async def test_a_session_that_is_only_read_here_is_followed_live(
+    launch: Launch, elsewhere: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("POLL_S", "POLL_LISTENING_S"):
+        monkeypatch.setattr(change_listener, name, HANGING_S)  # reports alone bring the new messages
+    keep(elsewhere, launch, "s-1", "shared")
+    with elsewhere.claim("s-1"):
+        async with running(launch.but(session_id="s-1")) as (app, pilot):
+            await answer(app, pilot, "r")
+            await until(pilot, lambda: "Read-only" in transcript_text(app))
+            for said in ("Said over there", "And once more"):
+                reply = {"kind": "response", "parts": [{"part_kind": "text", "content": said}]}
+                elsewhere.writing().append("s-1", [Message(turn=2, message=reply)]).result()
+                await until(pilot, lambda said=said: said in transcript_text(app))
 
 
 async def test_a_server_that_is_away_is_named_and_the_cached_list_stays(
