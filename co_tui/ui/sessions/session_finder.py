@@ -129,8 +129,9 @@ class SessionFinder:
 
     async def previewed(self, session_id: str, typed: str) -> Previewed:
         def read(reading: Reading) -> Previewed:
+            is_claimed = session_id in self._store.claimed()  # first: then both use one connection
             hits = reading.search(typed, session_id=session_id, limit=PREVIEW_HITS).hits if typed.strip() else ()
-            return Previewed(reading.preview(session_id), hits, session_id in self._store.claimed())
+            return Previewed(reading.preview(session_id), hits, is_claimed)
 
         return await self._in_thread(read)
 
