@@ -39,13 +39,12 @@ def search(connection: Connection, asked: Search, session_id: str, in_trash: boo
     chosen, more = asked.chosen(found, seen)
     if not chosen:
         return SearchPage(hits_of(asked, chosen, {}, {}), more)
-    with connection.pipeline():  # the answer to the first question comes while the second is asked
-        times = connection.execute(
-            "SELECT e.session_id, e.seq, e.timestamp FROM events e"
-            " JOIN unnest(%s::text[], %s::bigint[]) AS w(id, seq) ON e.session_id = w.id AND e.seq = w.seq",
-            ([each.session_id for each in chosen], [each.seq for each in chosen]),
-        )
-        rows = rows_of(connection, (each.session_id for each in chosen))
+    rows = rows_of(connection, (each.session_id for each in chosen))
+    times = connection.execute(
+        "SELECT e.session_id, e.seq, e.timestamp FROM events e"
+        " JOIN unnest(%s::text[], %s::bigint[]) AS w(id, seq) ON e.session_id = w.id AND e.seq = w.seq",
+        ([each.session_id for each in chosen], [each.seq for each in chosen]),
+    )
     return SearchPage(hits_of(asked, chosen, rows, {(id_, seq): time for id_, seq, time in times}), more)
 
 
