@@ -26,6 +26,7 @@ from co_tui.session.approvals.standing_approvals import StandingApprovals
 from co_tui.session.board.board_process import update_in_background
 from co_tui.session.board.board_update import UpdatedBoard
 from co_tui.session.board.session_board import board_facts
+from co_tui.session.claiming import claim, release
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment, new_session_id
 from co_tui.session.file_references import NamedFile
@@ -108,7 +109,7 @@ class Session:
             recorder = Recorder(session_id, environment.store.writing(), SessionState())
             if listener is not None:
                 recorder.listen(listener)
-            lock = environment.store.claim(session_id)
+            lock = await claim(environment.store, session_id)
             origin = environment.origin(model_handle.name, environment.settings.policy)
             surroundings = await surroundings_at_start(environment, model_handle)
             board = await board_facts(environment, model_handle.name, window)
@@ -119,7 +120,7 @@ class Session:
             session._factory.hooks.begin("startup")
         except BaseException:
             if lock is not None:
-                lock.release()
+                await release(lock)
             await model_handle.close()
             raise
         return session
@@ -129,7 +130,7 @@ class Session:
         cls, environment: Environment, session_id: str, model: str = "", listener: Listener | None = None
     ) -> "Session":
         """Continue a stored session, with its own model unless another is named."""
-        lock = environment.store.claim(session_id)
+        lock = await claim(environment.store, session_id)
         model_handle: ModelHandle | None = None
         try:
             await asyncio.shield(asyncio.wrap_future(environment.store.writing().recover(session_id)))
@@ -159,7 +160,7 @@ class Session:
                 await session._runtime.history.report_now()
             session._factory.hooks.begin("resume")
         except BaseException:
-            lock.release()
+            await release(lock)
             if model_handle is not None:
                 await model_handle.close()
             raise
@@ -358,7 +359,7 @@ class Session:
         finally:
             self._recorder.close()
             await self._runtime.model_handle.close()
-            self._lock.release()
+            await release(self._lock)
         update_in_background(self._environment, self.state, self.resumed_from)
         return unsent
 

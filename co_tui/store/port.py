@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
+    from co_tui.store.cached_list import CachedList
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
     from co_tui.store.stored_values import FoundMessages, Health, ImportOutcome, Preview, SessionRow
 
@@ -203,6 +204,15 @@ class SessionLock(Protocol):
     def __exit__(self, *failure: object) -> None: ...
 
 
+class Following(Closable, Protocol):
+    """Watches one session for changes that other processes make."""
+
+    @property
+    def poll_s(self) -> float:
+        """Read the session again after this time, even if no change was reported."""
+        ...
+
+
 class PromptDrafts(Protocol):
     """Unsent prompts. The key is a session's id, or before there is one, `new_session_draft` of the folder."""
 
@@ -219,6 +229,16 @@ class Store(Closable, Protocol):
     @property
     def location(self) -> str:
         """Where it is stored, for people."""
+        ...
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether queries and claims go over a network: a screen makes them in a thread."""
+        ...
+
+    @property
+    def cached_list(self) -> "CachedList | None":
+        """The session list as last read over the network; None for a store on this machine."""
         ...
 
     @property
@@ -242,4 +262,12 @@ class Store(Closable, Protocol):
 
     def claimed(self) -> frozenset[str]:
         """The ids of the sessions that any process holds now."""
+        ...
+
+    def follow(self, session_id: str, changed: "Callable[[], None]") -> Following:
+        """Watch a session that another process writes; returns at once. Its opener closes it.
+
+        `changed` is called in any thread when the session may have grown: the caller reads what came after the last
+        seq it has. No change after this call is missed, although reports may be late and repeated.
+        """
         ...

@@ -189,10 +189,10 @@ class CoTui(AppInternals, CommandMenus):
         self.theme_changed_signal.subscribe(self, self._theme_changed, immediate=True)
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
 
-    def chat_mounted(self) -> None:
+    async def chat_mounted(self) -> None:
         """Show the stored session and paint; only then mount the remaining widgets and load the engine."""
         self.chat.set_renderer(self.renderer)
-        self.controller.show_stored(self.controller.session_id, under_own_policy=True)
+        await self.controller.show_first()
         self._forward_early_keys()
         painted = guarded_callback(self, "Starting", self._painted)
         self.call_after_refresh(lambda: self.set_timer(FIRST_KEYS_S, painted))

@@ -3,7 +3,9 @@
 import asyncio
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
@@ -150,3 +152,21 @@ async def in_thread(work: Callable[..., T], *args: Any) -> T:
     """Run slow work in a thread without delaying keystrokes."""
     with _quick_switching.kept():
         return await asyncio.to_thread(work, *args)
+
+
+async def in_own_thread(work: Callable[..., T], *args: Any) -> T:
+    """The same for work that may hang, as on a network: it takes no thread from other work, and the app can end."""
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # the thread goes on when its caller is cancelled
+
+    def run() -> None:
+        try:
+            answer = work(*args)
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(answer)
+
+    with _quick_switching.kept():
+        threading.Thread(target=run, name="screen-work", daemon=True).start()
+        return await asyncio.wrap_future(done)

@@ -1,5 +1,7 @@
 """`uv run python -m tests.benchmarks [NAME …]`: prints the figures as tables."""
 
+import argparse
+import inspect
 import sys
 
 from tests.benchmarks import (
@@ -8,6 +10,7 @@ from tests.benchmarks import (
     browser,
     compaction,
     counting,
+    database,
     day,
     foundation,
     growth,
@@ -15,6 +18,7 @@ from tests.benchmarks import (
     latency,
     ledger,
     memory,
+    network,
     pipeline,
     sessions,
     small_windows,
@@ -38,6 +42,8 @@ BENCHMARKS = {
     "growth": growth.main,
     "lab": lab.main,
     "sessions": sessions.main,
+    "database": database.main,
+    "network": network.main,
     "small_windows": small_windows.main,
     "approvals": approvals.main,
     "snapshots": snapshots.main,
@@ -46,11 +52,18 @@ BENCHMARKS = {
 
 
 def main() -> None:
-    for name in sys.argv[1:] or BENCHMARKS:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    for size in ("sessions", "messages"):
+        parser.add_argument(f"--{size}", type=int, default=0, help="for those that take it")
+    options = vars(parser.parse_args())
+    for name in options.pop("names") or BENCHMARKS:
         if name not in BENCHMARKS:
             sys.exit(f"There is no benchmark {name!r}; one of {', '.join(BENCHMARKS)}.")
         print(f"## {name}\n")
-        BENCHMARKS[name]()
+        benchmark = BENCHMARKS[name]
+        taken = inspect.signature(benchmark).parameters
+        benchmark(**{size: number for size, number in options.items() if size in taken})
         print()
 
 

@@ -44,7 +44,7 @@ def make_database(path: Path, sessions: int, messages_each: int) -> None:
     connection.execute("PRAGMA synchronous=OFF")
     say = Speaker()
     for number in range(sessions):
-        run_all(import_log(connection, _session(number, sessions, messages_each, say), keeps_age=False))
+        run_all(import_log(connection, made_session(number, sessions, messages_each, say), keeps_age=False))
         if number % 100 == 0 and sys.stderr.isatty():
             print(f"\r  {number:,} of {sessions:,} sessions made", end="", file=sys.stderr)
     index_all(connection)
@@ -96,7 +96,7 @@ def _documentation(module: types.ModuleType) -> Iterator[str]:
                 yield doc
 
 
-def _session(number: int, of: int, messages: int, say: Speaker) -> list[Event]:
+def made_session(number: int, of: int, messages: int, say: Speaker) -> list[Event]:
     session_id = f"2025-{number:06}"
     when = datetime.now(UTC) - timedelta(minutes=50 * (of - number))
     facts = [SessionStart(model="openai:gpt-5", policy="balanced", cwd=f"/home/me/project{number % 50}", branch="main")]

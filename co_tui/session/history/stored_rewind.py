@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from co_tui.events import Event, Rewind
 from co_tui.paths import Paths
+from co_tui.session.claiming import claimed
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored
@@ -39,7 +40,7 @@ async def rewind_stored(
     files: bool,
 ) -> StoredRewind:
     """Go back to before a turn. Raises `NothingToUndo`, `RestoreRefused` and `StoreError` before anything changes."""
-    with store.claim(session_id):
+    async with claimed(store, session_id):
         writing = store.writing()
         await asyncio.wrap_future(writing.recover(session_id))
         state = await asyncio.to_thread(_stored_state, store, session_id)
@@ -75,7 +76,7 @@ async def complete_restores(store: Store, paths: Paths, environ: Mapping[str, st
 
 async def _completed(store: Store, paths: Paths, environ: Mapping[str, str], folder: Path, session_id: str) -> str:
     try:
-        with store.claim(session_id):
+        async with claimed(store, session_id):
             state = await asyncio.to_thread(_stored_state, store, session_id)
             if not state.started:
                 return ""

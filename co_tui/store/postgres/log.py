@@ -11,6 +11,7 @@ import psycopg
 from co_tui.events import BoardChanged, CompactionComplete, Event, Fact, SessionRename, UsageInfo
 from co_tui.events.storable import storable_text
 from co_tui.store.event_rows import EventRow, check_durable, check_first_event
+from co_tui.store.postgres.change_listener import notify
 from co_tui.store.postgres.leases import Leases
 from co_tui.store.postgres.text_index import text_rows
 from co_tui.store.recovered_reply import recovered
@@ -77,6 +78,7 @@ def add(
         Event(session_id=session_id, seq=seq, timestamp=timestamp, fact=fact) for seq, fact in enumerate(facts, first)
     )
     save(connection, session_id, write(connection, events, known))
+    notify(connection, session_id, known.counters.last_seq)
     return events
 
 

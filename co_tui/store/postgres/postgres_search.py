@@ -18,6 +18,8 @@ from co_tui.store.stored_values import FoundMessages, SessionRow, messages_with_
 
 FIRST_PAGE, LARGEST_PAGE = 100, 1_600
 """Texts read at once; each time more, since most searches end early."""
+MANY_SESSIONS_PAGE: Final = 400
+"""The first page where many texts are needed: a round trip costs more than texts."""
 MAX_SCANNED_TEXTS: Final = 20_000
 """Texts, for what no index knows."""
 _SAID: Final = sorted(SAID)
@@ -26,9 +28,17 @@ _SAID: Final = sorted(SAID)
 def search(connection: Connection, asked: Search, session_id: str, in_trash: bool) -> SearchPage:
     seen = asked.seen()
     found = candidates(
-        connection, asked.words, before=asked.before, session_id=session_id, in_trash=in_trash, skip_sessions=seen
+        connection,
+        asked.words,
+        before=asked.before,
+        session_id=session_id,
+        in_trash=in_trash,
+        skip_sessions=seen,
+        first_page=MANY_SESSIONS_PAGE if asked.once_per_session or asked.by_relevance else FIRST_PAGE,
     )
     chosen, more = asked.chosen(found, seen)
+    if not chosen:
+        return SearchPage(hits_of(asked, chosen, {}, {}), more)
     rows = rows_of(connection, (each.session_id for each in chosen))
     times = connection.execute(
         "SELECT e.session_id, e.seq, e.timestamp FROM events e"
@@ -66,6 +76,7 @@ def candidates(
     session_id: str = "",
     in_trash: bool = False,
     skip_sessions: Collection[str] = (),
+    first_page: int = FIRST_PAGE,
 ) -> Iterator[Candidate]:
     """Texts that the index finds for the words, newest first, read page by page.
 
@@ -79,11 +90,12 @@ def candidates(
         f"SELECT m.id, m.session_id, m.seq, m.role, m.tool, m.text FROM message_texts m WHERE {where}"
         " AND m.id < %(before)s AND m.session_id <> ALL(%(skipped)s::text[]) ORDER BY m.id DESC LIMIT %(limit)s"
     )
-    limit = FIRST_PAGE
+    limit = first_page
     last = before if before is not None else ALL_SEQS
     while True:
         asked = {**values, "before": last, "skipped": list(skip_sessions), "limit": limit}
-        rows = connection.execute(sql, asked).fetchall()
+        # Never prepared: which index is best depends on the words.
+        rows = connection.execute(sql, asked, prepare=False).fetchall()
         yield from map(Candidate._make, rows)
         if len(rows) < limit:
             return

@@ -8,7 +8,7 @@ import psycopg
 from co_tui.store.postgres.log import Connection
 from co_tui.store.postgres.migrations import migrate
 from co_tui.store.postgres.postgres_failures import explained
-from co_tui.store.postgres.server import Server
+from co_tui.store.postgres.server import READ_ONLY, Server
 
 MOST_KEPT: Final = 4
 
@@ -34,12 +34,14 @@ class ReadConnections:
                 connection = self._kept.pop()
                 if not connection.closed:
                     return connection
+        if self._is_current:
+            return self._server.connect(read_only=True)
         connection = self._server.connect()
         try:
-            if not self._is_current:
-                migrate(connection, self.location)
-                self._is_current = True
-            connection.execute("SET default_transaction_read_only TO on")
+            migrate(connection, self.location)
+            self._is_current = True
+            for name, value in READ_ONLY.items():
+                connection.execute(f"SET {name} TO {value}".encode())
         except BaseException as error:
             connection.close()
             if isinstance(error, psycopg.Error):

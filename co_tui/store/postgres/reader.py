@@ -53,17 +53,20 @@ class Reader:
         self._connection: Connection | None = None
         self._closed = self._cancelled = False
         self._lock = threading.Lock()
+        self._cancelling: threading.Thread | None = None
 
     def cancel(self) -> None:
-        """Stop the running query of another thread, and all later ones."""
+        """Stop the running query of another thread, and all later ones. Does not wait for the server."""
         self._cancelled = True
-        if (connection := self._connection) is not None:
-            with suppress(psycopg.Error):
-                connection.cancel_safe(timeout=CANCEL_S)
+        if (connection := self._connection) is not None and self._cancelling is None:
+            self._cancelling = threading.Thread(target=_cancel, args=(connection,), daemon=True)
+            self._cancelling.start()
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
+            if self._cancelling is not None:  # else it could stop a query of the connection's next user
+                self._cancelling.join()
             if self._connection is not None:
                 self._connections.give_back(self._connection)
                 self._connection = None
@@ -131,15 +134,21 @@ class Reader:
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
         """The beginning and end of a session, from its texts, without its events."""
         of_session = "FROM message_texts WHERE session_id = %s AND role"
-        first = self._rows(
-            f"SELECT left(text, %s) {of_session} = 'user' ORDER BY seq, part LIMIT 1", (chars, session_id)
-        )
-        last = self._rows(
+        first = f"SELECT left(text, %s) {of_session} = 'user' ORDER BY seq, part LIMIT 1"
+        latest = (
             f"SELECT seq, role, left(text, %s) {of_session} IN ('user', 'assistant')"
-            " ORDER BY seq DESC, part DESC LIMIT %s",
-            (chars, session_id, count),
+            " ORDER BY seq DESC, part DESC LIMIT %s"
         )
-        return Preview(first[0][0] if first else "", tuple(PreviewLine(*row) for row in reversed(last)))
+
+        def ask(connection: Connection) -> Preview:
+            name = plain_text(session_id)
+            with connection.pipeline():  # both in one round trip
+                opening = connection.execute(first.encode(), (chars, name))
+                last = connection.execute(latest.encode(), (chars, name, count))
+            prompt = opening.fetchone()
+            return Preview(prompt[0] if prompt else "", tuple(PreviewLine(*row) for row in reversed(last.fetchall())))
+
+        return self._ask(ask)
 
     def session(self, name: str) -> SessionRow:
         rows = self._rows(f"SELECT {session_list.COLUMNS} FROM sessions s WHERE s.id = %s", (name,))
@@ -164,9 +173,10 @@ class Reader:
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
         select = f"{_EVENT} AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
         last = upto if upto is not None else ALL_SEQS
-        while rows := self._rows(select, (session_id, after, last, EVENTS_AT_ONCE)):
+        is_more = True
+        while is_more and (rows := self._rows(select, (session_id, after, last, EVENTS_AT_ONCE))):
             yield from (stored(*row) for row in rows)
-            after = rows[-1][1]
+            after, is_more = rows[-1][1], len(rows) == EVENTS_AT_ONCE
 
     def last_events(self, session_id: str, count: int, before: int | None = None) -> list[Event]:
         rows = self._rows(
@@ -264,6 +274,11 @@ class Reader:
                 self._connection = None
                 raise _Lost(reason) from error
             raise reason from error
+
+
+def _cancel(connection: Connection) -> None:
+    with suppress(psycopg.Error):
+        connection.cancel_safe(timeout=CANCEL_S)
 
 
 class _Lost(Exception):

@@ -34,6 +34,9 @@ _SETTINGS: Final = {
 }
 
 
+READ_ONLY: Final = {"default_transaction_read_only": "on"}
+
+
 class Server:
     """A database on a server, from a URL without a password. Its `repr` and its errors never show the password."""
 
@@ -57,7 +60,7 @@ class Server:
     def __repr__(self) -> str:
         return f"Server({self.location!r})"
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self, *, read_only: bool = False) -> psycopg.Connection[Any]:
         """A new connection, in which each statement is a transaction unless it says otherwise. Raises `StoreError`."""
         password = self._password()
         secret: dict[str, Any] = {"password": password} if password else {}
@@ -67,7 +70,8 @@ class Server:
             raise explained(error, self.location) from None  # the cause holds what was passed
         try:
             check_version(connection.info.server_version, self.location)
-            connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in _SETTINGS.items()).encode())
+            settings = {**_SETTINGS, **(READ_ONLY if read_only else {})}
+            connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in settings.items()).encode())
         except BaseException as error:
             connection.close()
             if isinstance(error, psycopg.Error):

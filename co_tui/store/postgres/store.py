@@ -4,15 +4,18 @@ What belongs to this machine alone, as an unsent prompt, stays in files here. Wh
 it is first asked for: the first paint may need none of it.
 """
 
+import hashlib
 import threading
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from co_tui.paths import Paths
+from co_tui.store.cached_list import CachedList
 from co_tui.store.prompt_drafts import PromptDraftFiles
 
 if TYPE_CHECKING:
+    from co_tui.store.postgres.change_listener import ChangeListener, Follower
     from co_tui.store.postgres.read_connections import ReadConnections
     from co_tui.store.postgres.reader import Reader
     from co_tui.store.postgres.server import Server
@@ -22,11 +25,15 @@ if TYPE_CHECKING:
 class PostgresStore:
     """Several processes on several machines may use the same database; leases assign each session to one."""
 
+    is_remote = True
+
     def __init__(self, paths: Paths, url: str, password: Callable[[], str] = str) -> None:
         """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then."""
         self._url, self._password = url, password
         self._folders = (paths.session, paths.snapshots)
         self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
+        name = hashlib.sha256(url.encode("utf-8", "replace")).hexdigest()[:16]
+        self.cached_list = CachedList(paths.state / "session-lists" / f"{name}.json")
         self._writer: Writer | None = None
         self._opening = threading.Lock()
 
@@ -41,6 +48,12 @@ class PostgresStore:
         from co_tui.store.postgres.read_connections import ReadConnections
 
         return ReadConnections(self._server)
+
+    @cached_property
+    def _listener(self) -> "ChangeListener":
+        from co_tui.store.postgres.change_listener import ChangeListener
+
+        return ChangeListener(self._server)
 
     @property
     def location(self) -> str:
@@ -76,8 +89,13 @@ class PostgresStore:
         with self.reading() as reading:
             return reading.claimed()
 
+    def follow(self, session_id: str, changed: Callable[[], None]) -> "Follower":
+        return self._listener.follow(session_id, changed)
+
     def close(self) -> None:
         """Finish pending writes; later ones fail."""
+        if "_listener" in vars(self):
+            self._listener.close()
         with self._opening:
             if self._writer is not None:
                 self._writer.close()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 from co_tui.paths import Paths
+from co_tui.store.polling import Polling
 from co_tui.store.prompt_drafts import PromptDraftFiles
 from co_tui.store.sqlite.schema import bytes_to_rewrite
 
@@ -21,6 +22,8 @@ SLOW_MIGRATION_BYTES = 30_000_000
 
 class SqliteStore:
     """Several processes may use the same folders; locks assign each session to one."""
+
+    is_remote, cached_list = False, None
 
     def __init__(self, paths: Paths) -> None:
         """Nothing is opened or created before it is needed."""
@@ -85,6 +88,9 @@ class SqliteStore:
         from co_tui.store.sqlite.lock import claimed_sessions
 
         return claimed_sessions(self._locks)
+
+    def follow(self, session_id: str, changed: Callable[[], None]) -> Polling:
+        return Polling()
 
     def close(self) -> None:
         """Finish pending writes; later ones fail."""

@@ -20,7 +20,7 @@ class WaitingPrompts(Protocol):
 class EarlierMessages(Protocol):
     """Messages of the shown session that are not loaded yet."""
 
-    def load(self) -> None:
+    async def load(self) -> None:
         """Show the page before the first loaded block."""
 
     async def load_back_to(self, seq: int) -> None:
@@ -74,7 +74,7 @@ class ChatHost(Protocol):
     @property
     def controller(self) -> SessionControl: ...
 
-    def chat_mounted(self) -> None:
+    async def chat_mounted(self) -> None:
         """The chat is mounted and must be filled before the first paint."""
 
     def folder_changed(self) -> None:

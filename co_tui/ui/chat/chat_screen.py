@@ -88,7 +88,7 @@ class ChatScreen(ChatRequests):
         tall = max(each for each in self.VERTICAL_BREAKPOINTS if each[0] <= size.height)
         self.add_class(wide[1], tall[1], update=False)
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
         self.feed = Feed(self.transcript, self.shortcut_for)
         self.prompt.cwd, self.prompt.environ = self._launch.cwd, self._launch.environ
@@ -99,7 +99,7 @@ class ChatScreen(ChatRequests):
         self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)
-        self._host.chat_mounted()
+        await self._host.chat_mounted()
 
     async def complete(self) -> None:
         """Mount the widgets that the first paint does not need."""

@@ -21,7 +21,7 @@ async def browse(host: CommandHost, _: str) -> None:
         return
     if not chosen.forks:
         if not chosen.at or chosen.session_id != sessions.session_id:
-            await resume(host, chosen.session_id)
+            await _switch(host, chosen.session_id)
         if chosen.at and sessions.session_id == chosen.session_id:
             await host.view.show_message(chosen.at)
         return
@@ -36,7 +36,10 @@ async def resume(host: CommandHost, name: str) -> None:
     if not name:
         await browse(host, "")
         return
-    session_id = host.sessions.stored.find(name)
+    await _switch(host, await host.sessions.stored.find(name))
+
+
+async def _switch(host: CommandHost, session_id: str) -> None:
     if session_id == host.sessions.session_id:
         host.say("That session is already open.")
     else:

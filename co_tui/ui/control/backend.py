@@ -161,17 +161,28 @@ class Backend:
         return await fork_stored(self._environment, session_id, upto)
 
     async def delete(self, session_id: str) -> None:
+        from co_tui.session.claiming import claimed
+
         store = self.launch.store
-        with store.claim(session_id):
+        async with claimed(store, session_id):
             await asyncio.to_thread(store.delete, session_id)
 
     async def rename(self, session_id: str, title: str) -> None:
         """Rename a session that is not open here. Raises `SessionBusy` if it is open elsewhere."""
         from co_tui.events import SessionRename
+        from co_tui.session.claiming import claimed
 
         store = self.launch.store
-        with store.claim(session_id):
+        async with claimed(store, session_id):
             await asyncio.wrap_future(store.writing().append(session_id, [SessionRename(title=title)]))
+
+    def heeds_effort(self, model: str) -> bool:
+        """Whether the model supports a reasoning effort; False until the engine is loaded."""
+        if not self.ready:
+            return False
+        from co_tui.agent.models.request_settings import ignores_effort
+
+        return not ignores_effort(model)
 
     async def close(self) -> None:
         running = [task for task in (self.fetching, self.importing) if task is not None]

@@ -22,7 +22,7 @@ from co_tui.ui.control.prompt_sender import PromptSender
 from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions
 from co_tui.ui.control.session_mode import Modes
 from co_tui.ui.control.session_opening import OpenedSession, SessionOpening
-from co_tui.ui.control.stored_transcript import OlderMessages, StoredTranscript
+from co_tui.ui.control.stored_transcript import OlderMessages
 from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.draft_saver import DraftSaver
 from co_tui.ui.textual_internals import driver_of
@@ -82,16 +82,20 @@ class SessionController:
     def restart_mcp_servers(self) -> None:
         self.backend.restart_servers(self.bridge.state.model or self.launch.choice.model)
 
-    def show_stored(self, session_id: str, *, under_own_policy: bool = False) -> None:
+    async def show_first(self) -> None:
+        """Show the session the app is started with; one on a server is read after the first paint."""
+        is_read_later = bool(self.session_id) and self.launch.store.is_remote
+        await self.show_stored("" if is_read_later else self.session_id, under_own_policy=True)
+
+    async def show_stored(self, session_id: str, *, under_own_policy: bool = False) -> None:
         """Show the end of a stored session, read without the engine; an empty chat without an id."""
-        trouble, state = "", SessionState()
-        self.older.stored = None
-        try:
-            if session_id:
-                self.older.stored = StoredTranscript(self.launch.store, session_id, self.chat.shortcut_for)
-                state = self.older.stored.preview_state()
-        except StoreError as error:
-            self.older.stored, self.session_id, trouble = None, "", str(error)
+        if session_id != self.bridge.state.session_id:
+            self.older.show_reading(self.launch.store, session_id)
+        state, trouble = await self.older.open(self.launch.store, session_id)
+        if session_id and session_id != self.session_id:
+            return  # the user left it meanwhile
+        if trouble:
+            self.session_id = ""
         if under_own_policy and (gone := self.settings.adopt_policy(state.policy)):
             trouble = gone
         self.bridge.begin(state)
@@ -116,9 +120,12 @@ class SessionController:
 
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
-        if self.session_id:
-            self._opening.settle_folder()
         with self._opening:
+            if self.session_id and self.older.stored is None and self.launch.store.is_remote:
+                await self.show_stored(self.session_id, under_own_policy=True)
+                model = self.launch.model or self.bridge.state.model or self.launch.choice.model
+            if self.session_id:
+                self._opening.settle_folder()
             if not await self._start_engine(model):
                 return
         if self.session_id:
@@ -162,7 +169,7 @@ class SessionController:
         if is_new:
             self._drafts.forget_next()
         else:
-            self.show_replayed(session.resumed_from)
+            await self.show_replayed(session.resumed_from)
         self.session, self.session_id = session, session.id
         self._report_shown()
         self._opening.begin(came_from=None)
@@ -173,10 +180,10 @@ class SessionController:
         if session.state.pending:
             self.sender.ask_pending(session)
 
-    def show_replayed(self, state: SessionState) -> None:
+    async def show_replayed(self, state: SessionState) -> None:
         """Replace the preview with the state the engine replayed from the whole log."""
         if state.seq != self.bridge.state.seq:  # recovery appended a reply that a crash had cut short
-            self.show_stored(state.session_id)
+            await self.show_stored(state.session_id)
         self.bridge.begin(state)
         self.chat.show_replayed(state)
 
@@ -290,7 +297,7 @@ class SessionController:
         self.chat.prompt.text = ""
         self._opening.begin(came_from=self.session_id if self.session_id != session_id else None)
         self.session_id = session_id
-        self.show_stored(session_id, under_own_policy=True)
+        await self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
         if self.session_id and self.backend.ready:
             await self._open_shown(self.launch.loaded.overriding_model)
@@ -320,12 +327,7 @@ class SessionController:
         self._drafts.save_soon()
 
     def heeds_effort(self, model: str) -> bool:
-        """Whether the model supports a reasoning effort; False until the engine is loaded."""
-        if not self.backend.ready:
-            return False
-        from co_tui.agent.models.request_settings import ignores_effort
-
-        return not ignores_effort(model)
+        return self.backend.heeds_effort(model)
 
     async def close(self) -> bool:
         """Close the session and the engine; False if that is under way already."""

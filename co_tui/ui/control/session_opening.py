@@ -33,9 +33,9 @@ class SwitchedSession(ShownSession, Protocol):
     def is_shown(self, session_id: str) -> bool:
         """False once the user left it."""
 
-    def show_stored(self, session_id: str) -> None: ...
+    async def show_stored(self, session_id: str) -> None: ...
 
-    def show_replayed(self, state: SessionState) -> None: ...
+    async def show_replayed(self, state: SessionState) -> None: ...
 
     def follow(self, events: AsyncIterator[Event]) -> None: ...
 
@@ -133,7 +133,7 @@ class SessionOpening:
             return None
         if answer == "fork":
             shown.session_id = await self._backend.fork(session_id)
-            shown.show_stored(shown.session_id)
+            await shown.show_stored(shown.session_id)
             self._chat.feed.note("Forked. The original is unchanged.")
             return await self._opened(shown.session_id, model)
         if answer == "read":
@@ -150,7 +150,7 @@ class SessionOpening:
         state = await asyncio.to_thread(stored.replayed) if stored is not None else SessionState()
         if shown.older.stored is not stored:
             return
-        shown.show_replayed(state)
+        await shown.show_replayed(state)
         stored = shown.older.stored  # read again if the log has grown
         if stored is not None:
             self._read_only_id = shown.session_id

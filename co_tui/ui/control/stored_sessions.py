@@ -10,6 +10,7 @@ from co_tui.paths import path_text, write_atomically
 from co_tui.store.housekeeping import move_to_trash, pin, restore_from_trash
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
+from co_tui.ui.ask_store import ask_store
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.launch import Launch
 
@@ -47,10 +48,14 @@ class StoredSessions:
     def _store(self) -> Store:
         return self._backend.launch.store
 
-    def find(self, name: str) -> str:
+    async def find(self, name: str) -> str:
         """The id of a session, from a part of it."""
-        with self._store.reading() as reading:
-            return reading.session(name).id
+
+        def read() -> str:
+            with self._store.reading() as reading:
+                return reading.session(name).id
+
+        return await ask_store(self._store, read)
 
     async def rename(self, session_id: str, title: str) -> None:
         if (session := self._open(session_id)) is not None:
@@ -106,7 +111,9 @@ class StoredSessions:
 
     async def _leave(self, session_id: str) -> None:
         """Switch to a new session if this one is shown; one open elsewhere stays shown, and is refused later."""
-        is_ours = self._open(session_id) is not None or session_id not in self._store.claimed()
+        is_ours = self._open(session_id) is not None or session_id not in await ask_store(
+            self._store, self._store.claimed
+        )
         if is_ours and session_id == self._here.session_id:
             await self._here.switch_session("")
 

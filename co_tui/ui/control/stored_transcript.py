@@ -1,7 +1,9 @@
 """A stored session on the screen: its end at once, older pages as the reader scrolls up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -11,6 +13,8 @@ from co_tui.events.stored_messages import prompt_of
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import StoreError
+from co_tui.ui.ask_store import ask_store
+from co_tui.ui.background import run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import Block
@@ -21,8 +25,7 @@ if TYPE_CHECKING:
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 600
-POLL_S = 0.5
-"""How often to poll a session that another process writes."""
+READING = "Reading the session…"
 
 
 class StoredTranscript:
@@ -30,7 +33,7 @@ class StoredTranscript:
 
     def __init__(self, store: "Store", session_id: str, shortcut_for: ShortcutFor = shortcut_for) -> None:
         """Raises `StoreError` for an unknown session or a store that cannot be read."""
-        self._store = store
+        self.store = store
         self._way_to = shortcut_for
         with store.reading() as reading:
             self._row = reading.session(session_id)
@@ -78,21 +81,36 @@ class StoredTranscript:
 
     def replayed(self) -> SessionState:
         """The state from the whole log. Slow for a long one."""
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             return replay(reading.events(self._row.id))
 
     async def new_events(self, keep_reading: Callable[[], bool]) -> AsyncIterator[Event]:
         """Yield the events another process appends to this session, for as long as `keep_reading()`."""
         seq = max(self._row.last_seq, self._newest[-1].seq or 0 if self._newest else 0)
-        while keep_reading():
-            for event in await asyncio.to_thread(self._after, seq):
-                seq = event.seq or seq
-                yield event
-            await asyncio.sleep(POLL_S)
+        loop, grown = asyncio.get_running_loop(), asyncio.Event()
+
+        def changed() -> None:
+            with suppress(RuntimeError):  # the app has ended
+                loop.call_soon_threadsafe(grown.set)
+
+        with self.store.follow(self._row.id, changed) as following:
+            while keep_reading():
+                grown.clear()
+                for event in await asyncio.to_thread(self._after, seq):
+                    seq = event.seq or seq
+                    yield event
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(following.poll_s):
+                        await grown.wait()
 
     def _after(self, seq: int) -> list[Event]:
-        with self._store.reading() as reading:
-            return list(reading.events(self._row.id, after=seq))
+        try:
+            with self.store.reading() as reading:
+                return list(reading.events(self._row.id, after=seq))
+        except StoreError:
+            if self.store.is_remote:
+                return []  # it is read again when the server is back
+            raise
 
     def newest(self) -> BlockBuilder:
         """The blocks of the last page."""
@@ -104,7 +122,7 @@ class StoredTranscript:
         """The blocks of the page before the loaded ones; empty at the beginning."""
         if self._first_seq <= 1:
             return []
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             events = self._page(reading, self._first_seq)
         self._first_seq = events[0].seq or 1 if events else 1
         return BlockBuilder(self._way_to).add_all(events)
@@ -113,7 +131,7 @@ class StoredTranscript:
         """The blocks of all pages not loaded yet, back to the one with this event."""
         events: list[Event] = []
         first = self._first_seq
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             while first > max(1, seq):
                 page = self._page(reading, first)
                 first = page[0].seq or 1 if page else 1
@@ -143,26 +161,45 @@ class OlderMessages:
         self._reading = asyncio.Lock()
         """Held while older events are read in a thread: each page is loaded once."""
 
-    def load(self) -> None:
-        """Load one more page, when the reader scrolls near the first loaded block."""
-        stored = self.stored
-        if stored is None or self._reading.locked():
-            return
+    def show_reading(self, store: "Store", session_id: str) -> None:
+        """Empty the chat while a session is read over a network."""
+        if session_id and store.is_remote:
+            builder = BlockBuilder(self._chat.shortcut_for)
+            builder.note(READING)
+            self._chat.show_session(builder, SessionState())
+
+    async def open(self, store: "Store", session_id: str) -> tuple[SessionState, str]:
+        """Read the end of a session; returns its state, and why it cannot be read. An empty id closes it."""
+        self.stored = None
+        if not session_id:
+            return SessionState(), ""
         try:
-            blocks = stored.older()
+            stored = await ask_store(store, StoredTranscript, store, session_id, self._chat.shortcut_for)
         except StoreError as error:
-            self._cannot_load(error)
+            return SessionState(), str(error)
+        self.stored = stored
+        return stored.preview_state(), ""
+
+    async def load(self) -> None:
+        """Load one more page, when the reader scrolls near the first loaded block."""
+        if self.stored is None or self._reading.locked():
             return
-        if blocks:
-            self._chat.show_older(blocks)
+        load = partial(self._load, lambda stored: ask_store(stored.store, stored.older))
+        if self.stored.store.is_remote:  # the screen answers keys meanwhile
+            run_in_background(self._chat, "Reading older messages", load, group="older")
+        else:
+            await load()
 
     async def load_back_to(self, seq: int) -> None:
         """Load everything from an event on, in a thread; a load under way finishes first."""
+        await self._load(lambda stored: asyncio.to_thread(stored.back_to, seq))
+
+    async def _load(self, read: Callable[[StoredTranscript], Awaitable[list[Block]]]) -> None:
         async with self._reading:
             if (stored := self.stored) is None:
                 return
             try:
-                blocks = await asyncio.to_thread(stored.back_to, seq)
+                blocks = await read(stored)
             except StoreError as error:
                 self._cannot_load(error)
                 return

@@ -6,9 +6,12 @@ from typing import Final, NamedTuple, TypeVar
 
 from co_tui.events import Message
 from co_tui.events.stored_messages import prompt_of
+from co_tui.store.cached_list import CachedSessions
 from co_tui.store.port import Reading, Store
 from co_tui.store.search.message_search import Hit
+from co_tui.store.search.session_filter import matches_filter
 from co_tui.store.stored_values import Preview, SessionRow
+from co_tui.ui.background import in_own_thread
 
 T = TypeVar("T")
 FIRST_PAGE: Final = 100
@@ -24,6 +27,12 @@ class Listed(NamedTuple):
     of: int
     last: Sequence[SessionRow] = ()
     """The ones at the end, if not all before them are loaded."""
+    as_of: str = ""
+    """When a cached list was read, as a timestamp."""
+    is_pending: bool = False
+    """Whether the store has not answered yet."""
+    has_failed: bool = False
+    """Whether it could not be asked: what is listed was known before."""
 
     @property
     def missing(self) -> int:
@@ -43,6 +52,10 @@ class Previewed(NamedTuple):
 
     preview: Preview = Preview()
     hits: tuple[Hit, ...] = ()
+    is_claimed: bool = False
+    """Whether any process has it open."""
+    trouble: str = ""
+    """Why it could not be read."""
 
 
 class StoredPrompt(NamedTuple):
@@ -58,15 +71,44 @@ class SessionFinder:
 
     def __init__(self, store: Store, cwd: str) -> None:
         self._store = store
-        self._reading = store.reading()
+        self.is_remote = store.is_remote
+        self._reading = None if store.is_remote else store.reading()
+        self._cached: CachedSessions | None = None
         self.cwd = cwd
 
     def close(self) -> None:
-        self._reading.close()
+        if self._reading is not None:
+            self._reading.close()
 
     def listed(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE, last: int = 0) -> Listed:
         """`limit` sessions from the start and `last` from the end. Fast: the indexes answer it."""
-        reading = self._reading
+        assert self._reading is not None, "over a network, `listed_remotely`"
+        return self._listed(self._reading, typed, in_trash, limit, last)
+
+    async def listed_remotely(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE, last: int = 0) -> Listed:
+        """The same in a thread. The first page is cached."""
+
+        def read(reading: Reading) -> Listed:
+            listed = self._listed(reading, typed, in_trash, limit, last)
+            if self._store.cached_list is not None and not in_trash and not typed.strip() and limit == FIRST_PAGE:
+                self._cached = self._store.cached_list.write(listed.rows, listed.of)
+            return listed
+
+        return await self._in_thread(read)
+
+    def cached(self, typed: str, *, in_trash: bool) -> Listed:
+        """What is known until the store answers: of the cached sessions those that match."""
+        if self._cached is None and self._store.cached_list is not None:
+            self._cached = self._store.cached_list.read()
+        if in_trash or self._cached is None:
+            return Listed([], 0, 0, is_pending=True)
+        rows = [row for row in self._cached.rows if matches_filter(typed, row.title, row.cwd)]
+        rows.sort(key=lambda row: row.updated, reverse=True)
+        rows.sort(key=lambda row: (not row.pinned, row.cwd != self.cwd))
+        matching = len(rows) if typed.strip() else self._cached.of
+        return Listed(rows, matching, self._cached.of, as_of=self._cached.as_of, is_pending=True)
+
+    def _listed(self, reading: Reading, typed: str, in_trash: bool, limit: int, last: int) -> Listed:
         rows = reading.browse(typed, self.cwd, limit, in_trash=in_trash)
         of = reading.count(in_trash=in_trash)
         matching = reading.count(typed, in_trash=in_trash) if typed.strip() else of
@@ -87,8 +129,9 @@ class SessionFinder:
 
     async def previewed(self, session_id: str, typed: str) -> Previewed:
         def read(reading: Reading) -> Previewed:
+            is_claimed = session_id in self._store.claimed()  # first: then both use one connection
             hits = reading.search(typed, session_id=session_id, limit=PREVIEW_HITS).hits if typed.strip() else ()
-            return Previewed(reading.preview(session_id), hits)
+            return Previewed(reading.preview(session_id), hits, is_claimed)
 
         return await self._in_thread(read)
 
@@ -118,12 +161,9 @@ class SessionFinder:
                 return work(reading)
 
         try:
-            return await asyncio.to_thread(read)
+            return await (in_own_thread(read) if self.is_remote else asyncio.to_thread(read))
         except asyncio.CancelledError:
             is_cancelled = True
             for reading in opened:
                 reading.cancel()
             raise
-
-    def is_open_elsewhere(self, session_id: str) -> bool:
-        return session_id in self._store.claimed()

@@ -121,19 +121,23 @@ class PreviewPane(VerticalScroll):
         try:
             previewed = await self._finder.previewed(row.id, typed)
         except StoreError as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
+            if not self._finder.is_remote:
+                self.notify(str(error), severity="error", markup=False)
+                return
+            previewed = Previewed(trouble=str(error))  # the list reports it, too: one message is enough
         if row == self._shown[0]:
             self._update(row, previewed)
 
     def _update(self, row: SessionRow | None, previewed: Previewed) -> None:
         text = Text()
         if row is not None:
-            text = preview_text(row, previewed, self._look(), note=self._note(row))
+            text = preview_text(row, previewed, self._look(), note=self._note(row, previewed))
         self.query_one("#preview-text", Static).update(text)
         self.scroll_home(animate=False)
 
-    def _note(self, row: SessionRow) -> str:
+    def _note(self, row: SessionRow, previewed: Previewed) -> str:
         if row.id == self._present:
             return "● open in this chat"
-        return "open in another co-tui" if self._finder.is_open_elsewhere(row.id) else ""
+        if previewed.trouble:
+            return previewed.trouble
+        return "open in another co-tui" if previewed.is_claimed else ""
