@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from co_tui.store.sqlite.shared_connection import SharedConnection
 from co_tui.store.store_errors import SessionBusy
+from co_tui.store.synced.synced_file import LOCAL_FILES
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.reader import Reader
@@ -19,6 +20,7 @@ class InMemoryStore:
     """Sessions that end with the process, in a SQLite database of its own; opened when it is first written to."""
 
     location = "memory"
+    files = LOCAL_FILES
 
     def __init__(self) -> None:
         self._shared = SharedConnection()

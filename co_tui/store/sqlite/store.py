@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from co_tui.paths import Paths
 from co_tui.store.prompt_drafts import PromptDraftFiles
 from co_tui.store.sqlite.schema import bytes_to_rewrite
+from co_tui.store.synced.synced_file import LOCAL_FILES
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.lock import SessionLockFile
@@ -21,6 +22,8 @@ SLOW_MIGRATION_BYTES = 30_000_000
 
 class SqliteStore:
     """Several processes may use the same folders; locks assign each session to one."""
+
+    files = LOCAL_FILES
 
     def __init__(self, paths: Paths) -> None:
         """Nothing is opened or created before it is needed."""
