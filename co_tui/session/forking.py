@@ -31,7 +31,9 @@ async def fork_session(
     await files.carry(folder, forked)
     if not environment.private:
         await _carry_files(environment, source, target, seq)
-        await ScaffoldFile(environment.paths.session(source)).carry(folder)
+        scaffold = ScaffoldFile(folder, environment.files.session_changed(target))
+        await ScaffoldFile(environment.paths.session(source)).carry(scaffold)
+        await asyncio.to_thread(environment.files.carry, source, target)
     return target
 
 

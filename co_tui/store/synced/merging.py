@@ -49,7 +49,7 @@ def _head(text: str) -> str:
 
 def _one_of(base: str, mine: str, theirs: str) -> str:
     """The one that was changed; both if both were."""
-    if mine == base or mine == theirs:
+    if mine in (base, theirs):
         return theirs
     return mine if theirs == base else both(base, mine, theirs)
 
@@ -78,9 +78,7 @@ def _board(entries: Iterable[BoardEntry], latest: BoardChange) -> Board:
     return Board(tuple(by_id.values()), latest)
 
 
-def _merged(
-    base: Sequence[Any], mine: Sequence[Any], theirs: Sequence[Any], key: Callable[[Any], object]
-) -> list[Any]:
+def _merged(base: Sequence[Any], mine: Sequence[Any], theirs: Sequence[Any], key: Callable[[Any], object]) -> list[Any]:
     """The other's items without those removed here, then those added here."""
     before, here, there = ({key(item) for item in items} for items in (base, mine, theirs))
     kept = [item for item in theirs if key(item) in here or key(item) not in before]
@@ -139,7 +137,7 @@ def _merged_table(base: str, mine: str, theirs: str, resolve: Callable[[Any, Any
     merged: dict[str, Any] = {}
     for name in [*there, *(name for name in here if name not in there)]:
         old, own, others = before.get(name), here.get(name), there.get(name)
-        if own == old or own == others:
+        if own in (old, others):
             chosen = others
         else:
             chosen = own if others == old or own is None or others is None else resolve(own, others)

@@ -96,7 +96,7 @@ class KnownFiles:
         if not self._file.exists():
             return []
         rows = self._rows("SELECT name, path, kind, key, session_id, joins FROM unsent ORDER BY rowid", ())
-        return [SyncedFile(name, Path(path), *rest, bool(joins)) for name, path, *rest, joins in rows]
+        return [SyncedFile(name, Path(path), kind, key, id_, bool(joins)) for name, path, kind, key, id_, joins in rows]
 
     def sent(self, file: SyncedFile) -> None:
         with self._changing() as connection:
