@@ -10,6 +10,7 @@ from co_tui.store.synced.merging import list_text, read_table, table_text
 
 _ON_THIS_MACHINE: Final = re.compile(r" at \w+://(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0)", re.IGNORECASE)
 """A model's name and address: another machine's server there is another one."""
+_WITH_PATH: Final = re.compile(r"\w+\(\s*[/~\\]")
 
 
 def _whole(text: str, key: str) -> str:
@@ -20,15 +21,21 @@ def _replaced(text: str, key: str, shared: str) -> str:
     return shared
 
 
+def _is_shared(rule: object) -> bool:
+    """A rule about a path of this machine, or in an older version's format, holds here alone."""
+    return isinstance(rule, str) and not _WITH_PATH.match(rule)
+
+
 def _rules_of(text: str, project: str) -> str:
     kept = read_table(text).get(project)
-    return list_text([rule for rule in kept if isinstance(rule, str)]) if isinstance(kept, list) else ""
+    return list_text(list(filter(_is_shared, kept))) if isinstance(kept, list) else ""
 
 
 def _with_rules(text: str, project: str, shared: str) -> str:
     table = read_table(text)
-    older = [rule for rule in table.get(project) or () if not isinstance(rule, str)]
-    rules: list[Any] = [*older, *(merging.read_json(shared) or ())]
+    kept, given = table.get(project), merging.read_json(shared)
+    own = [rule for rule in kept if not _is_shared(rule)] if isinstance(kept, list) else []
+    rules: list[Any] = [*own, *(filter(_is_shared, given) if isinstance(given, list) else ())]
     return table_text(dict(sorted({**table, project: rules}.items())))
 
 

@@ -48,7 +48,7 @@ def locked(file: SyncedFile) -> Iterator[None]:
 
 def status(path: Path) -> FileStatus:
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return FileStatus()
     return FileStatus(found.st_mtime_ns, found.st_size)

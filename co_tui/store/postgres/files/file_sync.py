@@ -120,6 +120,8 @@ class PostgresFileSync:
     def _send_changed(self, writer: "Writer", file: SyncedFile, tries: int = MOST_TRIES) -> None:
         def done(sent: "Future[Synced]") -> None:
             if sent.exception():
+                with self._lock:
+                    self._queued.discard(file)
                 self._has_unsent = True
             elif not sent.result().is_whole and tries > 1:
                 self._send_changed(writer, file, tries - 1)

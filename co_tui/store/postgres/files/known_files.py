@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -83,13 +83,10 @@ class KnownFiles:
             (file.name, _place(file), version, digest(body), *status, _packed(file, body))
             for file, version, body, status in equal
         ]
-        with self._changing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO known VALUES(?, ?, ?, ?, ?, ?, ?)", rows)
+        self._change("INSERT OR REPLACE INTO known VALUES(?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def add_unsent(self, file: SyncedFile) -> None:
-        with self._changing() as connection:
-            values = (file.name, str(file.path), *file[2:])
-            connection.execute("INSERT OR REPLACE INTO unsent VALUES(?, ?, ?, ?, ?, ?)", values)
+        self._change("INSERT OR REPLACE INTO unsent VALUES(?, ?, ?, ?, ?, ?)", (file.name, str(file.path), *file[2:]))
 
     def unsent(self) -> list[SyncedFile]:
         """All that was changed here and is not in the database as far as is known, by any process."""
@@ -99,17 +96,14 @@ class KnownFiles:
         return [SyncedFile(name, Path(path), kind, key, id_, bool(joins)) for name, path, kind, key, id_, joins in rows]
 
     def sent(self, file: SyncedFile) -> None:
-        with self._changing() as connection:
-            values = (file.name, str(file.path), file.key)
-            connection.execute("DELETE FROM unsent WHERE name = ? AND path = ? AND key = ?", values)
+        values = (file.name, str(file.path), file.key)
+        self._change("DELETE FROM unsent WHERE name = ? AND path = ? AND key = ?", values)
 
     def forget(self, session_id: str) -> None:
         """A session was deleted."""
-        with self._changing() as connection:
-            draft, prefix = f"drafts/{session_id}", f"sessions/{session_id}/"
-            connection.execute("DELETE FROM unsent WHERE session_id = ? OR name = ?", (session_id, draft))
-            names = (prefix, _after(prefix), draft)
-            connection.execute("DELETE FROM known WHERE name >= ? AND name < ? OR name = ?", names)
+        draft, prefix = f"drafts/{session_id}", f"sessions/{session_id}/"
+        self._change("DELETE FROM unsent WHERE session_id = ? OR name = ?", (session_id, draft))
+        self._change("DELETE FROM known WHERE name >= ? AND name < ? OR name = ?", (prefix, _after(prefix), draft))
 
     def close(self) -> None:
         with self._lock:
@@ -122,10 +116,9 @@ class KnownFiles:
             return self._open().execute(query, values).fetchall()
         return []
 
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
+    def _change(self, statement: str, *values: tuple[object, ...]) -> None:
         with contextlib.suppress(sqlite3.Error, OSError), self._lock, self._open() as connection:
-            yield connection
+            connection.executemany(statement, values)
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
