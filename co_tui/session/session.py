@@ -137,8 +137,7 @@ class Session:
         try:
             await asyncio.shield(asyncio.wrap_future(environment.store.writing().recover(session_id)))
             state = await environment.stored_state(session_id)
-            await asyncio.to_thread(environment.files.refresh_session, session_id)
-            await asyncio.to_thread(environment.files.refresh_shared, environment.cwd, session_id)
+            await asyncio.to_thread(environment.files.refresh_resumed, environment.cwd, session_id)
             model_handle = await environment.open_model(model or state.model)
             window = await environment.window(model_handle)
             recorder = Recorder(session_id, environment.store.writing(), state)

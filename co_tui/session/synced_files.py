@@ -76,6 +76,11 @@ class SyncedFiles(NamedTuple):
         own = (board._replace(joins=joins), approvals._replace(joins=joins))
         self.sync.refresh(self._memory, self._limits, self._ratios, *own)
 
+    def refresh_resumed(self, cwd: Path, session_id: str) -> None:
+        """Bring up to date all that a session needs that is resumed in a folder."""
+        self.refresh_session(session_id)
+        self.refresh_shared(cwd, session_id)
+
     def mark_project(self, session_id: str, project: str) -> None:
         """Remember the project of a new session."""
         if self.sync.is_remote and project:
