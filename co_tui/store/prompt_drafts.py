@@ -54,11 +54,20 @@ class SyncedDrafts(PromptDraftFiles):
     def __init__(self, folder: Path, files: Callable[[], FileSync]) -> None:
         super().__init__(folder)
         self._files = files
+        self._seen: dict[str, str] = {}
+        """As they were last read or written: what is only shown again must not replace what comes from elsewhere."""
+
+    def read(self, key: str) -> str:
+        self._seen[key] = text = super().read(key)
+        return text
 
     def write(self, key: str, text: str) -> None:
-        had = text.strip() or self.file(key).exists()
+        kept = text if text.strip() else ""
+        if kept == (self._seen[key] if key in self._seen else super().read(key)):
+            return
+        self._seen[key] = kept
         super().write(key, text)
-        if had and not key.startswith(_NEW):
+        if not key.startswith(_NEW):
             self._files().changed(draft_file(self.file(key), key))
 
 
