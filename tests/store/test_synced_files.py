@@ -352,16 +352,18 @@ def test_what_changes_while_the_server_is_away_is_sent_when_it_is_back(
 
 
 KILLED = """
-import os, signal, sys
+import os, signal, sys, threading
 from pathlib import Path
 from tests.store.test_synced_files import Machine
 from co_tui.store.postgres.files import file_sync
 laptop = Machine(Path(sys.argv[1]), sys.argv[2])
 laptop.begin("s")
 laptop.settle()
-file_sync.file_rows.write = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
+written = threading.Event()
+file_sync.file_rows.write = lambda *given: written.wait() and os.kill(os.getpid(), signal.SIGKILL)
 laptop.remember("Before the kill.")
 laptop.checkpoint(1, "Before the kill")
+written.set()
 laptop.settle()
 """
 
