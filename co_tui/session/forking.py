@@ -26,6 +26,7 @@ async def fork_session(
     renamed = SessionRename(title=history_edits.fork_title(state.title), **origin)
     await asyncio.wrap_future(writing.append(target, [renamed]))
     forked = await environment.stored_state(target)
+    await asyncio.to_thread(environment.files.refresh_session, source)
     files = CompactionFiles(Recorder(target, writing, forked), environment.checkpoints(source), None)
     folder = environment.paths.session(target)
     await files.carry(folder, forked)

@@ -1,14 +1,17 @@
 """Setting `database`: the commands on a PostgreSQL server, from the user's own settings alone."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from co_tui.paths import locate
 from co_tui.session.approvals.kept_approvals import kept_for
+from co_tui.session.forking import fork_stored
 from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings.permission_rules import BASH, Rule
 from co_tui.store.notes.context_board import new_entry
+from tests.support.environments import environment_for
 from tests.support.here import Here
 from tests.support.postgres import ASKED, postgres_server, postgres_store
 from tests.support.provider import Provider
@@ -59,6 +62,11 @@ def test_a_session_moves_to_another_home_with_its_checkpoints_board_and_approval
     assert "The talk so far" in moved["index.md"] and "It was about the question." in str(moved)
     assert "Herons are grey." in str(moved)
     assert "Herons are grey." in here("run", "-p", "A new one.", "--json").out, "new sessions start with the board"
+    third = environment_for(tmp_path / "third")
+    with postgres_store(tmp_path / "third", url) as store:
+        third.store = store
+        fork = asyncio.run(fork_stored(third, session_id))
+        assert [each.title for each in third.checkpoints(fork).list()] == ["The talk so far"]
     found = here("doctor").out
     assert "session files" in found and "(all sent); snapshots only on this machine" in found
 

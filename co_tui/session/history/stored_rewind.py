@@ -58,7 +58,9 @@ async def rewind_stored(
         else:
             await recorder.record(*facts)
         if conversation:
-            checkpoints = SyncedFiles(paths, store.files).checkpoints(session_id)
+            synced = SyncedFiles(paths, store.files)
+            await asyncio.to_thread(synced.refresh_session, session_id)
+            checkpoints = synced.checkpoints(session_id)
             await CompactionFiles(recorder, checkpoints, None).align()
         events = await asyncio.to_thread(_events_after, store, session_id, seq)
         return StoredRewind(events, restored or (Restored(()) if files else None), note)
