@@ -308,8 +308,8 @@ def test_a_session_whose_lease_ran_out_is_taken_over_with_its_files(
     asleep.release()
 
 
-def test_deleting_a_session_deletes_its_files_in_the_database(
-    server: PostgresServer, url: str, laptop: Machine
+def test_deleting_a_session_deletes_its_files_everywhere(
+    server: PostgresServer, url: str, laptop: Machine, desktop: Machine
 ) -> None:
     laptop.begin("s")
     laptop.checkpoint(1, "One")
@@ -317,10 +317,18 @@ def test_deleting_a_session_deletes_its_files_in_the_database(
     laptop.remember("It stays.")
     laptop.settle()
     assert "sessions/s/checkpoints/001-one.md" in stored(server, url)
+    desktop.resume("s")
     laptop.store.delete("s")
     laptop.settle()
-    assert list(stored(server, url)) == ["memory/2026-03-04.md"]
+    assert list(stored(server, url)) == ["deleted/s", "memory/2026-03-04.md"]
     assert not laptop.paths.session("s").exists() and laptop.store.prompt_drafts.read("s") == ""
+    assert desktop.checkpoints() == ["One"]
+    desktop.store.close()
+    again = Machine(desktop.checkout.parents[1], url)
+    with again.store:
+        again.settle()
+        assert not again.paths.session("s").exists(), "another machine drops its copies at its next start"
+        assert again.remembered() == {"It stays."}
 
 
 # Without a connection

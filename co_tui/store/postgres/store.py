@@ -79,6 +79,7 @@ class PostgresStore:
                 self._writer = writer = Writer(self._server)
                 writer.after_commit = lambda: self.files.send_again(writer)
                 self.files.send_unsent(writer)
+                self.files.drop_deleted(writer, self._remove_files)
             return self._writer
 
     def claim(self, session_id: str) -> "SessionLease":
@@ -88,6 +89,9 @@ class PostgresStore:
     def delete(self, session_id: str) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.
         self.writing().delete(session_id).result()
+        self._remove_files(session_id)
+
+    def _remove_files(self, session_id: str) -> None:
         self.prompt_drafts.file(session_id).unlink(missing_ok=True)
         self.files.forget(session_id)
         import shutil

@@ -15,6 +15,7 @@ from co_tui.events import Event, Fact, SessionFork
 from co_tui.store.event_rows import check_durable
 from co_tui.store.postgres import bulk, log
 from co_tui.store.postgres.commits import FORGET_WRITERS, CommitInDoubt, Commits
+from co_tui.store.postgres.files.file_rows import FORGET_DELETED
 from co_tui.store.postgres.leases import FORGET_LEASES, RENEW_S, Leases
 from co_tui.store.postgres.log import Connection
 from co_tui.store.postgres.postgres_failures import DatabaseUnreachable, explained, may_succeed_again
@@ -113,7 +114,7 @@ class Writer:
 
     def upkeep_steps(self) -> Iterator[Future[bool]]:
         """Little is left to do: PostgreSQL cleans up after itself."""
-        for statement in (FORGET_WRITERS, FORGET_LEASES):
+        for statement in (FORGET_WRITERS, FORGET_LEASES, FORGET_DELETED):
             yield self._submit(_Job(partial(_execute, statement)))
 
     def claim(self, session_id: str) -> int:

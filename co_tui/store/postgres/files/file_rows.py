@@ -23,6 +23,15 @@ _REPLACE: Final = (
     " RETURNING files.name, files.version"
 )
 _DELETE: Final = "DELETE FROM files WHERE (name >= %s AND name < %s) OR name = %s"
+DELETED: Final = "deleted/"
+_MARK_DELETED: Final = "INSERT INTO files(name) VALUES(%s) ON CONFLICT (owner, name) DO NOTHING"
+_DELETED_SESSIONS: Final = (
+    "SELECT id FROM (SELECT substr(name, %s) AS id FROM files WHERE owner = current_user AND name >= %s AND name < %s)"
+    " AS marked WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = marked.id)"
+)
+FORGET_DELETED: Final = (
+    "DELETE FROM files WHERE name >= 'deleted/' AND name < 'deleted0' AND updated < now() - interval '90 days'"
+)
 
 
 class StoredFile(NamedTuple):
@@ -69,6 +78,14 @@ def write(connection: Connection, new: Sequence[NewBody]) -> dict[str, int]:
 
 
 def delete(connection: Connection, session_id: str) -> None:
-    """Remove the files of a session, and its unsent prompt."""
+    """Remove the files of a session, and its unsent prompt. Its id stays for a while: others drop their copies."""
     first = f"sessions/{session_id}/"
     connection.execute(_DELETE, (first, first[:-1] + "0", f"drafts/{session_id}"))
+    connection.execute(_MARK_DELETED, (f"{DELETED}{session_id}",))
+
+
+def deleted_sessions(connection: Connection) -> list[str]:
+    """The sessions that were deleted lately, and did not come back."""
+    return [
+        str(row[0]) for row in connection.execute(_DELETED_SESSIONS, (len(DELETED) + 1, DELETED, f"{DELETED[:-1]}0"))
+    ]

@@ -114,7 +114,18 @@ class PostgresFileSync:
     def close(self) -> None:
         self._known.close()
 
+    def drop_deleted(self, writer: "Writer", remove: Callable[[str], None]) -> None:
+        """Remove the copies of sessions that were deleted on another machine. Returns at once."""
+
+        def done(found: "Future[list[str]]") -> None:
+            for session_id in () if found.exception() else filter(self._known.has_session, found.result()):
+                if is_in_folder("draft", session_id):
+                    remove(session_id)
+
+        writer.make(file_rows.deleted_sessions).add_done_callback(done)
+
     def forget(self, session_id: str) -> None:
+        """A session was deleted."""
         self._known.forget(session_id)
 
     def _send_changed(self, writer: "Writer", file: SyncedFile, tries: int = MOST_TRIES) -> None:
