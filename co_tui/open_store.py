@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from co_tui.paths import Paths
 from co_tui.store.sqlite.store import SqliteStore
@@ -34,7 +34,7 @@ def open_store(
     if database:
         from co_tui.store.postgres.store import PostgresStore
 
-        return PostgresStore(paths, database, partial(_password, paths, environ, database))
+        return PostgresStore(paths, database, partial(_password, paths, environ, database), partial(_redacted, environ))
     store = SqliteStore(paths)
     if report is not None:
         store.migrate(report)
@@ -54,3 +54,10 @@ def _password(paths: Paths, environ: Mapping[str, str], database: str) -> str:
         return kept.read(owner) if kept.find(owner) is not None else ""
     except KeyUnavailable as why:
         raise StoreError(str(why)) from None
+
+
+def _redacted(environ: Mapping[str, str], value: Any) -> Any:
+    """A text, or JSON data, as it may leave this machine."""
+    from co_tui.agent.redact import keys_in, redact_values
+
+    return redact_values(value, keys_in(environ))

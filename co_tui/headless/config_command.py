@@ -25,8 +25,10 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
     caveat = settings.caveat(key, context.loaded, context.paths)
     if key == "context_window":
         from co_tui.session.history.learned_limits import forget_limits
+        from co_tui.session.synced_files import SyncedFiles
 
-        caveat += forget_limits(context.paths.state)
+        changed = SyncedFiles(context.paths, context.store.files).limits_changed
+        caveat += forget_limits(context.paths.state, changed)
     say(f"{key} = {settings.value_text(kept)} saved to {context.paths.config_file}.{caveat}")
     return DONE
 

@@ -60,6 +60,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path, *, fu
         *_learned_limits(context.paths),
         ("snapshots", _snapshots(context.paths)),
         ("database", _database(context, troubles, full=full)),
+        *_session_files(context),
     ]
     put(table(("WHAT", "FOUND"), rows))
     for warning in context.loaded.warnings:
@@ -174,6 +175,17 @@ def _database(context: CommandContext, troubles: list[str], *, full: bool) -> st
     size = f"{health.size_bytes / 1e6:.1f} MB"
     checked = " (checked in part; `co-tui doctor --full` reads all of it)" if health.is_partial else ""
     return f"{place}: {health.verdict}, {size}, {health.sessions:,} sessions, {health.events:,} events{checked}"
+
+
+def _session_files(context: CommandContext) -> list[tuple[str, str]]:
+    """Where the files of sessions are, when they are not only here."""
+    files = context.store.files
+    if not files.is_remote:
+        return []
+    unsent = files.unsent()
+    sent = f"{counted(unsent, 'change')} not sent yet" if unsent else "all sent"
+    what = "checkpoints, memory, boards, approvals, learned limits and drafts in the database, copies here"
+    return [("session files", f"{what} ({sent}); snapshots only on this machine")]
 
 
 def _not_writable(paths: Paths) -> list[str]:

@@ -20,10 +20,9 @@ from co_tui.headless.sessions.show_command import load_state
 from co_tui.lab.results import PolicyResult
 from co_tui.paths import Paths, write_atomically
 from co_tui.session.history.learned_ratios import Ratios
+from co_tui.session.synced_files import RATIOS_FILE
 from co_tui.settings import Loaded, Settings, policy_label
 from co_tui.settings import load as load_settings
-
-RATIOS_FILE = "token-ratios.json"
 
 
 def recorded(file: Path | None, session: str | None, context: CommandContext) -> Iterator[Conversation]:

@@ -14,10 +14,10 @@ from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.session.board.board_update import BoardRefused, BoardUpdate, UpdatedBoard, change_text
-from co_tui.session.checkout import repository_branch_of
 from co_tui.session.state.derive import replay
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings import COMMAND_LINE
 from co_tui.store.notes.board_text import BoardChange
 from co_tui.store.notes.context_board import ContextBoard
@@ -30,7 +30,7 @@ def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, st
         row = reading.session(name)
         state = replay(reading.events(row.id))
     # Not the folder in the log: a file that was imported would choose whose later sessions begin with its words.
-    board = ContextBoard(context.paths.boards, *repository_branch_of(cwd))
+    board = SyncedFiles(context.paths, context.store.files).board(cwd)
     if state.cwd and state.cwd != path_text(cwd):
         say(f"Session {row.id} worked in {one_line(state.cwd, 300)}; notes are saved for {path_text(cwd)}.")
     try:

@@ -20,12 +20,13 @@ from co_tui.paths import Paths, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.approvals.server_forms import fill_in
-from co_tui.session.checkout import repository_branch_of, repository_of
+from co_tui.session.checkout import repository_of
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.history.learned_ratios import Ratios
 from co_tui.session.runtime.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.synced_files import RATIOS_FILE, SyncedFiles
 from co_tui.settings import Settings
 from co_tui.store.notes.checkpoints import Checkpoints, InMemoryCheckpoints, Shelf
 from co_tui.store.notes.context_board import ContextBoard
@@ -80,7 +81,8 @@ class Environment:
     """By model and address, once a model was asked."""
 
     def __post_init__(self) -> None:
-        self.limits = Limits(self.paths.state / LIMITS_FILE, writes=not self.private)
+        limits = self.paths.state / LIMITS_FILE
+        self.limits = Limits(limits, writes=not self.private, on_change=self.files.limits_changed)
         self.mcp_servers.ask = lambda form: fill_in(form, self.questions)
 
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
@@ -93,23 +95,29 @@ class Environment:
         return await asyncio.to_thread(read)
 
     @property
+    def files(self) -> SyncedFiles:
+        """The files of sessions, projects and the user, and what keeps them equal on other machines."""
+        return SyncedFiles(self.paths, self.store.files)
+
+    @property
     def ratios(self) -> Ratios:
-        return Ratios(self.paths.state / "token-ratios.json")
+        return Ratios(self.paths.state / RATIOS_FILE, self.files.ratios_changed)
 
     def checkpoints(self, session_id: str) -> Checkpoints:
         """The checkpoints of a session, in files unless it is private."""
-        folder = self.paths.session(session_id)
-        return InMemoryCheckpoints(self.checkpoint_shelf, folder) if self.private else Checkpoints(folder)
+        if self.private:
+            return InMemoryCheckpoints(self.checkpoint_shelf, self.paths.session(session_id))
+        return self.files.checkpoints(session_id)
 
     @property
     def board(self) -> ContextBoard:
         """The board of the working directory's current repository and branch."""
-        return ContextBoard(self.paths.boards, *repository_branch_of(self.cwd))
+        return self.files.board(self.cwd)
 
     @property
     def kept_approvals(self) -> KeptApprovals:
         """What the user allowed for the working directory's project."""
-        return kept_for(self.paths, self.cwd, keeps_more=not self.private)
+        return kept_for(self.files, self.cwd, keeps_more=not self.private)
 
     def origin(self, model: str, policy: str) -> dict[str, str]:
         """The fields of a `Place`: what a session runs with, and where."""

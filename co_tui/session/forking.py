@@ -26,12 +26,15 @@ async def fork_session(
     renamed = SessionRename(title=history_edits.fork_title(state.title), **origin)
     await asyncio.wrap_future(writing.append(target, [renamed]))
     forked = await environment.stored_state(target)
+    await asyncio.to_thread(environment.files.refresh_session, source)
     files = CompactionFiles(Recorder(target, writing, forked), environment.checkpoints(source), None)
     folder = environment.paths.session(target)
     await files.carry(folder, forked)
     if not environment.private:
         await _carry_files(environment, source, target, seq)
-        await ScaffoldFile(environment.paths.session(source)).carry(folder)
+        scaffold = ScaffoldFile(folder, environment.files.session_changed(target))
+        await ScaffoldFile(environment.paths.session(source)).carry(scaffold)
+        await asyncio.to_thread(environment.files.carry, source, target)
     return target
 
 

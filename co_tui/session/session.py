@@ -47,6 +47,7 @@ from co_tui.session.runtime.surroundings import surroundings_at_start
 from co_tui.session.slash.find_command import FoundCommand, find_command
 from co_tui.session.snapshots.file_restores import FileRestores
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.synced_files import project_of
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
 from co_tui.settings import Settings
@@ -111,9 +112,11 @@ class Session:
                 recorder.listen(listener)
             lock = await claim(environment.store, session_id)
             origin = environment.origin(model_handle.name, environment.settings.policy)
+            await asyncio.to_thread(environment.files.refresh_shared, environment.cwd)
             surroundings = await surroundings_at_start(environment, model_handle)
             board = await board_facts(environment, model_handle.name, window)
             await recorder.record(SessionStart(**origin, surroundings=surroundings), *board)
+            environment.files.mark_project(session_id, project_of(environment.cwd))
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
             await session._complete_restores()
@@ -135,6 +138,7 @@ class Session:
         try:
             await asyncio.shield(asyncio.wrap_future(environment.store.writing().recover(session_id)))
             state = await environment.stored_state(session_id)
+            await asyncio.to_thread(environment.files.refresh_resumed, environment.cwd, session_id)
             model_handle = await environment.open_model(model or state.model)
             window = await environment.window(model_handle)
             recorder = Recorder(session_id, environment.store.writing(), state)

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from co_tui.paths import read_small_text, write_atomically
+from co_tui.store.synced.synced_file import OnChange, not_synced
 
 LIMIT_BYTES = 1_000_000
 
@@ -15,8 +16,9 @@ LARGEST = 1e15
 class LearnedNumbers:
     """Read each time, since other processes write it too; failed reads and writes are ignored."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, on_change: OnChange = not_synced) -> None:
         self._file = file
+        self._on_change = on_change
 
     def get(self, name: str) -> float | None:
         value = self._read().get(name)
@@ -27,6 +29,7 @@ class LearnedNumbers:
         # Another process may write its own at the same moment; either is good enough.
         with contextlib.suppress(OSError):
             write_atomically(self._file, json.dumps({**self._read(), name: value}, indent=1))
+            self._on_change()
 
     def _read(self) -> dict[str, float]:
         try:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from co_tui.store.cached_list import CachedList
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
     from co_tui.store.stored_values import FoundMessages, Health, ImportOutcome, Preview, SessionRow
+    from co_tui.store.synced.synced_file import FileSync
 
 
 class Closable(Protocol):
@@ -243,6 +244,11 @@ class Store(Closable, Protocol):
 
     @property
     def prompt_drafts(self) -> PromptDrafts: ...
+
+    @property
+    def files(self) -> "FileSync":
+        """Keeps the files of sessions, projects and the user equal on all machines that use this store."""
+        ...
 
     def reading(self) -> Reading:
         """A reader that sees everything written before each query. Its opener closes it."""

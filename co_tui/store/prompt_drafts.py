@@ -3,11 +3,16 @@
 import contextlib
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from co_tui.paths import read_small_text, write_atomically
+from co_tui.store.synced.synced_file import FileSync, SyncedFile
 
 LIMIT_BYTES = 64_000_000
+_NEW: Final = "new-"
+"""How the keys of folders begin."""
 
 
 def new_session_draft(folder: Path) -> str:
@@ -15,7 +20,7 @@ def new_session_draft(folder: Path) -> str:
 
     Earlier versions had one `new.txt` for all folders. It is ignored, since its folder is unknown.
     """
-    return f"new-{hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]}"
+    return f"{_NEW}{hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]}"
 
 
 class PromptDraftFiles:
@@ -26,7 +31,7 @@ class PromptDraftFiles:
 
     def read(self, key: str) -> str:
         try:
-            return read_small_text(self._file(key), LIMIT_BYTES)
+            return read_small_text(self.file(key), LIMIT_BYTES)
         except (OSError, UnicodeDecodeError):
             return ""
 
@@ -34,9 +39,38 @@ class PromptDraftFiles:
         # A failed save must not interrupt typing.
         with contextlib.suppress(OSError, UnicodeEncodeError):
             if text.strip():
-                write_atomically(self._file(key), text)
+                write_atomically(self.file(key), text)
             else:
-                self._file(key).unlink(missing_ok=True)
+                self.file(key).unlink(missing_ok=True)
 
-    def _file(self, key: str) -> Path:
+    def file(self, key: str) -> Path:
         return self._folder / f"{key}.txt"
+
+
+class SyncedDrafts(PromptDraftFiles):
+    """The same where sessions are shared by machines: what is typed in a session follows it. What is typed before there
+    is one belongs to a folder here, and stays."""
+
+    def __init__(self, folder: Path, files: Callable[[], FileSync]) -> None:
+        super().__init__(folder)
+        self._files = files
+        self._seen: dict[str, str] = {}
+        """As they were last read or written: what is only shown again must not replace what comes from elsewhere."""
+
+    def read(self, key: str) -> str:
+        self._seen[key] = text = super().read(key)
+        return text
+
+    def write(self, key: str, text: str) -> None:
+        kept = text if text.strip() else ""
+        if kept == (self._seen[key] if key in self._seen else super().read(key)):
+            return
+        self._seen[key] = kept
+        super().write(key, text)
+        if not key.startswith(_NEW):
+            self._files().changed(draft_file(self.file(key), key))
+
+
+def draft_file(path: Path, session_id: str) -> SyncedFile:
+    """The unsent prompt of a session."""
+    return SyncedFile(f"drafts/{session_id}", path, "draft")

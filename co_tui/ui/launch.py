@@ -11,6 +11,7 @@ from co_tui.record import Record
 from co_tui.settings import COMMAND_LINE, RESUMED, Loaded, Origin, Settings, load, policy_names
 
 if TYPE_CHECKING:
+    from co_tui.session.synced_files import SyncedFiles
     from co_tui.store.port import Store
 
 CHOSEN: Final = "this session"
@@ -39,6 +40,13 @@ class Launch(Record):
     @property
     def settings(self) -> Settings:
         return self.loaded.settings
+
+    @property
+    def files(self) -> "SyncedFiles":
+        """The files of sessions, projects and the user."""
+        from co_tui.session.synced_files import SyncedFiles
+
+        return SyncedFiles(self.paths, self.store.files)
 
     @property
     def program(self) -> str:

@@ -1,11 +1,21 @@
 """Setting `database`: the commands on a PostgreSQL server, from the user's own settings alone."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from co_tui.paths import locate
+from co_tui.session.approvals.kept_approvals import kept_for
+from co_tui.session.forking import fork_stored
+from co_tui.session.synced_files import SyncedFiles
+from co_tui.settings.permission_rules import BASH, Rule
+from co_tui.store.notes.context_board import new_entry
+from tests.support.environments import environment_for
 from tests.support.here import Here
-from tests.support.postgres import ASKED, postgres_server
+from tests.support.postgres import ASKED, postgres_server, postgres_store
+from tests.support.provider import Provider
+from tests.support.talks import LONG
 
 PASSWORD = "a password of some length"
 
@@ -21,6 +31,44 @@ def test_a_turn_is_kept_on_the_server_and_resumed_from_another_home(served_here:
     shown = here("sessions", "--search", "egret").out
     assert "Remember the heron" in shown
     assert postgres_server().socket.rpartition("/")[0] in here("doctor").out
+
+
+def test_a_session_moves_to_another_home_with_its_checkpoints_board_and_approvals(
+    served_here: Here, provider: Provider, tmp_path: Path
+) -> None:
+    here, (laptop, desktop) = served_here, (tmp_path / "laptop", tmp_path / "desktop")
+    url = here.environ["CO_TUI_DATABASE"] = postgres_server().new_database()
+    here.environ["CO_TUI_HOME"] = str(laptop)
+    (here.cwd / ".git").mkdir()
+    (here.cwd / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    provider.default, provider.window = LONG, 100_000
+    assert here("run", "-p", "Remember the heron.").code == 0
+    session_id = here("sessions", "--json").objects[0]["id"]
+    for number in range(8):
+        assert here("run", "--continue", "-p", f"And egret {number}.").code == 0
+    assert here("compact", session_id).code == 0
+    with postgres_store(laptop, url) as store:
+        files = SyncedFiles(locate({"CO_TUI_HOME": str(laptop)}), store.files)
+        files.board(here.cwd).change([new_entry("Herons are grey.", "s")])
+        kept_for(files, here.cwd).add(Rule(BASH, "make test"))
+
+    here.environ["CO_TUI_HOME"] = str(desktop)
+    assert "Always allowed" not in here("trust", "--list").err
+    lens = here("lens", session_id)
+    assert lens.code == 0 and list(desktop.rglob("001-*.md")), "looked at, not resumed"
+    assert here("run", "--continue", "-p", "What did I say?").code == 0
+    assert f"Always allowed in {here.cwd}: Bash(make test)" in here("trust", "--list").err
+    moved = {path.name: path.read_text() for path in (desktop / "data").rglob("*.md")}
+    assert "The talk so far" in moved["index.md"] and "It was about the question." in str(moved)
+    assert "Herons are grey." in str(moved)
+    assert "Herons are grey." in here("run", "-p", "A new one.", "--json").out, "new sessions start with the board"
+    third = environment_for(tmp_path / "third")
+    with postgres_store(tmp_path / "third", url) as store:
+        third.store = store
+        fork = asyncio.run(fork_stored(third, session_id))
+        assert [each.title for each in third.checkpoints(fork).list()] == ["The talk so far"]
+    found = here("doctor").out
+    assert "session files" in found and "(all sent); snapshots only on this machine" in found
 
 
 def test_a_server_that_is_away_is_one_sentence(here: Here) -> None:

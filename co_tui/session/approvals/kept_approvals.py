@@ -2,13 +2,17 @@
 
 import contextlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from co_tui.agent.permissions.older_answers import converted, read_rule
-from co_tui.paths import Paths, path_text, read_small_text, write_atomically
+from co_tui.paths import path_text, read_small_text, write_atomically
 from co_tui.session.checkout import repository_of
+from co_tui.session.synced_files import APPROVALS_FILE, SyncedFiles
 from co_tui.settings.permission_rules import MCP, Rule
+from co_tui.store.file_lock import file_lock
+from co_tui.store.synced.synced_file import OnChange, not_synced
 
 LIMIT_BYTES: Final = 1_000_000
 MOST_RULES: Final = 200
@@ -18,9 +22,10 @@ MOST_RULES: Final = 200
 class KeptApprovals:
     """The rules of one project. Read each time, since other processes write them too."""
 
-    def __init__(self, file: Path, project: Path, *, keeps_more: bool = True) -> None:
+    def __init__(self, file: Path, project: Path, *, keeps_more: bool = True, on_change: OnChange = not_synced) -> None:
         """Without `keeps_more` nothing is added."""
         self._keeps_more = keeps_more
+        self._on_change = on_change
         self._file = file
         self._project = path_text(project.resolve())
 
@@ -36,15 +41,15 @@ class KeptApprovals:
         """Store a rule; if that fails, it holds for its session only."""
         if self._keeps_more:
             with contextlib.suppress(OSError):
-                self._write([*(each for each in self.rules() if each != rule), rule][-MOST_RULES:])
+                self._change(lambda rules: [*(each for each in rules if each != rule), rule][-MOST_RULES:])
 
     def remove(self, rule: Rule) -> None:
         """Remove a rule. Raises OSError if the file cannot be written."""
-        self._write([each for each in self.rules() if each != rule])
+        self._change(lambda rules: [each for each in rules if each != rule])
 
     def remove_all(self) -> None:
         """Remove all rules of this project."""
-        self._write([])
+        self._change(lambda rules: [])
 
     def drop_too_broad(self) -> list[str]:
         """Drop rules of an older version that are too broad, and return them, to be reported once."""
@@ -52,12 +57,15 @@ class KeptApprovals:
         dropped = [_older(each) for each in entries if _is_too_broad(each)] if isinstance(entries, list) else []
         if dropped and self._keeps_more:
             with contextlib.suppress(OSError):
-                self._write(self.rules())
+                self._change(lambda rules: rules)
         return dropped
 
-    def _write(self, rules: list[Rule]) -> None:
-        known = {**self._read(), self._project: [str(rule) for rule in rules]}
-        write_atomically(self._file, json.dumps(known, indent=1, sort_keys=True))
+    def _change(self, change: Callable[[list[Rule]], list[Rule]]) -> None:
+        with file_lock(self._file.with_suffix(".lock")):
+            rules = [str(rule) for rule in change(self.rules())]
+            known = {**self._read(), self._project: rules}
+            write_atomically(self._file, json.dumps(known, indent=1, sort_keys=True))
+        self._on_change()
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -67,10 +75,12 @@ class KeptApprovals:
         return known if isinstance(known, dict) else {}
 
 
-def kept_for(paths: Paths, cwd: Path, *, keeps_more: bool = True) -> KeptApprovals:
+def kept_for(files: SyncedFiles, cwd: Path, *, keeps_more: bool = True) -> KeptApprovals:
     """The approvals of the project that contains a folder."""
     repository, _ = repository_of(cwd)
-    return KeptApprovals(paths.state / "approvals.json", Path(repository) if repository else cwd, keeps_more=keeps_more)
+    project = Path(repository) if repository else cwd
+    on_change = files.approvals_changed(cwd)
+    return KeptApprovals(files.paths.state / APPROVALS_FILE, project, keeps_more=keeps_more, on_change=on_change)
 
 
 def _rules(kept: object) -> list[Rule]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.paths import read_small_text, write_atomically
+from co_tui.store.synced.synced_file import OnChange, not_synced
 
 if TYPE_CHECKING:
     from co_tui.agent.wire.request_failures import RequestTarget
@@ -65,8 +66,9 @@ UNKNOWN = Learned()
 class Limits:
     """Reads the file each time, since other processes write it, too. What cannot be written is kept in memory."""
 
-    def __init__(self, file: Path, *, writes: bool = True) -> None:
+    def __init__(self, file: Path, *, writes: bool = True, on_change: OnChange = not_synced) -> None:
         self._file = file
+        self._on_change = on_change
         self._writes = writes
         self._unwritten: dict[str, Learned] = {}
         self._unconfirmed: dict[str, int] = {}
@@ -127,6 +129,7 @@ class Limits:
         """Forget everything. Raises OSError if the file cannot be removed."""
         self.forget_unwritten()
         self._file.unlink(missing_ok=True)
+        self._on_change()
 
     def forget_unwritten(self) -> None:
         """Forget what is only in memory."""
@@ -144,6 +147,7 @@ class Limits:
                 kept = dict([*others.items(), (name, learned._asdict())][-MOST_MODELS:])
                 write_atomically(self._file, json.dumps(kept, indent=1))
                 self._unwritten.pop(name, None)
+                self._on_change()
                 return
         self._unwritten[name] = learned
 
@@ -155,9 +159,9 @@ class Limits:
         return known if isinstance(known, dict) else {}
 
 
-def forget_limits(state: Path) -> str:
+def forget_limits(state: Path, on_change: OnChange = not_synced) -> str:
     """Forget what was learned about all models' windows; returns a sentence about it."""
-    limits = Limits(state / LIMITS_FILE)
+    limits = Limits(state / LIMITS_FILE, on_change=on_change)
     if not limits.all():
         return ""
     try:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from co_tui.context.measure.calibration import RATIO_RANGE
 from co_tui.store.learned_numbers import LearnedNumbers
+from co_tui.store.synced.synced_file import OnChange, not_synced
 
 NOTICEABLE = 0.01
 
@@ -11,8 +12,8 @@ NOTICEABLE = 0.01
 class Ratios:
     """The model's tokens for each one we estimate, by model."""
 
-    def __init__(self, file: Path) -> None:
-        self._numbers = LearnedNumbers(file)
+    def __init__(self, file: Path, on_change: OnChange = not_synced) -> None:
+        self._numbers = LearnedNumbers(file, on_change)
 
     def of(self, model: str) -> float | None:
         """None until something was learned."""

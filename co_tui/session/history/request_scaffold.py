@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from co_tui.context.measure.count import Scaffold
 from co_tui.paths import read_small_text, write_atomically
+from co_tui.store.synced.synced_file import OnChange, not_synced
 
 MOST_BYTES: Final = 16_000_000
 
@@ -18,8 +19,9 @@ MOST_BYTES: Final = 16_000_000
 class ScaffoldFile:
     """Written whenever the session's instructions or tools change."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, on_change: OnChange = not_synced) -> None:
         """`folder` is the session's own; None for a private session."""
+        self._on_change = on_change
         self._file = folder / "sent-beside.json" if folder is not None else None
         self._kept = ""
 
@@ -31,11 +33,12 @@ class ScaffoldFile:
         with contextlib.suppress(OSError, UnicodeEncodeError):
             await asyncio.to_thread(write_atomically, self._file, text)
             self._kept = text
+            self._on_change()
 
-    async def carry(self, folder: Path) -> None:
-        """Copy it into a fork's folder: its next request has the same scaffold."""
+    async def carry(self, fork: "ScaffoldFile") -> None:
+        """Copy it for a fork: its next request has the same scaffold."""
         if (kept := await asyncio.to_thread(self.read)) is not None:
-            await ScaffoldFile(folder).keep(kept)
+            await fork.keep(kept)
 
     def read(self) -> Scaffold | None:
         """None if nothing was sent yet, or the file is invalid."""

@@ -16,7 +16,7 @@ from co_tui.session.snapshots.storage import cut_off_restores
 from co_tui.session.state.derive import replay
 from co_tui.session.state.history_edits import beginning_of
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.notes.checkpoints import Checkpoints
+from co_tui.session.synced_files import SyncedFiles
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 
@@ -59,7 +59,10 @@ async def rewind_stored(
         else:
             await recorder.record(*facts)
         if conversation:
-            await CompactionFiles(recorder, Checkpoints(paths.session(session_id)), None).align()
+            synced = SyncedFiles(paths, store.files)
+            await asyncio.to_thread(synced.refresh_session, session_id)
+            checkpoints = synced.checkpoints(session_id)
+            await CompactionFiles(recorder, checkpoints, None).align()
         events = await asyncio.to_thread(_events_after, store, session_id, seq)
         return StoredRewind(events, restored or (Restored(()) if files else None), note)
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.events import Ref
 from co_tui.paths import read_small_text, write_atomically
+from co_tui.store.synced.synced_file import OnChange, not_synced
 
 MOST_BYTES: Final = 4_000_000
 
@@ -27,8 +28,9 @@ NEVER_VIEWED: Final = LastView()
 class LastViewFile:
     """A small file in the session's folder: viewing changes nothing in the session itself."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, on_change: OnChange = not_synced) -> None:
         """`folder` is the session's own; None for a private session."""
+        self._on_change = on_change
         self._file = folder / "last-look.json" if folder is not None else None
 
     def read(self) -> LastView:
@@ -47,6 +49,7 @@ class LastViewFile:
             kept = {"seq": view.seq, "at": view.at, "smaller": sorted(view.shortened)}
             with contextlib.suppress(OSError):
                 write_atomically(self._file, json.dumps(kept))
+                self._on_change()
 
 
 def _ref(value: Any) -> Ref:

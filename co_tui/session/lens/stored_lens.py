@@ -13,6 +13,7 @@ from co_tui.session.history.restoring import restoring
 from co_tui.session.lens.snapshot import LensSource, stored_source
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState, seq_of
+from co_tui.session.synced_files import RATIOS_FILE, SyncedFiles
 from co_tui.session.tools.own_tools import Offer, memory_use, predicted_scaffold
 from co_tui.settings import Settings
 from co_tui.store.notes.daily_memory import DailyMemory
@@ -28,14 +29,18 @@ class StoredRequests:
 
     def __init__(self, paths: Paths, store: Store) -> None:
         self._paths, self._store = paths, store
+        self._refreshed: set[str] = set()
 
     def source(self, state: SessionState, settings: Settings) -> LensSource:
         """What the next request is made from under these settings."""
+        if state.session_id not in self._refreshed:
+            self._refreshed.add(state.session_id)
+            SyncedFiles(self._paths, self._store.files).refresh_session(state.session_id)
         is_open = self._is_open(state)
         source = stored_source(
             state,
             settings,
-            ratio=Ratios(self._paths.state / "token-ratios.json").of(state.model),
+            ratio=Ratios(self._paths.state / RATIOS_FILE).of(state.model),
             recorded_window=recorded_window,
             is_own=settings.policy == state.policy or not state.policy,
             in_turn=is_open and _is_in_turn(state),

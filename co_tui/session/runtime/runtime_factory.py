@@ -28,7 +28,6 @@ from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
 from co_tui.session.turns.spending import Spending
 from co_tui.settings import Settings
-from co_tui.store.notes.daily_memory import DailyMemory
 
 
 class RuntimeFactory:
@@ -41,9 +40,10 @@ class RuntimeFactory:
         self.parsed = ParsedMessages()
         self._archive = Archive(recorder, self.parsed)
         folder = environment.paths.session(recorder.session_id)
-        self.scaffold_file = ScaffoldFile(None if environment.private else folder)
+        session_changed = environment.files.session_changed(recorder.session_id)
+        self.scaffold_file = ScaffoldFile(None if environment.private else folder, session_changed)
         self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
-        memory = DailyMemory(environment.paths.memory)
+        memory = environment.files.memory
         self.compaction = CompactionParts(environment, recorder, memory)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
         own = OwnTools(self._archive, self.compaction.compactor, recall, MemorySearch(memory), lambda: recorder.state)

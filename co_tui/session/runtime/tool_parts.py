@@ -68,7 +68,8 @@ class ToolParts:
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
         own_folder = environment.paths.session(recorder.session_id)
         self._seen = SeenFiles(lambda: recorder.state)
-        self._pages = PageCache(None if environment.private else own_folder)
+        session_changed = environment.files.session_changed(recorder.session_id)
+        self._pages = PageCache(None if environment.private else own_folder, session_changed)
         folder = environment.paths.commands(recorder.session_id)
         self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
         """The model's running commands."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from co_tui.agent.web.fetch import Page
 from co_tui.paths import read_small_text, write_atomically
+from co_tui.store.synced.synced_file import OnChange, not_synced
 
 MOST_PAGES: Final = 50
 MOST_BYTES: Final = 20_000_000
@@ -18,7 +19,8 @@ FOLDER: Final = "pages"
 class PageCache:
     """Keeps the newest pages, in files or, for a private session, in memory."""
 
-    def __init__(self, session_folder: Path | None) -> None:
+    def __init__(self, session_folder: Path | None, on_change: OnChange = not_synced) -> None:
+        self._on_change = on_change
         self._folder = session_folder / FOLDER if session_folder is not None else None
         self._kept: dict[str, Page] = {}
 
@@ -45,6 +47,7 @@ class PageCache:
             files = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
             for old in files[:-MOST_PAGES]:
                 old.unlink(missing_ok=True)
+            self._on_change()
 
     def _file(self, url: str) -> Path:
         assert self._folder is not None

@@ -23,6 +23,7 @@ _ENTRY: Final = re.compile(
 )
 _NEW_MARK: Final = re.compile(r" new -->(?=\s*$)")
 _FENCE: Final = re.compile(r"\s{0,3}(```|~~~)")
+_HEAD: Final = re.compile(r"# Context board|New sessions in .* begin with these\.")
 _COMMENT: Final = re.compile(r"<!--|-->")
 
 
@@ -99,6 +100,13 @@ def read_board(text: str) -> Board:
     entries = _entries(current)
     new = {line.entry.id for line in current if line.entry and line.is_new}
     return Board(tuple(entries), BoardChange(tuple(e for e in entries if e.id in new), tuple(_entries(gone))))
+
+
+def own_lines(text: str) -> list[str]:
+    """What a person wrote into the file that is no learning, without blank lines."""
+    current, _ = _split(text)
+    written = (line.written for line in current if line.entry is None)
+    return [line for line in written if line.strip() and not _HEAD.fullmatch(line.strip())]
 
 
 class _FileLine(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from co_tui.inert import inert, one_line
 from co_tui.paths import ensure_dir, write_atomically
+from co_tui.store.synced.synced_file import OnChange, not_synced
 from co_tui.store.timestamps import now
 
 SLUG_CHARS = 50
@@ -40,8 +41,9 @@ class _File(NamedTuple):
 class Checkpoints:
     """The checkpoints of one session. The files are the truth: the index is always written from them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, on_change: OnChange = not_synced) -> None:
         """`folder` is the session's own; nothing is created before the first checkpoint."""
+        self._on_change = on_change
         self._workspace = folder / "workspace.yaml"
         self._folder = folder / "checkpoints"
         self._index = self._folder / "index.md"
@@ -66,6 +68,7 @@ class Checkpoints:
         except OSError as error:
             self._remove(path)
             raise CheckpointFailed(f"Cannot save checkpoint {path}: {_reason(error)}.") from error
+        self._on_change()
         return Checkpoint(number, title, path)
 
     def list(self) -> Sequence[Checkpoint]:
@@ -103,6 +106,7 @@ class Checkpoints:
             write_atomically(self._index, _index_text(self.list()))
         except OSError as error:
             raise CheckpointFailed(f"Cannot update the checkpoints in {self._folder}: {_reason(error)}.") from error
+        self._on_change()
 
     def copy_to(self, folder: Path, names: Collection[str]) -> "Checkpoints":
         """Those of the files that are here, in another session's folder, put aside; raises `CheckpointFailed`."""

@@ -17,6 +17,7 @@ from co_tui.store.notes.board_text import (
     read_board,
     safe_entry_text,
 )
+from co_tui.store.synced.synced_file import OnChange, not_synced
 from co_tui.store.timestamps import now
 
 FILE_BYTES: Final = 1_000_000
@@ -39,6 +40,7 @@ class ContextBoard:
     def __init__(self, folder: Path, repository: str, branch: str) -> None:
         """`folder` holds the boards of all repositories."""
         self.repository, self.branch = repository, branch
+        self.on_change: OnChange = not_synced
         # Different names may become equal once they are safe; the hash keeps them apart.
         self.file = folder / _safe(repository, Path(repository).name) / f"{_safe(branch, branch or 'folder')}.md"
 
@@ -74,9 +76,10 @@ class ContextBoard:
                 if after == before:
                     return BoardChange()
                 write_atomically(self.file, board_text(after, self.repository, self.branch, text))
-                return after.latest
         except OSError as error:
             raise BoardFailed(f"Cannot write context board {self.file}: {error.strerror or error}.") from error
+        self.on_change()
+        return after.latest
 
 
 def _safe(exact: str, name: str) -> str:

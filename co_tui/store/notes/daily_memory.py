@@ -11,6 +11,7 @@ from co_tui.paths import read_small_text, write_atomically
 from co_tui.store.file_lock import file_lock
 from co_tui.store.notes.memory_text import MemoryEntry, Section, section_text, sections
 from co_tui.store.search.session_words import find_phrase
+from co_tui.store.synced.synced_file import OnChange, not_synced
 
 DAY_CHARS: Final = 1_000_000
 """Of one day; beyond that the oldest entries of sessions go, whose logs still have them. What people wrote stays."""
@@ -37,8 +38,9 @@ class FoundEntries(NamedTuple):
 class DailyMemory:
     """The memory files of one installation; several processes may write them at once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, on_change: OnChange = not_synced) -> None:
         self._folder = folder
+        self._on_change = on_change
 
     @property
     def exists(self) -> bool:
@@ -118,6 +120,7 @@ class DailyMemory:
                 file.unlink(missing_ok=True)
             elif after != before:
                 write_atomically(file, after)
+        self._on_change()
         return file
 
     @contextmanager

@@ -7,6 +7,7 @@ from co_tui.events import Event, SessionFork, SessionTrashed
 from co_tui.events.event import stored
 from co_tui.store.event_rows import check_follows
 from co_tui.store.postgres import log
+from co_tui.store.postgres.files import file_rows
 from co_tui.store.postgres.leases import Leases
 from co_tui.store.postgres.log import Connection, Known
 from co_tui.store.postgres.text_index import session_number
@@ -92,3 +93,4 @@ def delete(connection: Connection, session_id: str, leases: Leases) -> None:
     connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
     for table in ("drafts", "message_texts", "events"):
         connection.execute(f"DELETE FROM {table} WHERE session_id = %s", (session_id,))
+    file_rows.delete(connection, session_id)

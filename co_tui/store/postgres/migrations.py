@@ -4,6 +4,7 @@ All that CockroachDB and YugabyteDB lack of it: the former ignores the advisory 
 be of one co-tui alone; older releases of the latter have none, and refuse it.
 """
 
+import contextlib
 from typing import Any, Final
 
 import psycopg
@@ -94,11 +95,29 @@ CREATE TABLE leases(
     expires timestamptz NOT NULL
 )
 """
+_FILES: Final = """
+CREATE SEQUENCE file_versions;
+CREATE TABLE files(
+    owner text COLLATE "C" NOT NULL DEFAULT current_user,
+    name text COLLATE "C" NOT NULL,
+    version bigint NOT NULL DEFAULT nextval('file_versions'),
+    body text,
+    updated timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (owner, name)
+)
+"""
+"""A file that was removed has no body. Versions are never given out twice."""
 
 STEPS: Final = (
     ("001_sessions_and_events", _SESSIONS_AND_EVENTS),
     ("002_one_writer_a_session", _ONE_WRITER),
+    ("003_files", _FILES),
 )
+WHERE_SUPPORTED: Final = {
+    "003_files": "ALTER TABLE files ENABLE ROW LEVEL SECURITY; CREATE POLICY own_files ON files"
+    " USING (owner = current_user) WITH CHECK (owner = current_user)"
+}
+"""After a step, where the server can: no user writes approvals in another's name. Older CockroachDB cannot."""
 
 
 def migrate(connection: psycopg.Connection[Any], location: str) -> None:
@@ -119,6 +138,9 @@ def migrate(connection: psycopg.Connection[Any], location: str) -> None:
         applied = _applied(connection)
         for number, (name, statements) in list(enumerate(STEPS, 1))[applied:]:
             connection.execute(statements.encode())
+            if more := WHERE_SUPPORTED.get(name):
+                with contextlib.suppress(errors.FeatureNotSupported, errors.SyntaxError), connection.transaction():
+                    connection.execute(more.encode())
             connection.execute("INSERT INTO schema_steps(number, name) VALUES(%s, %s)", (number, name))
 
 

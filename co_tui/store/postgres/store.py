@@ -1,21 +1,23 @@
 """The store on a PostgreSQL server: one database for several machines, a lease a session.
 
-What belongs to this machine alone, as an unsent prompt, stays in files here. What takes time to import is imported when
-it is first asked for: the first paint may need none of it.
+Files of sessions, projects and the user are in the database, too; those here are copies. Snapshots of folders belong to
+this machine alone. What takes time to import is imported when it is first asked for: the first paint may need none of
+it.
 """
 
 import hashlib
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from co_tui.paths import Paths
 from co_tui.store.cached_list import CachedList
-from co_tui.store.prompt_drafts import PromptDraftFiles
+from co_tui.store.prompt_drafts import SyncedDrafts
 
 if TYPE_CHECKING:
     from co_tui.store.postgres.change_listener import ChangeListener, Follower
+    from co_tui.store.postgres.files.file_sync import PostgresFileSync
     from co_tui.store.postgres.read_connections import ReadConnections
     from co_tui.store.postgres.reader import Reader
     from co_tui.store.postgres.server import Server
@@ -27,13 +29,23 @@ class PostgresStore:
 
     is_remote = True
 
-    def __init__(self, paths: Paths, url: str, password: Callable[[], str] = str) -> None:
-        """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then."""
-        self._url, self._password = url, password
+    def __init__(
+        self,
+        paths: Paths,
+        url: str,
+        password: Callable[[], str] = str,
+        redact: Callable[[Any], Any] = lambda given: given,
+    ) -> None:
+        """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then.
+
+        `redact` hides secrets in a file's text, or in JSON data, before it leaves the machine.
+        """
+        self._url, self._password, self._redact = url, password, redact
         self._folders = (paths.session, paths.snapshots)
-        self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
         name = hashlib.sha256(url.encode("utf-8", "replace")).hexdigest()[:16]
         self.cached_list = CachedList(paths.state / "session-lists" / f"{name}.json")
+        self._copies = paths.state / f"copied-files-{name}.sqlite"
+        self.prompt_drafts = SyncedDrafts(paths.state / "drafts", lambda: self.files)
         self._writer: Writer | None = None
         self._opening = threading.Lock()
 
@@ -55,6 +67,13 @@ class PostgresStore:
 
         return ChangeListener(self._server)
 
+    @cached_property
+    def files(self) -> "PostgresFileSync":
+        from co_tui.store.postgres.files.file_sync import PostgresFileSync
+        from co_tui.store.postgres.files.known_files import KnownFiles
+
+        return PostgresFileSync(KnownFiles(self._copies), lambda: self._writer, self.writing, self._redact)
+
     @property
     def location(self) -> str:
         return self._server.location
@@ -69,7 +88,10 @@ class PostgresStore:
 
         with self._opening:
             if self._writer is None:
-                self._writer = Writer(self._server)
+                self._writer = writer = Writer(self._server)
+                writer.after_commit = lambda: self.files.send_again(writer)
+                self.files.send_unsent(writer)
+                self.files.drop_deleted(writer, self._remove_files)
             return self._writer
 
     def claim(self, session_id: str) -> "SessionLease":
@@ -79,7 +101,11 @@ class PostgresStore:
     def delete(self, session_id: str) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.
         self.writing().delete(session_id).result()
-        self.prompt_drafts.write(session_id, "")
+        self._remove_files(session_id)
+
+    def _remove_files(self, session_id: str) -> None:
+        self.prompt_drafts.file(session_id).unlink(missing_ok=True)
+        self.files.forget(session_id)
         import shutil
 
         for folder in self._folders:
@@ -96,9 +122,13 @@ class PostgresStore:
         """Finish pending writes; later ones fail."""
         if "_listener" in vars(self):
             self._listener.close()
+        if "files" in vars(self):
+            self.files.send_last()
         with self._opening:
             if self._writer is not None:
                 self._writer.close()
+        if "files" in vars(self):
+            self.files.close()
         if "_connections" in vars(self):
             self._connections.close()
 

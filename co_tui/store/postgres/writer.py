@@ -15,6 +15,7 @@ from co_tui.events import Event, Fact, SessionFork
 from co_tui.store.event_rows import check_durable
 from co_tui.store.postgres import bulk, log
 from co_tui.store.postgres.commits import FORGET_WRITERS, CommitInDoubt, Commits
+from co_tui.store.postgres.files.file_rows import FORGET_DELETED
 from co_tui.store.postgres.leases import FORGET_LEASES, RENEW_S, Leases
 from co_tui.store.postgres.log import Connection
 from co_tui.store.postgres.postgres_failures import DatabaseUnreachable, explained, may_succeed_again
@@ -67,6 +68,8 @@ class Writer:
         """The last transaction, when neither its failure nor its success is known."""
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._renewed = time.monotonic()
+        self.after_commit: Callable[[], None] = lambda: None
+        """Called after each transaction: there is a connection. Returns at once."""
         self._closed = False
         self._gate = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -109,9 +112,13 @@ class Writer:
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(_Job(lambda connection: bulk.delete(connection, session_id, self.leases)))
 
+    def make(self, work: Callable[[Connection], T]) -> Future[T]:
+        """Make another change, in order with the others; it fails at once when the server cannot be reached."""
+        return self._submit(_Job(work, waits=False))
+
     def upkeep_steps(self) -> Iterator[Future[bool]]:
         """Little is left to do: PostgreSQL cleans up after itself."""
-        for statement in (FORGET_WRITERS, FORGET_LEASES):
+        for statement in (FORGET_WRITERS, FORGET_LEASES, FORGET_DELETED):
             yield self._submit(_Job(partial(_execute, statement)))
 
     def claim(self, session_id: str) -> int:
@@ -194,6 +201,7 @@ class Writer:
                 job.done.set_exception(job.error)
             else:
                 job.done.set_result(job.result)
+        self.after_commit()
 
     def _make(self, batch: list[_Job[Any]], patience_s: float) -> None:
         """Commit the batch once, however often the connection is lost. Raises `StoreError` when it stays away."""

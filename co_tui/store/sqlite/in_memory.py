@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from co_tui.store.polling import Polling
 from co_tui.store.sqlite.shared_connection import SharedConnection
 from co_tui.store.store_errors import SessionBusy
+from co_tui.store.synced.synced_file import LOCAL_FILES
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.reader import Reader
@@ -22,6 +23,7 @@ class InMemoryStore:
 
     location = "memory"
     is_remote, cached_list = False, None
+    files = LOCAL_FILES
 
     def __init__(self) -> None:
         self._shared = SharedConnection()

@@ -11,6 +11,7 @@ from co_tui.paths import Paths
 from co_tui.store.polling import Polling
 from co_tui.store.prompt_drafts import PromptDraftFiles
 from co_tui.store.sqlite.schema import bytes_to_rewrite
+from co_tui.store.synced.synced_file import LOCAL_FILES
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.lock import SessionLockFile
@@ -24,6 +25,7 @@ class SqliteStore:
     """Several processes may use the same folders; locks assign each session to one."""
 
     is_remote, cached_list = False, None
+    files = LOCAL_FILES
 
     def __init__(self, paths: Paths) -> None:
         """Nothing is opened or created before it is needed."""

@@ -27,7 +27,9 @@ class _Subject:
 
     def __init__(self, host: CommandHost, session_id: str, *, is_kept: bool) -> None:
         self._host = host
-        self._views = LastViewFile(host.settings.launch.paths.session(session_id) if is_kept else None)
+        launch = host.settings.launch
+        folder = launch.paths.session(session_id) if is_kept else None
+        self._views = LastViewFile(folder, launch.files.session_changed(session_id))
         self.last_view: LastView = self._views.read()
 
     @property

@@ -27,10 +27,10 @@ async def memory(host: CommandHost, words: str) -> None:
     if words == BOARD:
         await _show_board(host)
         return
-    from co_tui.store.notes.daily_memory import DailyMemory, MemoryFailed
+    from co_tui.store.notes.daily_memory import MemoryFailed
     from co_tui.ui.memory.memory_screen import MemoryScreen
 
-    files = DailyMemory(host.settings.launch.paths.memory)
+    files = host.settings.launch.files.memory
     entries = await asyncio.to_thread(_newest, files)
 
     async def attempt(change: "Callable[[MemoryEntry], bool | None]", entry: "MemoryEntry") -> str:
@@ -135,12 +135,9 @@ class _Editor:
     """Edits the board of the present repository and branch; an open session logs the changes."""
 
     def __init__(self, host: CommandHost) -> None:
-        from co_tui.session.checkout import repository_branch_of
-        from co_tui.store.notes.context_board import ContextBoard
-
         self._host = host
         launch = host.settings.launch
-        self._board = ContextBoard(launch.paths.boards, *repository_branch_of(launch.cwd))
+        self._board = launch.files.board(launch.cwd)
         self.latest: BoardChange | None = None
 
     @property

@@ -116,7 +116,7 @@ class SettingChanger:
         if setting == "context_window":
             from co_tui.session.history.learned_limits import forget_limits
 
-            sentence += forget_limits(launch.paths.state)
+            sentence += forget_limits(launch.paths.state, launch.files.limits_changed)
         holds = await host.settings.apply(setting, changed)
         host.appearance.follow(changed.settings)
         caveat = settings.caveat(key, changed, launch.paths)

@@ -130,7 +130,7 @@ class ApprovalEditor:
         if self._host.session is not None:
             return self._host.session.approvals
         launch = self._host.settings.launch
-        kept = kept_for(launch.paths, launch.cwd)
+        kept = kept_for(launch.files, launch.cwd)
         return StandingApprovals(None, kept, lambda: launch.settings.permissions, launch.paths)
 
     def rules(self) -> "list[StandingRule]":

@@ -158,6 +158,7 @@ class SessionController:
 
     async def _open(self, session_id: str, model: str = "") -> bool:
         """Resume a session, or start one if the id is empty. Failures are shown in the chat."""
+        self._drafts.await_fetched()
         with self._opening:
             opened = await self._opening.open(session_id, model)
             if opened is not None:
@@ -170,6 +171,8 @@ class SessionController:
             self._drafts.forget_next()
         else:
             await self.show_replayed(session.resumed_from)
+            if self.launch.store.files.is_remote and (draft := self._drafts.fetched()) is not None:
+                self.chat.prompt.set_text(draft)
         self.session, self.session_id = session, session.id
         self._report_shown()
         self._opening.begin(came_from=None)

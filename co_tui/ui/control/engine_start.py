@@ -64,7 +64,7 @@ class EngineStart:
     async def _report_dropped_approvals(self) -> None:
         """Report, once, kept approvals of an older version that allowed too much and were dropped."""
         launch = self._backend.launch
-        kept = kept_for(launch.paths, launch.cwd, keeps_more=not launch.private)
+        kept = kept_for(launch.files, launch.cwd, keeps_more=not launch.private)
         if dropped := await asyncio.to_thread(kept.drop_too_broad):
             many = (
                 f"{len(dropped)} saved approvals were too broad and are"

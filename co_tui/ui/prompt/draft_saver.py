@@ -34,11 +34,22 @@ class DraftSaver:
         self._timer: Timer | None = None
         self._writing = threading.Lock()
         self._asked = 0
+        self._before = ""
         self._kept: dict[str, int] = {}
         """The number of the newest save written by key; older ones are skipped."""
 
     def read(self) -> str:
         return self._drafts.read(self._key())
+
+    def await_fetched(self) -> None:
+        """Before a session is opened, which fetches its files."""
+        self._before = self.read()
+
+    def fetched(self) -> str | None:
+        """What was typed in the session on another machine, once its files are here; None if that is what is shown, or
+        something was typed here since."""
+        typed, draft = self._written(), self.read()
+        return None if typed == draft or typed not in ("", self._before) else draft
 
     def save(self) -> None:
         """Save now, instead of any pending save."""

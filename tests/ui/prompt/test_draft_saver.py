@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from co_tui.store.prompt_drafts import new_session_draft
+from co_tui.store.prompt_drafts import SyncedDrafts, new_session_draft
 from co_tui.store.sqlite.in_memory import InMemoryPromptDrafts
+from co_tui.store.synced.synced_file import LocalFiles, SyncedFile
 from co_tui.ui.prompt.draft_saver import DraftSaver
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, type_text
@@ -57,3 +58,34 @@ def test_a_slow_write_does_not_take_the_place_of_a_newer_one() -> None:
     for write in host.beside:
         write()
     assert (drafts.read(new), drafts.read("a")) == ("", "in a session, left")
+
+
+def test_what_was_typed_on_another_machine_replaces_what_is_only_shown_here(tmp_path: Path) -> None:
+    sync = SentDrafts()
+    drafts, text = SyncedDrafts(tmp_path, lambda: sync), ""
+    saver = DraftSaver(Host(), drafts, lambda: "s", Path, lambda: text)  # type: ignore[arg-type]  # all it needs of an app
+    drafts.write("s", "half")
+    assert sync.names == ["drafts/s"]
+    text = saver.read()
+    saver.await_fetched()
+    drafts.file("s").write_text("half a prompt")  # it came with the session's files
+    saver.save()
+    assert saver.fetched() == "half a prompt" and sync.names == ["drafts/s"], "what is shown is no change"
+    text = "half a prompt"
+    saver.await_fetched()
+    assert saver.fetched() is None
+    drafts.file("s").write_text("from elsewhere")
+    text = "typed here meanwhile"
+    assert saver.fetched() is None
+    drafts.write(new_session_draft(tmp_path), "of a folder here")
+    assert sync.names == ["drafts/s"]
+
+
+class SentDrafts(LocalFiles):
+    """The names of what was changed."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def changed(self, file: SyncedFile) -> None:
+        self.names.append(file.name)

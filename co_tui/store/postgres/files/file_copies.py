@@ -1,0 +1,84 @@
+"""The copies on this machine: read and written whole, under the lock that others who change them hold."""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from co_tui.paths import read_small_text, write_atomically
+from co_tui.store.file_lock import file_lock
+from co_tui.store.postgres.files.known_files import FileStatus
+from co_tui.store.synced.kinds import KINDS, is_in_folder
+from co_tui.store.synced.merging import read_json
+from co_tui.store.synced.synced_file import SyncedFile
+
+MOST_BYTES: Final = 4_000_000
+"""A larger file stays on its machine."""
+Redact = Callable[[Any], Any]
+"""Hides secrets in a text, or in the texts of JSON data."""
+
+
+class Unshareable(Exception):
+    """A file that stays on this machine: too large, or no text."""
+
+
+def read(file: SyncedFile, redact: Redact) -> str:
+    """The part of a file that is shared, without secrets; empty if there is none. Raises `Unshareable`."""
+    return _without_secrets(file, KINDS[file.kind].take(_text(file.path), file.key), redact)
+
+
+def write(file: SyncedFile, shared: str) -> None:
+    """Replace the shared part of a file. Raises OSError."""
+    text = KINDS[file.kind].put(_text(file.path), file.key, shared)
+    if text.strip():
+        write_atomically(file.path, text)
+    else:
+        file.path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(file: SyncedFile) -> Iterator[None]:
+    """Keep others from changing a file here. Never held while waiting for the network. Raises OSError."""
+    lock = KINDS[file.kind].lock
+    with file_lock(lock(file.path)) if lock is not None else contextlib.nullcontext():
+        yield
+
+
+def status(path: Path) -> FileStatus:
+    try:
+        found = path.stat()
+    except OSError:
+        return FileStatus()
+    return FileStatus(found.st_mtime_ns, found.st_size)
+
+
+def names_in(folder: SyncedFile) -> Iterator[str]:
+    """The names of all files in a folder here that are shared."""
+    for place, folders, files in os.walk(folder.path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            rest = Path(place, name).relative_to(folder.path).as_posix()
+            if is_in_folder(folder.kind, rest):
+                yield folder.name + rest
+
+
+def _text(path: Path) -> str:
+    try:
+        text = read_small_text(path, MOST_BYTES)
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unshareable(str(error)) from error
+    if "\x00" in text:
+        raise Unshareable(f"{path.name} is no text")
+    return text
+
+
+def _without_secrets(file: SyncedFile, text: str, redact: Redact) -> str:
+    data = read_json(text) if text[:1] in "{[" and text else None
+    if data is None:
+        return str(redact(text))
+    redacted = redact(data)
+    return text if redacted == data else json.dumps(redacted)

@@ -1,0 +1,91 @@
+"""The SQL of the files. Each database user has files of its own: another's approvals allow nothing here."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from co_tui.store.postgres.log import Connection
+
+_VERSIONS: Final = (
+    "SELECT files.name, files.version FROM files,"
+    " unnest(%s::text[], %s::text[]) AS wanted(first, after)"
+    " WHERE files.owner = current_user AND files.name >= wanted.first AND files.name < wanted.after"
+)
+_BODIES: Final = "SELECT name, version, coalesce(body, '') FROM files WHERE owner = current_user AND name = ANY(%s)"
+_CREATE: Final = (
+    "INSERT INTO files(name, body) SELECT given.name, given.body"
+    " FROM unnest(%s::text[], %s::text[]) AS given(name, body)"
+    " ON CONFLICT (owner, name) DO NOTHING RETURNING name, version"
+)
+_REPLACE: Final = (
+    "UPDATE files SET body = given.body, version = nextval('file_versions'), updated = now()"
+    " FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given(name, body, version)"
+    " WHERE files.owner = current_user AND files.name = given.name AND files.version = given.version"
+    " RETURNING files.name, files.version"
+)
+_DELETE: Final = "DELETE FROM files WHERE (name >= %s AND name < %s) OR name = %s"
+DELETED: Final = "deleted/"
+_MARK_DELETED: Final = "INSERT INTO files(name) VALUES(%s) ON CONFLICT (owner, name) DO NOTHING"
+_DELETED_SESSIONS: Final = (
+    "SELECT id FROM (SELECT substr(name, %s) AS id FROM files WHERE owner = current_user AND name >= %s AND name < %s)"
+    " AS marked WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = marked.id)"
+)
+FORGET_DELETED: Final = (
+    "DELETE FROM files WHERE name >= 'deleted/' AND name < 'deleted0' AND updated < now() - interval '90 days'"
+)
+
+
+class StoredFile(NamedTuple):
+    """A file in the database."""
+
+    version: int
+    body: str
+    """Empty if it was removed."""
+
+
+class NewBody(NamedTuple):
+    """What a file shall say, if its version is still this one; 0 for one that is not there yet."""
+
+    name: str
+    body: str
+    version: int
+
+
+def versions(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+    """The versions of files, and of all in folders, whose names end with a slash."""
+    first = list(names)
+    after = [name[:-1] + "0" if name.endswith("/") else f"{name}\x01" for name in first]
+    return dict(connection.execute(_VERSIONS, (first, after)).fetchall())
+
+
+def bodies(connection: Connection, names: Sequence[str]) -> dict[str, StoredFile]:
+    if not names:
+        return {}
+    rows = connection.execute(_BODIES, (list(names),)).fetchall()
+    return {name: StoredFile(version, body) for name, version, body in rows}
+
+
+def write(connection: Connection, new: Sequence[NewBody]) -> dict[str, int]:
+    """Write bodies; returns the new versions. Those that were changed meanwhile are left out."""
+    created = [each for each in new if not each.version]
+    replaced = [each for each in new if each.version]
+    written: dict[str, int] = {}
+    for query, given in ((_CREATE, created), (_REPLACE, replaced)):
+        if given:
+            columns: list[list[object]] = [[each.name for each in given], [each.body or None for each in given]]
+            columns += [[each.version for each in given]] if query is _REPLACE else []
+            written |= dict(connection.execute(query, columns).fetchall())
+    return written
+
+
+def delete(connection: Connection, session_id: str) -> None:
+    """Remove the files of a session, and its unsent prompt. Its id stays for a while: others drop their copies."""
+    first = f"sessions/{session_id}/"
+    connection.execute(_DELETE, (first, first[:-1] + "0", f"drafts/{session_id}"))
+    connection.execute(_MARK_DELETED, (f"{DELETED}{session_id}",))
+
+
+def deleted_sessions(connection: Connection) -> list[str]:
+    """The sessions that were deleted lately, and did not come back."""
+    return [
+        str(row[0]) for row in connection.execute(_DELETED_SESSIONS, (len(DELETED) + 1, DELETED, f"{DELETED[:-1]}0"))
+    ]

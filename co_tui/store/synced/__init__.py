@@ -1,0 +1,1 @@
+"""Files that are the same on every machine that uses a database."""
