@@ -12,6 +12,7 @@ from co_tui.exchange.backup.archive import BackupWriter, Totals
 from co_tui.exchange.backup.making import Making, add_files, add_sessions, all_sessions
 from co_tui.headless.output import DONE, FAILED, CommandContext, put_json, say
 from co_tui.paths import path_text, replaced_atomically
+from co_tui.session.synced_files import SyncedFiles
 
 PROGRESS_EVERY_S: Final = 5.0
 _UNITS: Final = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
@@ -39,6 +40,7 @@ def backup(
     with replaced_atomically(file) as stream, BackupWriter(stream, file.parent) as writer:
         for trouble in add_sessions(writer, context.store, names, keys, progress.report):
             say(trouble)
+        SyncedFiles(context.paths, context.store.files).refresh_stored(names)
         for trouble in add_files(writer, context.paths, keys, snapshots=snapshots):
             say(trouble)
         totals = writer.finish()

@@ -10,6 +10,7 @@ from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreO
 from co_tui.headless.backup_command import totals_text
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put_json, say
 from co_tui.headless.sessions.brought_tally import BroughtTally
+from co_tui.session.synced_files import SyncedFiles
 
 MAX_SHOWN: Final = 20
 """Files of one kind that are named; the rest are counted."""
@@ -42,6 +43,8 @@ class _Run:
                     self._count(done)
                 else:
                     self._sessions.count(done)
+            if not self._options.dry_run:
+                SyncedFiles(context.paths, context.store.files).refresh_stored(self._sessions.stored)
         except KeyboardInterrupt:
             say(f"Stopped: {self._text}. The same command continues.")
             return INTERRUPTED

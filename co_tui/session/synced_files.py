@@ -5,6 +5,7 @@ boards, comes to a folder only when one of the project's sessions is resumed in 
 """
 
 import contextlib
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -80,6 +81,13 @@ class SyncedFiles(NamedTuple):
         """Bring up to date all that a session needs that is resumed in a folder."""
         self.refresh_session(session_id)
         self.refresh_shared(cwd, session_id)
+
+    def refresh_stored(self, session_ids: Iterable[str]) -> None:
+        """Bring up to date the files of these sessions, and what all sessions share."""
+        if self.sync.is_remote:
+            for session_id in session_ids:
+                self.refresh_session(session_id)
+            self.sync.refresh(self._memory, self._limits, self._ratios)
 
     def mark_project(self, session_id: str, project: str) -> None:
         """Remember the project of a new session."""

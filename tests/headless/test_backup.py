@@ -164,3 +164,24 @@ def test_a_copy_that_cannot_be_made_is_one_sentence(
 ) -> None:
     done = filled("sessions", *arguments)
     assert done.code == code and sentence in done.err and "secret99" not in done.err
+
+
+def test_the_files_of_sessions_go_to_the_database_and_back_in_copies_and_backups(filled: Here, tmp_path: Path) -> None:
+    here, url = filled, postgres_server().new_database()
+    write_files(here.home, {"data/sessions/one/checkpoints/001-start.md": "the start"})
+    assert here("sessions", "--copy-to", url).code == 0
+    checkpoint = "data/sessions/one/checkpoints/001-start.md"
+    here.environ["CO_TUI_HOME"] = str(tmp_path / "copied")
+    assert here("sessions", "--copy-from", url).code == 0
+    assert (tmp_path / "copied" / checkpoint).read_text() == "the start"
+    here.environ["CO_TUI_HOME"], here.environ["CO_TUI_DATABASE"] = str(tmp_path / "far"), url
+    assert here("backup", str(tmp_path / "all.tgz")).code == 0
+    here.environ["CO_TUI_DATABASE"] = other = postgres_server().new_database()
+    here.environ["CO_TUI_HOME"] = str(tmp_path / "restored")
+    assert here("restore", str(tmp_path / "all.tgz")).code == 0
+    for name, database in (("last", other), ("local", "")):
+        here.environ["CO_TUI_HOME"], here.environ["CO_TUI_DATABASE"] = str(tmp_path / name), database
+        assert here("sessions", *(() if database else ("--copy-from", other))).code == 0
+        assert here("backup", str(tmp_path / f"{name}.tgz")).code == 0
+        assert (tmp_path / name / checkpoint).read_text() == "the start"
+        assert (tmp_path / name / "data/memory/2026-01-02.md").read_text() == "a day"

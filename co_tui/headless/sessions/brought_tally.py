@@ -21,11 +21,18 @@ class BroughtTally:
     def __init__(self, done: str, total: int, *, as_json: bool) -> None:
         self._done, self._total, self._as_json = done, total, as_json
         self._counts: Counter[str] = Counter()
+        self.stored: list[str] = []
+        """The ids of those that are in the store now."""
+        self.same: list[str] = []
+        """The ids of those that are no forks: they are the same session on both sides."""
         self._reported = time.monotonic()
 
     def count(self, brought: BroughtSession) -> None:
         kind = brought.taken.outcome.value if brought.taken else _REFUSED
         self._counts[kind] += 1
+        if brought.taken:
+            self.stored.append(brought.taken.session_id)
+            self.same += [brought.session_id] if brought.session_id == brought.taken.session_id else []
         if self._as_json:
             put_json(_as_json(brought, kind))
         if self._counts[kind] <= MAX_SHOWN:

@@ -8,6 +8,7 @@ from co_tui.agent.redact import keys_in
 from co_tui.exchange.intake.copying import copy_sessions
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.sessions.brought_tally import BroughtTally
+from co_tui.session.synced_files import SyncedFiles
 from co_tui.store.port import Store
 
 MAX_SESSIONS: Final = 1_000_000
@@ -33,6 +34,9 @@ def copy(
     try:
         for brought in copy_sessions(source, target, ids, keys_in(environ), dry_run=options.dry_run):
             tally.count(brought)
+        if not options.dry_run:
+            for store in (source, target):  # the files here are copies of both
+                SyncedFiles(context.paths, store.files).refresh_stored(tally.same)
     except KeyboardInterrupt:
         say(f"Stopped: {tally.text}. The same command continues.")
         return INTERRUPTED
