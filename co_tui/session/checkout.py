@@ -42,6 +42,18 @@ def repository_branch_of(folder: Path) -> RepositoryBranch:
     return RepositoryBranch(path_text(_main_folder(git)), branch)
 
 
+def git_folder_of(folder: Path) -> Path | None:
+    """The real folder of the git files that all worktrees of a repository share; None if there is none to trust."""
+    git = find_upwards(".git", folder)
+    if git is None:
+        return None
+    try:
+        own = _own_folder(git)
+        return own.parent.parent if _is_worktree(git, own) else own
+    except _UNREADABLE:
+        return None
+
+
 def _branch(git: Path) -> str:
     head = _head(git)
     return head.removeprefix(_ON_BRANCH) if head.startswith(_ON_BRANCH) else head[:12]

@@ -3,7 +3,11 @@
 import subprocess
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from co_tui.session.checkout import repository_branch_of
+from co_tui.session.repository_identity import repository_id, repository_id_of
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -43,3 +47,62 @@ def test_worktrees_share_their_repository_and_strangers_do_not(tmp_path: Path) -
     (stranger / ".git").unlink()
     (stranger / ".git").symlink_to(shop / ".git")
     assert repository_branch_of(stranger).repository == str(stranger)
+
+
+def test_every_spelling_of_an_address_names_the_same_repository() -> None:
+    spellings = (
+        "https://github.com/Shop/web.git",
+        "https://me:secret-token@github.com/shop/web",
+        "https://github.com:443/shop/web/",
+        "git@github.com:shop/web.git",
+        "github.com:/shop/web",
+        "ssh://git@GitHub.com:2222/shop/web.git",
+        "git+ssh://git@github.com/shop/web",
+    )
+    assert {repository_id(each) for each in spellings} == {"github.com/shop/web"}
+
+
+def test_what_is_no_address_of_a_server_names_no_repository() -> None:
+    odd = (
+        "",
+        "/srv/git/web.git",
+        "../web",
+        "file:///srv/git/web.git",
+        "C:/code/web",
+        "https://github.com/",
+        "https://github.com/../../etc",
+        "https://github.com/shop/\x1b[31mweb",
+        "ext::sh -c touch% /tmp/x",
+        "https://host/" + "x" * 400,
+    )
+    assert {each: repository_id(each) for each in odd if repository_id(each)} == {}
+
+
+@given(st.text())
+def test_no_text_fails_and_no_password_is_kept(text: str) -> None:
+    assert "@" not in repository_id(f"https://user:pass@host/{text}").partition("/")[0]
+    repository_id(text)
+
+
+def test_worktrees_and_clones_have_one_identity_and_a_link_to_another_repository_has_none(tmp_path: Path) -> None:
+    shop, clone, tree = tmp_path / "shop", tmp_path / "other" / "clone", tmp_path / "tree"
+    for folder in (shop, clone):
+        folder.mkdir(parents=True)
+        git(folder, "init")
+        git(folder, "remote", "add", "upstream", "https://example.com/first/web")
+        git(folder, "remote", "add", "origin", "git@example.com:shop/web.git")
+    git(shop, "commit", "--allow-empty", "-m", "first")
+    git(shop, "worktree", "add", "-b", "feature", str(tree))
+    (clone / "src").mkdir()
+    assert {repository_id_of(each) for each in (shop, clone / "src", tree)} == {"example.com/shop/web"}
+    assert repository_id_of(tmp_path) == ""
+    git(clone, "remote", "remove", "origin")
+    assert repository_id_of(clone) == ""
+    config = clone / ".git" / "config"
+    config.unlink()
+    config.symlink_to(shop / ".git" / "config")
+    assert repository_id_of(clone) == ""
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    (stranger / ".git").write_text(f"gitdir: {shop / '.git'}\n")
+    assert repository_id_of(stranger) == ""
