@@ -10,6 +10,7 @@ from co_tui.store.store_errors import StoreError
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store
+    from co_tui.store.postgres.redaction import Hiding
 
 PASSWORD_VARIABLE = "PGPASSWORD"
 """As every program that talks to PostgreSQL knows it."""
@@ -34,7 +35,8 @@ def open_store(
     if database:
         from co_tui.store.postgres.store import PostgresStore
 
-        return PostgresStore(paths, database, partial(_password, paths, environ, database))
+        password = partial(_password, paths, environ, database)
+        return PostgresStore(paths, database, password, partial(_hiding, paths, environ))
     store = SqliteStore(paths)
     if report is not None:
         store.migrate(report)
@@ -54,3 +56,25 @@ def _password(paths: Paths, environ: Mapping[str, str], database: str) -> str:
         return kept.read(owner) if kept.find(owner) is not None else ""
     except KeyUnavailable as why:
         raise StoreError(str(why)) from None
+
+
+def _hiding(paths: Paths, environ: Mapping[str, str]) -> "Hiding":
+    """Hides the keys of the environment, those kept here and in use, and what looks like one. Slow with a keyring."""
+    import json
+
+    from co_tui.agent.keys.kept_keys import KeptKeys
+    from co_tui.agent.redact import keys_in, redact
+    from co_tui.store.postgres.redaction import Hiding
+
+    KeptKeys(paths).hide_all()
+
+    keys = keys_in(environ)
+    # Inside of JSON, as in a call's arguments, a key may be written with escapes. `redact` adds what is typed later.
+    secrets = {*keys, *(json.dumps(key)[1:-1] for key in keys)}
+
+    def hide_data(data: bytes) -> bytes:
+        for secret in keys_in({}) + keys:
+            data = data.replace(secret.encode(), b"*" * len(secret.encode()))
+        return data
+
+    return Hiding(lambda text: redact(text, secrets), hide_data)

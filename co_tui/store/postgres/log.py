@@ -11,7 +11,7 @@ import psycopg
 from co_tui.events import BoardChanged, CompactionComplete, Event, Fact, SessionRename, UsageInfo
 from co_tui.events.storable import storable_text
 from co_tui.store.event_rows import EventRow, check_durable, check_first_event
-from co_tui.store.postgres.leases import Leases
+from co_tui.store.postgres.leases import Leases, check_own
 from co_tui.store.postgres.text_index import text_rows
 from co_tui.store.recovered_reply import recovered
 from co_tui.store.search.session_filter import filter_text
@@ -22,7 +22,9 @@ from co_tui.store.timestamps import now
 Connection: TypeAlias = psycopg.Connection[Any]
 
 _COLUMNS: Final = tuple(SessionCounters.__dataclass_fields__)
-_SELECT: Final = f"SELECT last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s FOR UPDATE"
+_SELECT: Final = (
+    f"SELECT owner, owner = current_user::text, last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s FOR UPDATE"
+)
 _SAVED: Final = (*_COLUMNS, "filter_text", "last_text")
 _UPDATE: Final = f"UPDATE sessions SET {', '.join(f'{column} = %s' for column in _SAVED)} WHERE id = %s"
 _CREATE: Final = "INSERT INTO sessions(id, created, updated) VALUES(%s, %s, %s)"
@@ -53,7 +55,10 @@ def locked(connection: Connection, session_id: str, leases: Leases) -> Known | N
     row = connection.execute(_SELECT, (session_id,))
     leases.check(session_id, lease.fetchone())
     found = row.fetchone()
-    return Known(SessionCounters(*found[1:]), found[0]) if found else None
+    if found is None:
+        return None
+    check_own(session_id, *found[:2])
+    return Known(SessionCounters(*found[3:]), found[2])
 
 
 def append(connection: Connection, session_id: str, facts: Sequence[Fact], leases: Leases) -> tuple[Event, ...]:

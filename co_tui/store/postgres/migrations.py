@@ -9,6 +9,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import errors
 
+from co_tui.store.postgres.ownership import protect
 from co_tui.store.store_errors import StoreError
 
 SCHEMA: Final = "co_tui"
@@ -95,9 +96,21 @@ CREATE TABLE leases(
 )
 """
 
+_OWNERS: Final = """
+ALTER TABLE sessions ADD COLUMN owner text COLLATE "C" NOT NULL DEFAULT current_user::text;
+ALTER TABLE sessions ADD COLUMN shared boolean NOT NULL DEFAULT false;
+ALTER TABLE sessions ADD COLUMN repository_id text COLLATE "C" NOT NULL DEFAULT '';
+CREATE INDEX sessions_of_owner ON sessions(owner, updated) WHERE trashed = '';
+CREATE INDEX sessions_shared ON sessions(updated) WHERE shared AND trashed = '';
+CREATE INDEX sessions_of_repository ON sessions(owner, repository_id, cwd) WHERE repository_id <> '';
+DROP INDEX sessions_newest
+"""
+"""What was there before belongs to the user who takes this step."""
+
 STEPS: Final = (
     ("001_sessions_and_events", _SESSIONS_AND_EVENTS),
     ("002_one_writer_a_session", _ONE_WRITER),
+    ("004_owners", _OWNERS),
 )
 
 
@@ -120,6 +133,7 @@ def migrate(connection: psycopg.Connection[Any], location: str) -> None:
         for number, (name, statements) in list(enumerate(STEPS, 1))[applied:]:
             connection.execute(statements.encode())
             connection.execute("INSERT INTO schema_steps(number, name) VALUES(%s, %s)", (number, name))
+        protect(connection)
 
 
 def _is_current(connection: psycopg.Connection[Any], location: str) -> bool:

@@ -15,6 +15,7 @@ from co_tui.store.prompt_drafts import PromptDraftFiles
 if TYPE_CHECKING:
     from co_tui.store.postgres.read_connections import ReadConnections
     from co_tui.store.postgres.reader import Reader
+    from co_tui.store.postgres.redaction import Hiding
     from co_tui.store.postgres.server import Server
     from co_tui.store.postgres.writer import Writer
 
@@ -22,9 +23,18 @@ if TYPE_CHECKING:
 class PostgresStore:
     """Several processes on several machines may use the same database; leases assign each session to one."""
 
-    def __init__(self, paths: Paths, url: str, password: Callable[[], str] = str) -> None:
-        """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then."""
-        self._url, self._password = url, password
+    def __init__(
+        self,
+        paths: Paths,
+        url: str,
+        password: Callable[[], str] = str,
+        hiding: "Callable[[], Hiding] | None" = None,
+    ) -> None:
+        """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then.
+
+        `hiding` is asked once, in the thread that opens the writer; without it, texts are stored as they are.
+        """
+        self._url, self._password, self._hiding = url, password, hiding
         self._folders = (paths.session, paths.snapshots)
         self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
         self._writer: Writer | None = None
@@ -52,16 +62,17 @@ class PostgresStore:
         return Reader(self._connections)
 
     def writing(self) -> "Writer":
+        from co_tui.store.postgres.redaction import NO_SECRETS
         from co_tui.store.postgres.writer import Writer
 
         with self._opening:
             if self._writer is None:
-                self._writer = Writer(self._server)
+                self._writer = Writer(self._server, self._hiding() if self._hiding is not None else NO_SECRETS)
             return self._writer
 
-    def claim(self, session_id: str) -> "SessionLease":
+    def claim(self, session_id: str, *, take_over: bool = False) -> "SessionLease":
         writer = self.writing()
-        return SessionLease(writer, session_id, writer.claim(session_id))
+        return SessionLease(writer, session_id, writer.claim(session_id, take_over=take_over))
 
     def delete(self, session_id: str) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.

@@ -17,7 +17,9 @@ from co_tui.store.postgres import bulk, log
 from co_tui.store.postgres.commits import FORGET_WRITERS, CommitInDoubt, Commits
 from co_tui.store.postgres.leases import FORGET_LEASES, RENEW_S, Leases
 from co_tui.store.postgres.log import Connection
+from co_tui.store.postgres.ownership import share
 from co_tui.store.postgres.postgres_failures import DatabaseUnreachable, explained, may_succeed_again
+from co_tui.store.postgres.redaction import NO_SECRETS, Hiding, Redaction, with_originals
 from co_tui.store.postgres.repeated import SavedUnheard
 from co_tui.store.postgres.server import Server
 from co_tui.store.store_errors import StoreError
@@ -56,9 +58,10 @@ class Writer:
     caller that got an error and tries again.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, hiding: Hiding = NO_SECRETS) -> None:
         """Connect, creating or migrating the schema. Raises `StoreError` with a sentence."""
         self._server = server
+        self._redaction = Redaction(hiding)
         self.leases = Leases(server.host)
         self._commits = Commits(server, self.leases.owner.writer)
         self._commits.connected()
@@ -77,7 +80,9 @@ class Writer:
 
         def work(connection: Connection) -> tuple[Event, ...]:
             saved = self._unheard.beginning_of(session_id, facts)
-            events = saved + log.append(connection, session_id, facts[len(saved) :], self.leases)
+            new = facts[len(saved) :]
+            written = log.append(connection, session_id, self._redaction.facts(new), self.leases)
+            events = saved + with_originals(written, new)
             if ends_draft:
                 log.drop_reply(connection, session_id)
             return events
@@ -91,16 +96,21 @@ class Writer:
         return self._submit(job)
 
     def save_reply(self, session_id: str, number: int, body: str) -> Future[None]:
-        return self._submit(_Job(lambda connection: log.save_reply(connection, session_id, number, body, self.leases)))
+        hide, leases = self._redaction.text, self.leases
+        return self._submit(_Job(lambda connection: log.save_reply(connection, session_id, number, hide(body), leases)))
 
     def recover(self, session_id: str) -> Future[tuple[Event, ...]]:
         return self._submit(_Job(lambda connection: log.recover(connection, session_id, self.leases)))
 
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
-        return self._submit(_Job(lambda connection: bulk.fork(connection, source, target, upto, fact, self.leases)))
+        hide, leases = self._redaction.fact, self.leases
+        return self._submit(_Job(lambda connection: bulk.fork(connection, source, target, upto, hide(fact), leases)))
 
     def import_log(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[ImportOutcome]:
-        return self._submit(_Job(lambda connection: bulk.import_log(connection, events, keeps_age, self.leases)))
+        def work(connection: Connection) -> ImportOutcome:
+            return bulk.import_log(connection, list(map(self._redaction.event, events)), keeps_age, self.leases)
+
+        return self._submit(_Job(work))
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(_Job(lambda connection: bulk.delete(connection, session_id, self.leases)))
@@ -110,9 +120,13 @@ class Writer:
         for statement in (FORGET_WRITERS, FORGET_LEASES):
             yield self._submit(_Job(partial(_execute, statement)))
 
-    def claim(self, session_id: str) -> int:
+    def share(self, session_id: str, *, shared: bool) -> Future[None]:
+        return self._submit(_Job(lambda connection: share(connection, session_id, shared)))
+
+    def claim(self, session_id: str, *, take_over: bool = False) -> int:
         """Take the lease of a session; returns its number. Raises `SessionBusy`."""
-        return self._submit(_Job(lambda connection: self.leases.take(connection, session_id), waits=False)).result()
+        take = partial(self.leases.take, session_id=session_id, take_over=take_over)
+        return self._submit(_Job(take, waits=False)).result()
 
     def release(self, session_id: str, number: int) -> None:
         """Release a lease. One that cannot be released now expires by itself."""
