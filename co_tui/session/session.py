@@ -126,10 +126,16 @@ class Session:
 
     @classmethod
     async def resume(
-        cls, environment: Environment, session_id: str, model: str = "", listener: Listener | None = None
+        cls,
+        environment: Environment,
+        session_id: str,
+        model: str = "",
+        listener: Listener | None = None,
+        *,
+        take_over: bool = False,
     ) -> "Session":
-        """Continue a stored session, with its own model unless another is named."""
-        lock = environment.store.claim(session_id)
+        """Continue a stored session, with its own model unless another is named. `take_over`: see `Store.claim`."""
+        lock = environment.store.claim(session_id, take_over=take_over)
         model_handle: ModelHandle | None = None
         try:
             await asyncio.shield(asyncio.wrap_future(environment.store.writing().recover(session_id)))

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from co_tui.events import Message
 from co_tui.events.stored_messages import prompt_of
+from co_tui.session.repository_identity import same_folders
 from co_tui.store.port import Reading, Store
 from co_tui.store.search.message_search import Hit
 from co_tui.store.stored_values import Preview, SessionRow
@@ -61,17 +64,23 @@ class SessionFinder:
         self._reading = store.reading()
         self.cwd = cwd
 
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """This folder, and what it is called on other machines."""
+        return (self.cwd, *same_folders(self._reading, Path(self.cwd)))
+
     def close(self) -> None:
         self._reading.close()
 
     def listed(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE, last: int = 0) -> Listed:
         """`limit` sessions from the start and `last` from the end. Fast: the indexes answer it."""
         reading = self._reading
-        rows = reading.browse(typed, self.cwd, limit, in_trash=in_trash)
+        also = self.folders[1:]
+        rows = reading.browse(typed, self.cwd, limit, also=also, in_trash=in_trash)
         of = reading.count(in_trash=in_trash)
         matching = reading.count(typed, in_trash=in_trash) if typed.strip() else of
         last = min(last, matching - len(rows))
-        at_end = reading.browse(typed, self.cwd, last, in_trash=in_trash, from_end=True) if last > 0 else []
+        at_end = reading.browse(typed, self.cwd, last, also=also, in_trash=in_trash, from_end=True) if last > 0 else []
         return Listed(rows, matching, of, at_end)
 
     async def found(self, typed: str, *, by_relevance: bool, in_trash: bool) -> Found:
