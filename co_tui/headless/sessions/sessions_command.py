@@ -41,6 +41,10 @@ def sessions_command(context: CommandContext, options: "Namespace | SimpleNamesp
         if options.forever:
             return _delete_forever(context, options.delete, yes=options.yes)
         return _delete(context, options.delete)
+    return _set_or_list(context, options)
+
+
+def _set_or_list(context: CommandContext, options: "Namespace | SimpleNamespace") -> int:
     for name, pinned in ((options.pin, True), (options.unpin, False)):
         if name is not None:
             return _set_pinned(context, name, pinned=pinned)

@@ -33,7 +33,8 @@ _TAKE: Final = (
     # Its own row that it does not hold: the answer to an earlier request was lost.
     " WHERE (leases.writer = %(writer)s AND leases.number <> ALL(%(held)s::bigint[]))"
     # From before a restart of this computer.
-    " OR (leases.expires < now() AND leases.host = %(host)s AND split_part(leases.machine, '.', 2) = %(computer)s)"
+    " OR (leases.expires < now() AND leases.machine <> %(machine)s AND leases.host = %(host)s"
+    " AND split_part(leases.machine, '.', 2) = %(computer)s)"
     " OR (leases.expires < now() AND %(take_over)s) OR leases.number = %(abandoned)s RETURNING number"
 )
 _LEASE: Final = "number, writer, host, machine, process, expires > now(), expires"

@@ -15,7 +15,7 @@ OWN: Final = "s.owner = current_user::text"
 VISIBLE: Final = f"({OWN} OR (s.shared AND s.trashed = ''))"
 """One that this user may read."""
 _READABLE: Final = f"SELECT 1 FROM sessions s WHERE s.id = %s AND {VISIBLE}"
-_SHARE: Final = f"UPDATE sessions s SET shared = %s WHERE s.id = %s AND {OWN}"
+_SHARE: Final = f"UPDATE sessions s SET shared = %s WHERE s.id = %s AND {OWN} RETURNING s.id"
 _TABLES: Final = (
     "SELECT c.table_name FROM information_schema.columns c WHERE c.table_schema = current_schema()"
     " AND c.column_name = 'session_id' AND c.table_name <> 'leases'"
@@ -45,7 +45,7 @@ def check_readable(connection: psycopg.Connection[Any], session_id: str) -> None
 
 def share(connection: psycopg.Connection[Any], session_id: str, shared: bool) -> None:
     """Let the other users read a session, or no longer. Raises `SessionNotFound` unless it is this user's."""
-    if connection.execute(_SHARE, (shared, session_id)).rowcount == 0:
+    if connection.execute(_SHARE, (shared, session_id)).fetchone() is None:
         raise SessionNotFound(f"No session {session_id} of yours.")
 
 
