@@ -73,6 +73,10 @@ def _hiding(paths: Paths, environ: Mapping[str, str]) -> "Hiding":
     secrets = {*keys, *(json.dumps(key)[1:-1] for key in keys)}
 
     def hide_data(data: bytes) -> bytes:
+        try:
+            return redact(data.decode(), secrets).encode()
+        except UnicodeDecodeError:
+            pass  # no text: what is hidden keeps its length, so that the rest is where it was
         for secret in keys_in({}) + keys:
             data = data.replace(secret.encode(), b"*" * len(secret.encode()))
         return data

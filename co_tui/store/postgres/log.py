@@ -12,6 +12,7 @@ from co_tui.events import BoardChanged, CompactionComplete, Event, Fact, Session
 from co_tui.events.storable import storable_text
 from co_tui.store.event_rows import EventRow, check_durable, check_first_event
 from co_tui.store.postgres.leases import Leases, check_own
+from co_tui.store.postgres.redaction import redaction_of
 from co_tui.store.postgres.text_index import text_rows
 from co_tui.store.recovered_reply import recovered
 from co_tui.store.search.session_filter import filter_text
@@ -93,7 +94,8 @@ def write(connection: Connection, events: Iterable[Event], known: Known) -> Know
     """Write events and their texts; returns the row to save, with all of them counted."""
     counters, last_text = known
     rows, texts = [], []
-    for event in events:
+    hidden = redaction_of(connection).event
+    for event in map(hidden, events):
         row = EventRow.of(event)
         counters.count(event)
         rows.append((*row[:-1], _cost(event)))
@@ -124,7 +126,7 @@ def save_reply(connection: Connection, session_id: str, number: int, body: str, 
         raise SessionNotFound(f"Session {session_id} no longer exists.")
     if number == 0:
         drop_reply(connection, session_id)
-    connection.execute(_SAVE_REPLY, (session_id, number, plain_text(body)))
+    connection.execute(_SAVE_REPLY, (session_id, number, plain_text(redaction_of(connection).json_text(body))))
 
 
 def drop_reply(connection: Connection, session_id: str) -> None:

@@ -2,13 +2,19 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar, cast
+import json
+import threading
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
-from co_tui.events import Event, Fact
+import psycopg
+
+from co_tui.events import Event
 from co_tui.events.event import build, payload_of
+from co_tui.events.storable import dump
 
-AnyFact = TypeVar("AnyFact", bound=Fact)
 _DATA, _KIND, _BINARY = "data", "kind", "binary"
 """How a message holds a file that is no text."""
 
@@ -33,13 +39,7 @@ class Redaction:
     """Hides secrets in all that is written. The session that wrote it goes on with the original until it is closed."""
 
     def __init__(self, hiding: Hiding = NO_SECRETS) -> None:
-        self.text, self._data = hiding
-
-    def facts(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
-        return tuple(map(self.fact, facts))
-
-    def fact(self, fact: AnyFact) -> AnyFact:
-        return cast(AnyFact, self.event(Event(session_id="", seq=None, timestamp="", fact=fact)).fact)
+        self.text, self.data = hiding
 
     def event(self, event: Event) -> Event:
         """The same event if it has no secret."""
@@ -48,6 +48,13 @@ class Redaction:
         if hidden == payload:
             return event
         return build(event.session_id, event.seq, event.type, event.timestamp, event.version, hidden)
+
+    def json_text(self, body: str) -> str:
+        """JSON of any shape, or any other text."""
+        try:
+            return dump(self._value(json.loads(body)))
+        except (ValueError, RecursionError):
+            return self.text(body)
 
     def _value(self, value: Any) -> Any:
         match value:
@@ -70,13 +77,36 @@ class Redaction:
             content = base64.b64decode(data.replace("-", "+").replace("_", "/"), validate=True)
         except (binascii.Error, ValueError):
             return self.text(data)
-        hidden = self._data(content)
+        hidden = self.data(content)
         if hidden == content:
             return data
         encode = base64.urlsafe_b64encode if {"-", "_"} & set(data) else base64.b64encode
         return encode(hidden).decode()
 
 
-def with_originals(events: Iterable[Event], facts: Sequence[Fact]) -> tuple[Event, ...]:
-    """Events as the session that wrote them knows them."""
-    return tuple(event.but(fact=fact) for event, fact in zip(events, facts, strict=True))
+class LazyRedaction:
+    """Made when something is first written: finding the secrets may ask a keyring, which is slow."""
+
+    def __init__(self, hiding: Callable[[], Hiding]) -> None:
+        self._hiding = hiding
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _made(self) -> Redaction:
+        return Redaction(self._hiding())
+
+    def get(self) -> Redaction:
+        with self._lock:
+            return self._made
+
+    def apply_to(self, connection: psycopg.Connection[Any]) -> None:
+        """From now on `redaction_of` knows it."""
+        _OF_CONNECTIONS[connection] = self
+
+
+_OF_CONNECTIONS: Final[WeakKeyDictionary[psycopg.Connection[Any], LazyRedaction]] = WeakKeyDictionary()
+
+
+def redaction_of(connection: psycopg.Connection[Any]) -> Redaction:
+    """Hides the secrets in what a connection of the store writes. All text that is stored has to pass through it."""
+    return _OF_CONNECTIONS[connection].get()

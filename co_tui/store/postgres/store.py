@@ -32,7 +32,7 @@ class PostgresStore:
     ) -> None:
         """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then.
 
-        `hiding` is asked once, in the thread that opens the writer; without it, texts are stored as they are.
+        `hiding` is asked before something is first written; without it, texts are stored as they are.
         """
         self._url, self._password, self._hiding = url, password, hiding
         self._folders = (paths.session, paths.snapshots)
@@ -44,7 +44,9 @@ class PostgresStore:
     def _server(self) -> "Server":
         from co_tui.store.postgres.server import Server
 
-        return Server(self._url, self._password)
+        if self._hiding is None:
+            return Server(self._url, self._password)
+        return Server(self._url, self._password, self._hiding)
 
     @cached_property
     def _connections(self) -> "ReadConnections":
@@ -62,12 +64,11 @@ class PostgresStore:
         return Reader(self._connections)
 
     def writing(self) -> "Writer":
-        from co_tui.store.postgres.redaction import NO_SECRETS
         from co_tui.store.postgres.writer import Writer
 
         with self._opening:
             if self._writer is None:
-                self._writer = Writer(self._server, self._hiding() if self._hiding is not None else NO_SECRETS)
+                self._writer = Writer(self._server)
             return self._writer
 
     def claim(self, session_id: str, *, take_over: bool = False) -> "SessionLease":

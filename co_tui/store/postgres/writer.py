@@ -19,7 +19,6 @@ from co_tui.store.postgres.leases import FORGET_LEASES, RENEW_S, Leases
 from co_tui.store.postgres.log import Connection
 from co_tui.store.postgres.ownership import share
 from co_tui.store.postgres.postgres_failures import DatabaseUnreachable, explained, may_succeed_again
-from co_tui.store.postgres.redaction import NO_SECRETS, Hiding, Redaction, with_originals
 from co_tui.store.postgres.repeated import SavedUnheard
 from co_tui.store.postgres.server import Server
 from co_tui.store.store_errors import StoreError
@@ -58,10 +57,9 @@ class Writer:
     caller that got an error and tries again.
     """
 
-    def __init__(self, server: Server, hiding: Hiding = NO_SECRETS) -> None:
+    def __init__(self, server: Server) -> None:
         """Connect, creating or migrating the schema. Raises `StoreError` with a sentence."""
         self._server = server
-        self._redaction = Redaction(hiding)
         self.leases = Leases(server.host)
         self._commits = Commits(server, self.leases.owner.writer)
         self._commits.connected()
@@ -80,9 +78,7 @@ class Writer:
 
         def work(connection: Connection) -> tuple[Event, ...]:
             saved = self._unheard.beginning_of(session_id, facts)
-            new = facts[len(saved) :]
-            written = log.append(connection, session_id, self._redaction.facts(new), self.leases)
-            events = saved + with_originals(written, new)
+            events = saved + log.append(connection, session_id, facts[len(saved) :], self.leases)
             if ends_draft:
                 log.drop_reply(connection, session_id)
             return events
@@ -96,21 +92,16 @@ class Writer:
         return self._submit(job)
 
     def save_reply(self, session_id: str, number: int, body: str) -> Future[None]:
-        hide, leases = self._redaction.text, self.leases
-        return self._submit(_Job(lambda connection: log.save_reply(connection, session_id, number, hide(body), leases)))
+        return self._submit(_Job(lambda connection: log.save_reply(connection, session_id, number, body, self.leases)))
 
     def recover(self, session_id: str) -> Future[tuple[Event, ...]]:
         return self._submit(_Job(lambda connection: log.recover(connection, session_id, self.leases)))
 
     def fork(self, source: str, target: str, upto: int | None, fact: SessionFork) -> Future[tuple[Event, ...]]:
-        hide, leases = self._redaction.fact, self.leases
-        return self._submit(_Job(lambda connection: bulk.fork(connection, source, target, upto, hide(fact), leases)))
+        return self._submit(_Job(lambda connection: bulk.fork(connection, source, target, upto, fact, self.leases)))
 
     def import_log(self, events: Sequence[Event], *, keeps_age: bool = False) -> Future[ImportOutcome]:
-        def work(connection: Connection) -> ImportOutcome:
-            return bulk.import_log(connection, list(map(self._redaction.event, events)), keeps_age, self.leases)
-
-        return self._submit(_Job(work))
+        return self._submit(_Job(lambda connection: bulk.import_log(connection, events, keeps_age, self.leases)))
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(_Job(lambda connection: bulk.delete(connection, session_id, self.leases)))
