@@ -148,12 +148,8 @@ class Session:
             session = cls(environment, lock, recorder, model_handle, window)
             # Parsing a long history takes a while.
             await asyncio.to_thread(session._factory.parsed.messages, state.history)
-            scaffold = await asyncio.to_thread(session._factory.scaffold_file.read)
             before = state.usage.token_limit if state.usage else None
-            if scaffold is not None and model_handle.name == state.model:
-                session.history.scaffold = scaffold
-            elif scaffold is not None:
-                session.switcher.continue_with(session._runtime, scaffold, before or window.tokens)
+            await session._restore_scaffold(state.model, before or window.tokens)
             own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}
             await session._recorder.record(SessionResume(**(session._origin() | own)), *recovered(state))
             await session.switcher.record_model_change(state.model, before)
@@ -170,6 +166,14 @@ class Session:
                 await model_handle.close()
             raise
         return session
+
+    async def _restore_scaffold(self, model: str, window_before: int) -> None:
+        """Continue with what was sent with the messages before, as far as it suits the present model."""
+        scaffold = await asyncio.to_thread(self._factory.scaffold_file.read)
+        if scaffold is not None and self._runtime.model_handle.name == model:
+            self.history.scaffold = scaffold
+        elif scaffold is not None:
+            self.switcher.continue_with(self._runtime, scaffold, window_before)
 
     async def _complete_restores(self) -> None:
         """Complete restores of files in this folder that were killed, of this session and others."""

@@ -156,7 +156,7 @@ class FolderChoice:
             self._chat.feed.note(f"This session worked in {folder(state.cwd)}, the same place in another checkout.")
             return
         if worked_in == path_text(here) or self._prompt_waits():
-            gone = "" if is_there else " (not on this machine)"
+            gone = "" if is_there else " (deleted)"
             self._chat.feed.note(
                 f"This session worked in {folder(state.cwd)}{gone}; it now works in {folder(path_text(here))}."
             )
