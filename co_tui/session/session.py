@@ -150,8 +150,7 @@ class Session:
             await asyncio.to_thread(session._factory.parsed.messages, state.history)
             before = state.usage.token_limit if state.usage else None
             await session._restore_scaffold(state.model, before or window.tokens)
-            own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}
-            await session._recorder.record(SessionResume(**(session._origin() | own)), *recovered(state))
+            await session._recorder.record(session._resumed(state), *recovered(state))
             await session.switcher.record_model_change(state.model, before)
             await session.switcher.record_policy_change(state.policy, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
@@ -166,6 +165,10 @@ class Session:
                 await model_handle.close()
             raise
         return session
+
+    def _resumed(self, state: SessionState) -> SessionResume:
+        own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}
+        return SessionResume(**(self._origin() | own))
 
     async def _restore_scaffold(self, model: str, window_before: int) -> None:
         """Continue with what was sent with the messages before, as far as it suits the present model."""
