@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -63,11 +62,8 @@ class SessionFinder:
         self._store = store
         self._reading = store.reading()
         self.cwd = cwd
-
-    @cached_property
-    def folders(self) -> tuple[str, ...]:
-        """This folder, and what it is called on other machines."""
-        return (self.cwd, *same_folders(self._reading, Path(self.cwd)))
+        self.folders: tuple[str, ...] = ()
+        """This folder, and what it is called on other machines; known once something was listed."""
 
     def close(self) -> None:
         self._reading.close()
@@ -75,6 +71,8 @@ class SessionFinder:
     def listed(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE, last: int = 0) -> Listed:
         """`limit` sessions from the start and `last` from the end. Fast: the indexes answer it."""
         reading = self._reading
+        if not self.folders:
+            self.folders = (self.cwd, *same_folders(reading, Path(self.cwd)))
         also = self.folders[1:]
         rows = reading.browse(typed, self.cwd, limit, also=also, in_trash=in_trash)
         of = reading.count(in_trash=in_trash)
