@@ -168,6 +168,22 @@ def test_the_server_itself_refuses_a_member_who_uses_another_program(
         assert reading.session("public-1").title == "a grey heron" and len(list(reading.events("private-1"))) == 2
 
 
+def test_only_the_owner_of_the_tables_upgrades_them(tmp_path: Path) -> None:
+    server = postgres_server()
+    url = server.new_database()
+    member = server.url_for("bob", url)
+    last = "(SELECT max(number) FROM co_tui.schema_steps)"
+    server.execute(f"DELETE FROM co_tui.schema_steps WHERE number = {last}", url.partition("?")[0].rpartition("/")[2])
+    with (
+        postgres_store(tmp_path, member) as store,
+        pytest.raises(StoreError, match="The user who owns its tables upgrades it"),
+    ):
+        store.writing()
+    empty = server.empty_database().replace("postgres@", "bob@")
+    with postgres_store(tmp_path, empty) as store, pytest.raises(StoreError, match="or the right to create it"):
+        store.writing()
+
+
 def test_sqlite_says_what_sharing_needs(tmp_path: Path) -> None:
     with SqliteStore(locate({"CO_TUI_HOME": str(tmp_path)})) as store:
         write(store, "s", said("a heron"))

@@ -117,10 +117,21 @@ STEPS: Final = (
 def migrate(connection: psycopg.Connection[Any], location: str) -> None:
     """Bring the database to the present schema; one process at a time does it, the others wait.
 
-    Raises `StoreError` for a database of a newer co-tui.
+    Raises `StoreError` for a database of a newer co-tui, or one that another user has to upgrade.
     """
     if _is_current(connection, location):
         return
+    try:
+        _upgrade(connection)
+    except errors.InsufficientPrivilege:
+        if _version(connection) == 0:
+            raise
+        raise StoreError(
+            f"Database {location} is from an older co-tui. The user who owns its tables upgrades it: `co-tui doctor`."
+        ) from None
+
+
+def _upgrade(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is None:
@@ -136,11 +147,16 @@ def migrate(connection: psycopg.Connection[Any], location: str) -> None:
         protect(connection)
 
 
-def _is_current(connection: psycopg.Connection[Any], location: str) -> bool:
+def _version(connection: psycopg.Connection[Any]) -> int:
+    """0 where nothing is, or may be seen."""
     try:
-        version = _applied(connection)
-    except errors.UndefinedTable:
-        return False
+        return _applied(connection)
+    except (errors.UndefinedTable, errors.InsufficientPrivilege):
+        return 0
+
+
+def _is_current(connection: psycopg.Connection[Any], location: str) -> bool:
+    version = _version(connection)
     if version > len(STEPS):
         raise StoreError(
             f"Database {location} is from a newer co-tui (schema {version}, this one knows {len(STEPS)}). "
