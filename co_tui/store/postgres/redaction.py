@@ -52,9 +52,11 @@ class Redaction:
     def json_text(self, body: str) -> str:
         """JSON of any shape, or any other text."""
         try:
-            return dump(self._value(json.loads(body)))
+            read = json.loads(body)
+            hidden = self._value(read)
         except (ValueError, RecursionError):
             return self.text(body)
+        return body if hidden == read else dump(hidden)
 
     def _value(self, value: Any) -> Any:
         match value:
