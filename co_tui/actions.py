@@ -248,6 +248,13 @@ COMMANDS: Final = (
         "[FORMAT] [FILE]",
         needs_session="always",
     ),
+    SlashCommand(
+        "share",
+        "sessions",
+        "Let the other users of the database read this session; `off` stops it",
+        "[off]",
+        needs_session="always",
+    ),
     SlashCommand("import", "sessions", "Import sessions of other programs"),
     SlashCommand("theme", "view", "Switch between dark and light, or choose a theme", "[THEME]"),
     SlashCommand("quit", "view", "Quit; everything is saved", key="ctrl+q", letter="q"),

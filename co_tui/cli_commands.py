@@ -112,6 +112,9 @@ _HOUSEKEEPING = (
             _flag("--empty-trash", "delete everything in the trash forever"),
             _option("--pin", metavar="ID", help="list a session first and never clean it up"),
             _option("--unpin", metavar="ID", help="unpin a session"),
+            _option("--share", metavar="ID", help="let the other users of the database read a session"),
+            _option("--unshare", metavar="ID", help="stop sharing a session"),
+            _option("--fork", metavar="ID", help="copy a session, also one that another user shares"),
             _flag("--prune", "move sessions unused for retention_days to the trash"),
             _option("--copy-to", metavar="URL", help="copy sessions to the database postgresql://…, or to sqlite:"),
             _option("--copy-from", metavar="URL", help="copy sessions from there"),
@@ -137,6 +140,7 @@ COMMANDS: Final = (
                     _flag("--continue", "continue this folder's latest session", dest="resume_latest"),
                 )
             ),
+            _flag("--take-over", "continue a session that another machine did not close"),
             *MODEL_OPTIONS,
             _PRIVATE,
             OneOf(

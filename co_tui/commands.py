@@ -122,7 +122,7 @@ def _run(call: CommandCall) -> int:
         say(" ".join((*named.troubles, NOT_MEANT)))
         return WRONG_USAGE
     row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
-    opening = _session_opening(row, call)
+    opening = _session_opening(row, call)._replace(take_over=options.take_over)
     from co_tui.headless.run_command import run
 
     code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
@@ -239,8 +239,10 @@ def _lab(call: CommandCall) -> int:
 
 def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
     """The named session, else the latest. Raises `StoreError` when there is none."""
+    from co_tui.session.repository_identity import same_folders
+
     with context.store.reading() as reading:
-        row = reading.session(name) if name else reading.latest(path_text(cwd))
+        row = reading.session(name) if name else reading.latest(path_text(cwd), also=same_folders(reading, cwd))
     if row is None:
         raise SessionNotFound("No session to continue. Start one without --continue.")
     return row
@@ -248,6 +250,10 @@ def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "Se
 
 def _report_other_folder(row: "SessionRow", cwd: Path) -> None:
     """Report that a resumed session now works in another folder; the app asks instead."""
+    from co_tui.session.repository_identity import folder_here
+
     if row.cwd and row.cwd != path_text(cwd):
+        if not Path(row.cwd).is_dir() and folder_here(row.cwd, row.repository, row.repository_id, cwd) == cwd:
+            return  # the same place in this machine's checkout
         gone = "" if Path(row.cwd).is_dir() else " (deleted)"
         say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it now works in {path_text(cwd)}.")

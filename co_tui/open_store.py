@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from co_tui.paths import Paths
 from co_tui.store.sqlite.store import SqliteStore
@@ -10,6 +10,7 @@ from co_tui.store.store_errors import StoreError
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store
+    from co_tui.store.postgres.redaction import Hiding
 
 PASSWORD_VARIABLE = "PGPASSWORD"
 """As every program that talks to PostgreSQL knows it."""
@@ -34,7 +35,8 @@ def open_store(
     if database:
         from co_tui.store.postgres.store import PostgresStore
 
-        return PostgresStore(paths, database, partial(_password, paths, environ, database), partial(_redacted, environ))
+        password = partial(_password, paths, environ, database)
+        return PostgresStore(paths, database, password, partial(_hiding, paths, environ))
     store = SqliteStore(paths)
     if report is not None:
         store.migrate(report)
@@ -56,8 +58,27 @@ def _password(paths: Paths, environ: Mapping[str, str], database: str) -> str:
         raise StoreError(str(why)) from None
 
 
-def _redacted(environ: Mapping[str, str], value: Any) -> Any:
-    """A text, or JSON data, as it may leave this machine."""
-    from co_tui.agent.redact import keys_in, redact_values
+def _hiding(paths: Paths, environ: Mapping[str, str]) -> "Hiding":
+    """Hides the keys of the environment, those kept here and in use, and what looks like one. Slow with a keyring."""
+    import json
 
-    return redact_values(value, keys_in(environ))
+    from co_tui.agent.keys.kept_keys import KeptKeys
+    from co_tui.agent.redact import keys_in, redact
+    from co_tui.store.postgres.redaction import Hiding
+
+    KeptKeys(paths).hide_all()
+
+    keys = keys_in(environ)
+    # Inside of JSON, as in a call's arguments, a key may be written with escapes. `redact` adds what is typed later.
+    secrets = {*keys, *(json.dumps(key)[1:-1] for key in keys)}
+
+    def hide_data(data: bytes) -> bytes:
+        try:
+            return redact(data.decode(), secrets).encode()
+        except UnicodeDecodeError:
+            pass  # no text: what is hidden keeps its length, so that the rest is where it was
+        for secret in keys_in({}) + keys:
+            data = data.replace(secret.encode(), b"*" * len(secret.encode()))
+        return data
+
+    return Hiding(lambda text: redact(text, secrets), hide_data)

@@ -23,7 +23,19 @@ def _sessions(call: CommandCall) -> int:
     url = call.options.copy_to if call.options.copy_to is not None else call.options.copy_from
     if url is not None:
         return _copy(call, url)
+    if call.options.fork is not None:
+        return _fork(call, call.options.fork)
     return sessions_command(call.context, call.options)
+
+
+def _fork(call: CommandCall, name: str) -> int:
+    """Copy a session; prints the copy's id."""
+    row = stored_row(name, call.context)
+    silence_libraries(call.environ)
+    from co_tui.headless.open_session import SessionOpening
+    from co_tui.headless.sessions.fork_command import fork
+
+    return fork(SessionOpening(call.context, call.environ, call.cwd, row.id, ""))
 
 
 def _copy(call: CommandCall, url: str) -> int:

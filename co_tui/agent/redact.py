@@ -21,18 +21,29 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 
-_SECRET = re.compile(
-    r"""
-      \b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|glpat|r8)[-_][A-Za-z0-9_\-*.]{6,}   # provider keys, also half-masked
-    | \bAIza[0-9A-Za-z_\-]{10,}
-    | \b(?:AKIA|ASIA)[0-9A-Z]{12,}
-    | \beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?        # JSON web tokens
-    | (?<=Bearer\s)[^\s"',;]+
-    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)                                          # user:password@host
-    | (?<=api_key=)[^\s&"']+ | (?<=api-key=)[^\s&"']+ | (?<=key=)[^\s&"']{8,}
-    """,
-    re.VERBOSE,
+_SECRETS: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # Provider keys, also half-masked.
+        r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|glpat|r8)[-_][A-Za-z0-9_\-*.]{6,}",
+        r"AIza(?<!\wAIza)[0-9A-Za-z_\-]{10,}",
+        r"AKIA(?<!\wAKIA)[0-9A-Z]{12,}",
+        r"ASIA(?<!\wASIA)[0-9A-Z]{12,}",
+        # JSON web tokens.
+        r"eyJ(?<!\weyJ)[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?",
+    )
 )
+_AFTER: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(Bearer\s)(?:[^\s\"',;]*Bearer\s)*[^\s\"',;]+",
+        # user:password@host
+        r"(://)[^/\s:@]+:[^/\s@]+(?=@)",
+        r"(api[_-]key=)[^\s&\"']+",
+        r"(key=)[^\s&\"']{8,}",
+    )
+)
+"""Each with what comes before the secret and stays. Patterns that begin with a text are found quickly."""
 
 
 def remember_secret(key: str) -> str:
@@ -76,4 +87,8 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     for secret in sorted({*secrets, *_remembered}, key=len, reverse=True):
         if len(secret) >= 4:
             text = text.replace(secret, HIDDEN)
-    return _SECRET.sub(HIDDEN, text)
+    for pattern in _AFTER:
+        text = pattern.sub(rf"\1{HIDDEN}", text)
+    for pattern in _SECRETS:
+        text = pattern.sub(HIDDEN, text)
+    return text

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +40,8 @@ class SessionOpening(NamedTuple):
     works_in_folder: bool = False
     """Whether the model gets the tools of the working directory."""
     read_only: bool = False
+    take_over: bool = False
+    """Whether to take a session from another machine that did not close it."""
 
 
 Work = Callable[[Session], Awaitable[int]]
@@ -176,7 +179,8 @@ async def _opened(opening: SessionOpening, stop: _Stop) -> AsyncIterator[tuple[S
         environment = environment_of(opening, servers)
         listener = Listener()
         if opening.session_id:
-            begun = Session.resume(environment, opening.session_id, opening.model, listener)
+            resume = partial(Session.resume, environment, opening.session_id, take_over=opening.take_over)
+            begun = resume(opening.model, listener)
         else:
             begun = Session.start(environment, opening.model, listener)
         # One that is nearly there when we are asked to stop still opens, so that it can end in order.

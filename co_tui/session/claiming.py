@@ -8,9 +8,10 @@ from co_tui.session.run_to_completion import run_to_completion
 from co_tui.store.port import SessionLock, Store
 
 
-async def claim(store: Store, session_id: str) -> SessionLock:
-    """The right to write a session. Raises `SessionBusy`. A claim of a cancelled caller is released again."""
-    claiming = asyncio.create_task(asyncio.to_thread(store.claim, session_id))
+async def claim(store: Store, session_id: str, *, take_over: bool = False) -> SessionLock:
+    """The right to write a session, see `Store.claim`. Raises `SessionBusy`. A claim of a cancelled caller is released
+    again."""
+    claiming = asyncio.create_task(asyncio.to_thread(store.claim, session_id, take_over=take_over))
     try:
         return await asyncio.shield(claiming)
     except asyncio.CancelledError:

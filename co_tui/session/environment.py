@@ -23,6 +23,7 @@ from co_tui.session.approvals.server_forms import fill_in
 from co_tui.session.checkout import repository_of
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.history.learned_ratios import Ratios
+from co_tui.session.repository_identity import repository_id_of
 from co_tui.session.runtime.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
@@ -128,6 +129,7 @@ class Environment:
             "cwd": path_text(self.cwd),
             "repository": repository,
             "branch": branch,
+            "repository_id": repository_id_of(self.cwd),
         }
 
     async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:

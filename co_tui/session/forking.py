@@ -13,6 +13,8 @@ from co_tui.session.snapshots.storage import carry_snapshots
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 
+ORIGIN = ("model", "policy", "cwd", "repository", "branch", "repository_id")
+
 
 async def fork_session(
     environment: Environment, state: SessionState, origin: dict[str, Any], upto: int | None = None
@@ -47,5 +49,5 @@ async def _carry_files(environment: Environment, source: str, target: str, upto:
 async def fork_stored(environment: Environment, session_id: str, upto: int | None = None) -> str:
     """The same for a session that is not open in this process."""
     state = await environment.stored_state(session_id)
-    origin = {name: getattr(state, name) for name in ("model", "policy", "cwd", "repository", "branch")}
+    origin = {name: getattr(state, name) for name in ORIGIN}
     return await fork_session(environment, state, origin, upto)

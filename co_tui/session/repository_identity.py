@@ -9,12 +9,14 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from co_tui.paths import read_small_text
-from co_tui.session.checkout import git_folder_of
+from co_tui.paths import is_inside, path_text, read_small_text
+from co_tui.session.checkout import git_folder_of, repository_of
+from co_tui.store.port import Reading
 
 LIMIT_BYTES: Final = 256_000
 """Of a configuration that is read."""
 MOST_CHARS: Final = 300
+MOST_FOLDERS: Final = 100
 _SECTION: Final = re.compile(r"\s*\[([^\]]*)\]")
 _ORIGIN: Final = re.compile(r'remote\s+"origin"', re.IGNORECASE)
 _URL: Final = re.compile(r"\s*url\s*=\s*(.*)", re.IGNORECASE)
@@ -40,6 +42,39 @@ def repository_id_of(folder: Path) -> str:
     except (OSError, ValueError):
         return ""
     return repository_id(_origin_url(config))
+
+
+def same_folders(reading: Reading, cwd: Path) -> tuple[str, ...]:
+    """The folders of sessions from other machines that are this one: at the same place of the same repository.
+
+    One that is on this machine too, as another worktree, is a folder of its own.
+    """
+    repository, _ = repository_of(cwd)
+    if not repository or not (known := repository_id_of(cwd)):
+        return ()
+    place, here = place_within(path_text(cwd), repository), path_text(cwd)
+    found = (each.cwd for each in reading.folders(known) if place_within(*each) == place and each.cwd != here)
+    return tuple(each for each in found if not Path(each).is_dir())[:MOST_FOLDERS]
+
+
+def folder_here(cwd: str, repository: str, known: str, here: Path) -> Path | None:
+    """Where a session's folder is in the checkout that contains `here`, if that is of the session's repository."""
+    own, _ = repository_of(here)
+    place = place_within(cwd, repository)
+    if not known or not own or place is None or repository_id_of(here) != known:
+        return None
+    root = Path(os.path.realpath(own))
+    target = Path(own, place)
+    return target if target.is_dir() and is_inside(target, root) else None
+
+
+def place_within(cwd: str, repository: str) -> str | None:
+    """The path of a folder inside of its checkout, with `/`; None if it is not inside, or leads out of it."""
+    below = cwd.removeprefix(repository)
+    if not repository or not cwd.startswith(repository) or (below and below[0] not in "/\\"):
+        return None
+    parts = [each for each in re.split(r"[/\\]", below) if each]
+    return None if ".." in parts else "/".join(parts)
 
 
 def repository_id(url: str) -> str:

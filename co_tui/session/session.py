@@ -130,10 +130,16 @@ class Session:
 
     @classmethod
     async def resume(
-        cls, environment: Environment, session_id: str, model: str = "", listener: Listener | None = None
+        cls,
+        environment: Environment,
+        session_id: str,
+        model: str = "",
+        listener: Listener | None = None,
+        *,
+        take_over: bool = False,
     ) -> "Session":
-        """Continue a stored session, with its own model unless another is named."""
-        lock = await claim(environment.store, session_id)
+        """Continue a stored session, with its own model unless another is named. `take_over`: see `Store.claim`."""
+        lock = await claim(environment.store, session_id, take_over=take_over)
         model_handle: ModelHandle | None = None
         try:
             await asyncio.shield(asyncio.wrap_future(environment.store.writing().recover(session_id)))
@@ -147,14 +153,9 @@ class Session:
             session = cls(environment, lock, recorder, model_handle, window)
             # Parsing a long history takes a while.
             await asyncio.to_thread(session._factory.parsed.messages, state.history)
-            scaffold = await asyncio.to_thread(session._factory.scaffold_file.read)
             before = state.usage.token_limit if state.usage else None
-            if scaffold is not None and model_handle.name == state.model:
-                session.history.scaffold = scaffold
-            elif scaffold is not None:
-                session.switcher.continue_with(session._runtime, scaffold, before or window.tokens)
-            own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}
-            await session._recorder.record(SessionResume(**(session._origin() | own)), *recovered(state))
+            await session._restore_scaffold(state.model, before or window.tokens)
+            await session._recorder.record(session._resumed(state), *recovered(state))
             await session.switcher.record_model_change(state.model, before)
             await session.switcher.record_policy_change(state.policy, before)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
@@ -169,6 +170,18 @@ class Session:
                 await model_handle.close()
             raise
         return session
+
+    def _resumed(self, state: SessionState) -> SessionResume:
+        own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}
+        return SessionResume(**(self._origin() | own))
+
+    async def _restore_scaffold(self, model: str, window_before: int) -> None:
+        """Continue with what was sent with the messages before, as far as it suits the present model."""
+        scaffold = await asyncio.to_thread(self._factory.scaffold_file.read)
+        if scaffold is not None and self._runtime.model_handle.name == model:
+            self.history.scaffold = scaffold
+        elif scaffold is not None:
+            self.switcher.continue_with(self._runtime, scaffold, window_before)
 
     async def _complete_restores(self) -> None:
         """Complete restores of files in this folder that were killed, of this session and others."""

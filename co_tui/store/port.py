@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
     from co_tui.store.cached_list import CachedList
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
-    from co_tui.store.stored_values import FoundMessages, Health, ImportOutcome, Preview, SessionRow
+    from co_tui.store.stored_values import FoundMessages, Health, ImportOutcome, Preview, SessionFolder, SessionRow
     from co_tui.store.synced.synced_file import FileSync
 
 
@@ -24,7 +24,10 @@ class Closable(Protocol):
 
 
 class Reading(Closable, Protocol):
-    """All queries; empty results where nothing is stored yet."""
+    """All queries; empty results where nothing is stored yet.
+
+    Lists and searches have the user's own sessions, and those that other users of the same database share.
+    """
 
     def cancel(self) -> None:
         """Stop the query that runs in another thread, and all later ones: they raise `QueryCancelled`."""
@@ -40,12 +43,19 @@ class Reading(Closable, Protocol):
         ...
 
     def browse(
-        self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
+        self,
+        typed: str,
+        cwd: str,
+        limit: int = 200,
+        *,
+        also: "Sequence[str]" = (),
+        in_trash: bool = False,
+        from_end: bool = False,
     ) -> "list[SessionRow]":
         """Sessions whose title or folder contains all words of a filter, ignoring case and accents.
 
-        Pinned ones first, then those of this folder, then all others, each newest first; the trash by when they were
-        trashed. `from_end` returns the last of them, in the same order.
+        Pinned ones first, then those of this folder or `also` of others, then all others, each newest first; the trash
+        by when they were trashed. `from_end` returns the last of them, in the same order.
         """
         ...
 
@@ -96,8 +106,12 @@ class Reading(Closable, Protocol):
         """Unpinned sessions trashed before then."""
         ...
 
-    def latest(self, cwd: str) -> "SessionRow | None":
-        """The newest session of this folder, else the newest of all; never one in the trash."""
+    def folders(self, repository_id: str) -> "list[SessionFolder]":
+        """The folders that the user's sessions of a repository worked in."""
+        ...
+
+    def latest(self, cwd: str, *, also: "Sequence[str]" = ()) -> "SessionRow | None":
+        """The user's newest session of this folder or `also` of others, else the newest of all; never in the trash."""
         ...
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> "Iterator[Event]":
@@ -185,6 +199,10 @@ class Writing(LogWriting, Protocol):
         """Delete a session."""
         ...
 
+    def share(self, session_id: str, *, shared: bool) -> "Future[None]":
+        """Let all users of the database read and fork a session, or no longer; open or not. Raises `StoreError`."""
+        ...
+
     def upkeep_steps(self) -> "Iterator[Future[bool]]":
         """Maintenance for idle times: short steps, each started when requested and the previous one is done.
 
@@ -258,8 +276,12 @@ class Store(Closable, Protocol):
         """The only writer, opened on first use and closed with the store."""
         ...
 
-    def claim(self, session_id: str) -> SessionLock:
-        """The right to write a session, which one process at a time has. Raises `SessionBusy`."""
+    def claim(self, session_id: str, *, take_over: bool = False) -> SessionLock:
+        """The right to write a session, which one process at a time has. Raises `SessionBusy`.
+
+        `take_over` takes one from another machine that did not release it and was not heard of for a while; without
+        it that raises `SessionAbandoned`. Another user's session raises `SessionOfAnother`.
+        """
         ...
 
     def delete(self, session_id: str) -> None:

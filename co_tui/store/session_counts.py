@@ -49,6 +49,7 @@ class SessionCounters:
     """The part of the cost outside of turns."""
     usage: str | None = None
     """The newest measurement, as JSON."""
+    repository_id: str = ""
 
     def count(self, event: Event) -> None:
         self.last_seq = event.seq or self.last_seq
@@ -58,6 +59,7 @@ class SessionCounters:
                 self.model, self.policy = fact.model or self.model, fact.policy or self.policy
                 self.cwd, self.repository = fact.cwd or self.cwd, fact.repository or self.repository
                 self.branch = fact.branch or self.branch
+                self.repository_id = fact.repository_id if fact.repository else self.repository_id
             case SessionRename():
                 self.title = fact.title
                 self._add_extra_cost(fact.cost)

@@ -1,5 +1,10 @@
 """Failures of a store, each a sentence that says what and where."""
 
+from datetime import datetime
+from typing import Final
+
+NOT_SHARED: Final = 'Sharing needs a database that others use too: set database = "postgresql://…" (see README).'
+
 
 class StoreError(Exception):
     """The store cannot be used and was left unchanged; the text is for people."""
@@ -23,3 +28,16 @@ class SessionBusy(StoreError):
         super().__init__(sentence)
         self.owner = owner
         """The process id, if known."""
+
+
+class SessionOfAnother(SessionBusy):
+    """The session belongs to another user, who shares it; `owner` is that user."""
+
+
+class SessionAbandoned(SessionBusy):
+    """Another machine had the session and did not close it; its right to write has run out, so it can be taken over."""
+
+    def __init__(self, sentence: str, host: str, until: datetime) -> None:
+        super().__init__(sentence)
+        self.host, self.until = host, until
+        """Which machine, and when it was last heard of."""

@@ -34,6 +34,12 @@ class SessionRow(NamedTuple):
     """When it was trashed; empty when it is not."""
     summary_cost: float = 0.0
     """The part of the cost outside of turns: summaries, the title, the board."""
+    repository_id: str = ""
+    """The repository it works in, under the name it has on every machine; empty if unknown."""
+    owner: str = ""
+    """The user it belongs to, if that is another one, who shares it; empty for one's own."""
+    shared: bool = False
+    """Whether other users of the database can read it."""
 
     @property
     def share(self) -> float | None:
@@ -47,6 +53,13 @@ class SessionRow(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         return {**self._asdict(), "cost": self.known_cost}
+
+
+class SessionFolder(NamedTuple):
+    """A folder that sessions worked in, and the checkout that contains it."""
+
+    cwd: str
+    repository: str
 
 
 class PreviewLine(NamedTuple):

@@ -1,6 +1,7 @@
 """Setting `database`: the commands on a PostgreSQL server, from the user's own settings alone."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from co_tui.session.forking import fork_stored
 from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings.permission_rules import BASH, Rule
 from co_tui.store.notes.context_board import new_entry
+from co_tui.store.store_errors import NOT_SHARED
 from tests.support.environments import environment_for
 from tests.support.here import Here
 from tests.support.postgres import ASKED, postgres_server, postgres_store
@@ -118,3 +120,83 @@ def test_the_password_is_kept_by_login_and_used(here: Here) -> None:
     assert here("login", "postgresql", "--remove").code == 0
     here.environ["PGPASSWORD"] = PASSWORD
     assert here("sessions").code == 0
+
+
+def test_a_session_is_shared_read_forked_and_not_continued_by_others(served_here: Here) -> None:
+    here, server = served_here, postgres_server()
+    url = server.new_database()
+    alice, bob = (server.url_for(user, url) for user in ("alice", "bob"))
+    here.environ["CO_TUI_DATABASE"] = alice
+    assert here("run", "-p", "Remember the heron.").code == 0
+    row = json.loads(here("sessions", "--json").out)
+    assert (row["owner"], row["shared"]) == ("", False)
+    here.environ["CO_TUI_DATABASE"] = bob
+    assert here("sessions").out == "" and here("show", row["id"]).code == 1
+    here.environ["CO_TUI_DATABASE"] = alice
+    assert "shared: all users of postgresql://alice@" in here("sessions", "--share", row["id"]).err
+    assert "Remember the heron. (shared)" in here("sessions").out
+    here.environ["CO_TUI_DATABASE"] = bob
+    seen = here("sessions")
+    assert "Remember the heron. (of alice)" in seen.out and "Shared by alice: " in seen.err
+    assert json.loads(here("sessions", "--json").out)["owner"] == "alice"
+    assert "heron" in here("show", row["id"]).out
+    for change in (("run", "--session", row["id"], "-p", "More."), ("sessions", "--delete", row["id"])):
+        refused = here(*change)
+        assert refused.code == 1 and refused.err == (
+            f"co-tui: Session {row['id']} belongs to alice: it can be read, not changed. "
+            f"Continue in a copy: `co-tui sessions --fork {row['id']}`.\n"
+        )
+    copy = here("sessions", "--fork", row["id"]).out.strip()
+    assert here("run", "--session", copy, "-p", "More.").code == 0
+    here.environ["CO_TUI_DATABASE"] = alice
+    assert copy not in here("sessions").out
+    assert "no longer shared" in here("sessions", "--unshare", row["id"]).err
+    here.environ["CO_TUI_DATABASE"] = bob
+    assert row["id"] not in here("sessions").out and copy in here("sessions").out
+
+
+def test_sharing_without_a_database_names_the_setting(served_here: Here) -> None:
+    assert served_here("run", "-p", "Remember the heron.").code == 0
+    session_id = json.loads(served_here("sessions", "--json").out)["id"]
+    refused = served_here("sessions", "--share", session_id)
+    assert refused.code == 1 and refused.err == f"co-tui: {NOT_SHARED}\n"
+
+
+def test_what_another_machine_left_open_is_continued_with_take_over(served_here: Here) -> None:
+    here, server = served_here, postgres_server()
+    here.environ["CO_TUI_DATABASE"] = url = server.new_database()
+    assert here("run", "-p", "Remember the heron.").code == 0
+    session_id = json.loads(here("sessions", "--json").out)["id"]
+    server.execute(
+        "INSERT INTO co_tui.leases VALUES"
+        f"('{session_id}', 0, 'w', 'blue-laptop', 'x.y', 1, now() - interval '5 minutes')",
+        url.partition("?")[0].rpartition("/")[2],
+    )
+    refused = here("run", "--continue", "-p", "More.")
+    assert refused.code == 1 and "was being written on blue-laptop until " in refused.err
+    assert "add --take-over to `co-tui run`" in refused.err
+    assert here("run", "--continue", "--take-over", "-p", "More.").code == 0
+    assert here("run", "--continue", "-p", "And more.").code == 0
+
+
+def test_a_session_of_another_machine_continues_in_the_checkout_of_its_repository(
+    served_here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, checkouts = served_here, [tmp_path / name / "shop" for name in ("first", "second")]
+    for checkout, url in zip(checkouts, ("git@example.com:me/shop.git", "https://me@example.com/me/shop"), strict=True):
+        (checkout / ".git").mkdir(parents=True)
+        (checkout / "api").mkdir()
+        (checkout / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        (checkout / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {url}\n')
+    monkeypatch.chdir(checkouts[0] / "api")
+    assert here("run", "-p", "Remember the heron.").code == 0
+    session = json.loads(here("sessions", "--json").out)
+    assert session["repository_id"] == "example.com/me/shop"
+    monkeypatch.chdir(tmp_path)
+    assert here("run", "-p", "Something else.").code == 0
+    monkeypatch.chdir(checkouts[1] / "api")
+    checkouts[0].rename(tmp_path / "moved")
+    resumed = here("run", "--continue", "-p", "And the egret.")
+    assert resumed.code == 0 and "worked in" not in resumed.err
+    listed = {each["id"]: each for each in map(json.loads, here("sessions", "--json").out.splitlines())}
+    assert listed[session["id"]]["cwd"] == str(checkouts[1] / "api")

@@ -6,8 +6,16 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from co_tui.events import SessionStart
 from co_tui.session.checkout import repository_branch_of
-from co_tui.session.repository_identity import repository_id, repository_id_of
+from co_tui.session.repository_identity import (
+    folder_here,
+    place_within,
+    repository_id,
+    repository_id_of,
+    same_folders,
+)
+from co_tui.store.sqlite.in_memory import InMemoryStore
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -106,3 +114,42 @@ def test_worktrees_and_clones_have_one_identity_and_a_link_to_another_repository
     stranger.mkdir()
     (stranger / ".git").write_text(f"gitdir: {shop / '.git'}\n")
     assert repository_id_of(stranger) == ""
+
+
+def checkout(folder: Path, *below: str) -> Path:
+    """A checkout of example.com/me/shop, with folders in it."""
+    for name in (".git", *below):
+        (folder / name).mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.com:me/shop.git\n')
+    return folder
+
+
+def test_the_same_place_in_a_checkout_of_another_machine_is_this_folder(tmp_path: Path) -> None:
+    here, worktree = checkout(tmp_path / "here", "api"), checkout(tmp_path / "worktree", "api")
+    shop = {"repository_id": "example.com/me/shop"}
+    with InMemoryStore() as store:
+        for number, (root, place) in enumerate(
+            (("/gone/shop", "/api"), ("/gone/shop", ""), (str(worktree), "/api"), ("C:\\shop", "\\api"))
+        ):
+            started = SessionStart(cwd=f"{root}{place}", repository=root, **shop)
+            store.writing().append(f"s-{number}", [started]).result()
+        store.writing().append("other", [SessionStart(cwd="/gone/x/api", repository="/gone/x")]).result()
+        with store.reading() as reading:
+            assert sorted(same_folders(reading, here / "api")) == ["/gone/shop/api", "C:\\shop\\api"]
+            assert same_folders(reading, here) == ("/gone/shop",)
+            assert same_folders(reading, tmp_path) == ()
+
+
+def test_a_folder_of_another_machine_is_found_in_this_checkout_and_never_outside_of_it(tmp_path: Path) -> None:
+    here = checkout(tmp_path / "here", "api", "docs")
+    (tmp_path / "outside").mkdir()
+    (here / "link").symlink_to(tmp_path / "outside")
+    known = "example.com/me/shop"
+    assert folder_here("/gone/shop/api", "/gone/shop", known, here / "docs") == here / "api"
+    assert folder_here("/gone/shop", "/gone/shop", known, here / "docs") == here
+    for cwd in ("/gone/shop/new", "/gone/shop/../outside", "/gone/shop/link", "/gone/shopping", "/elsewhere"):
+        assert folder_here(cwd, "/gone/shop", known, here) is None, cwd
+    assert folder_here("/gone/shop/api", "/gone/shop", "example.com/me/other", here) is None
+    assert folder_here("/gone/shop/api", "/gone/shop", "", here) is None
+    assert place_within("/a", "") is None

@@ -98,7 +98,7 @@ def test_who_wakes_up_after_the_session_was_taken_over_cannot_write(
     store.writing().append("s", [said("before")]).result()
     expire(server, url)
     assert store.claimed() == frozenset()
-    with elsewhere.claim("s"):
+    with elsewhere.claim("s", take_over=True):
         for late in (
             lambda: store.writing().append("s", [said("late")]),
             lambda: store.writing().save_reply("s", 0, "{}"),

@@ -29,6 +29,12 @@ autovacuum = off
 """Fast; a writer asks for commits that survive the death of the server's processes itself."""
 ASKED = "asked"
 """The user who needs a password."""
+MEMBER_RIGHTS = (
+    "USAGE ON SCHEMA co_tui",
+    "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA co_tui",
+    "USAGE ON ALL SEQUENCES IN SCHEMA co_tui",
+)
+"""What README tells an administrator to grant."""
 _TEMPLATE = "template_co_tui"
 _numbers = itertools.count(1)
 
@@ -78,6 +84,15 @@ class PostgresServer:
         name = f"test_{next(_numbers)}"
         self.execute(f"CREATE DATABASE {name}")
         return self.url(name)
+
+    def url_for(self, user: str, url: str) -> str:
+        """The URL of the same database for another user, who may use the tables and owns none of them."""
+        database = url.partition("?")[0].rpartition("/")[2]
+        if not self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{user}'"):
+            self.execute(f"CREATE ROLE {user} LOGIN")
+        for rights in MEMBER_RIGHTS:
+            self.execute(f"GRANT {rights} TO {user}", database)
+        return url.replace("postgres@", f"{user}@")
 
     def kill(self) -> None:
         """As by a power cut; `start` brings it back."""

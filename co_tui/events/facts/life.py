@@ -15,6 +15,8 @@ class SessionOrigin(Logged):
     cwd: str = ""
     repository: str = ""
     branch: str = ""
+    repository_id: str = ""
+    """The repository as `host/path` of its remote, the same on every machine; empty if unknown."""
 
 
 class SessionStart(SessionOrigin):

@@ -41,10 +41,16 @@ def sessions_command(context: CommandContext, options: "Namespace | SimpleNamesp
         if options.forever:
             return _delete_forever(context, options.delete, yes=options.yes)
         return _delete(context, options.delete)
-    if options.pin is not None:
-        return _set_pinned(context, options.pin, pinned=True)
-    if options.unpin is not None:
-        return _set_pinned(context, options.unpin, pinned=False)
+    return _set_or_list(context, options)
+
+
+def _set_or_list(context: CommandContext, options: "Namespace | SimpleNamespace") -> int:
+    for name, pinned in ((options.pin, True), (options.unpin, False)):
+        if name is not None:
+            return _set_pinned(context, name, pinned=pinned)
+    for name, shared in ((options.share, True), (options.unshare, False)):
+        if name is not None:
+            return _set_shared(context, name, shared=shared)
     return _list_sessions(
         context, search=options.search, limit=options.limit, as_json=options.json, in_trash=options.trash
     )
@@ -75,6 +81,8 @@ def _list_sessions(context: CommandContext, *, search: str, limit: int, as_json:
             return DONE
     if rows:
         put(table(("ID", "UPDATED", "MESSAGES", "CONTEXT", "COST", "TITLE"), map(_cells, rows)))
+        if others := sorted({row.owner for row in rows if row.owner}):
+            say(f"Shared by {one_line(', '.join(others), 200)}: read with `co-tui show`, copy with --fork.")
     elif search:
         say(f"No session{' in the trash' if in_trash else ''} contains {search!r}.")
     else:
@@ -96,7 +104,12 @@ def _cells(row: SessionRow) -> tuple[str, ...]:
     updated = datetime.fromisoformat(row.updated).astimezone()
     share = percent(row.share) if row.share is not None else "–"
     cost = cost_text(row.known_cost, model=row.model) if row.tokens else "–"
-    return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, row.title or "(no prompt yet)"
+    title = f"{row.title or '(no prompt yet)'}{f' ({whose})' if (whose := _whose(row)) else ''}"
+    return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, title
+
+
+def _whose(row: SessionRow) -> str:
+    return f"of {one_line(row.owner, 40)}" if row.owner else ("shared" if row.shared else "")
 
 
 def _prune(context: CommandContext, *, dry_run: bool, as_json: bool, verbose: bool) -> int:
@@ -183,6 +196,13 @@ def _set_pinned(context: CommandContext, name: str, *, pinned: bool) -> int:
     if row.pinned != pinned:
         pin(context.store, row.id, pinned=pinned)
     return _done(row, "pinned" if pinned else "unpinned")
+
+
+def _set_shared(context: CommandContext, name: str, *, shared: bool) -> int:
+    row = _named(context, name)
+    context.store.writing().share(row.id, shared=shared).result()
+    to_all = f"shared: all users of {context.store.location} can read and fork it"
+    return _done(row, to_all if shared else "no longer shared")
 
 
 def _named(context: CommandContext, name: str) -> SessionRow:

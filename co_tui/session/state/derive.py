@@ -170,6 +170,7 @@ def _placed(state: SessionState, place: SessionOrigin) -> SessionState:
         policy=place.policy or state.policy,
         cwd=place.cwd or state.cwd,
         repository=place.repository or state.repository,
+        repository_id=place.repository_id if place.repository else state.repository_id,
         branch=place.branch or state.branch,
     )
 

@@ -98,6 +98,8 @@ class SessionState(Record):
     policy: str = ""
     cwd: str = ""
     repository: str = ""
+    repository_id: str = ""
+    """The same on every machine."""
     branch: str = ""
     turn: int = 0
     history: AppendOnly[Entry] = AppendOnly()

@@ -10,6 +10,7 @@ from co_tui.store.postgres import log
 from co_tui.store.postgres.files import file_rows
 from co_tui.store.postgres.leases import Leases
 from co_tui.store.postgres.log import Connection, Known
+from co_tui.store.postgres.ownership import check_readable
 from co_tui.store.postgres.text_index import session_number
 from co_tui.store.session_counts import SessionCounters
 from co_tui.store.store_errors import SessionNotFound, StoreError
@@ -39,6 +40,7 @@ def fork(
     last, timestamp = ALL_SEQS if upto is None else upto, now()
     if log.locked(connection, target, leases) is not None:
         raise StoreError(f"Session {target} exists already.")
+    check_readable(connection, source)
     counters = SessionCounters(updated=timestamp)
     for event in _events(connection, source, target, last):
         counters.count(event)

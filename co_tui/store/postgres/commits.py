@@ -106,6 +106,7 @@ class Commits:
         try:
             if not connection.closed:
                 connection.execute("ROLLBACK")
+                connection.execute("DEALLOCATE ALL")  # some were never prepared, as psycopg believes
         except psycopg.Error:
             connection.close()
         if connection.closed:

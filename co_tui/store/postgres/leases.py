@@ -8,36 +8,46 @@ import contextlib
 import hashlib
 import os
 import uuid
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import psycopg
 
-from co_tui.store.store_errors import SessionBusy, StoreError
+from co_tui.inert import one_line
+from co_tui.store.postgres.ownership import OWN
+from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionOfAnother, StoreError
 
 LEASE_S: Final = 60
-"""Without a word from its owner, a session can be taken over after this time."""
+"""Without a word from its writer, a session can be taken over after this time."""
 RENEW_S: Final = LEASE_S / 3
 _IN_A_MINUTE: Final = f"now() + interval '{LEASE_S} seconds'"
+_OF_ANOTHER: Final = f"SELECT s.owner FROM sessions s WHERE s.id = %(session_id)s AND NOT {OWN}"
 _TAKE: Final = (
     "INSERT INTO leases(session_id, number, writer, host, machine, process, expires)"
-    f" VALUES(%(session_id)s, nextval('lease_numbers'), %(writer)s, %(host)s, %(machine)s, %(process)s, {_IN_A_MINUTE})"
+    " SELECT %(session_id)s::text, nextval('lease_numbers'), %(writer)s::text, %(host)s::text, %(machine)s::text,"
+    f" %(process)s::bigint, {_IN_A_MINUTE} WHERE NOT EXISTS ({_OF_ANOTHER})"
     " ON CONFLICT (session_id) DO UPDATE SET number = excluded.number, writer = excluded.writer,"
     " host = excluded.host, machine = excluded.machine, process = excluded.process, expires = excluded.expires"
     # Its own row that it does not hold: the answer to an earlier request was lost.
-    " WHERE leases.expires < now() OR (leases.writer = %(writer)s AND leases.number <> ALL(%(held)s::bigint[]))"
-    " OR leases.number = %(abandoned)s RETURNING number"
+    " WHERE (leases.writer = %(writer)s AND leases.number <> ALL(%(held)s::bigint[]))"
+    # From before a restart of this computer.
+    " OR (leases.expires < now() AND leases.machine <> %(machine)s AND leases.host = %(host)s"
+    " AND split_part(leases.machine, '.', 2) = %(computer)s)"
+    " OR (leases.expires < now() AND %(take_over)s) OR leases.number = %(abandoned)s RETURNING number"
 )
-_FIND: Final = "SELECT number, writer, host, machine, process, expires > now() FROM leases WHERE session_id = %s"
-_LIVE: Final = "SELECT session_id, number, writer, host, machine, process, true FROM leases WHERE expires > now()"
+_LEASE: Final = "number, writer, host, machine, process, expires > now(), expires"
+_FIND: Final = f"SELECT {_LEASE} FROM leases WHERE session_id = %s"
+_LIVE: Final = f"SELECT session_id, {_LEASE} FROM leases WHERE expires > now()"
 _RENEW: Final = f"UPDATE leases SET expires = {_IN_A_MINUTE} WHERE writer = %s AND number = ANY(%s::bigint[])"
 
 
 FORGET_LEASES: Final = (
-    "DELETE FROM leases WHERE expires < now() - interval '1 day'"
-    " AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = leases.session_id)"
+    "DELETE FROM leases WHERE expires < now() - interval '30 days' OR (expires < now() - interval '1 day'"
+    " AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = leases.session_id))"
 )
+"""Those of a machine that never came back, and of sessions that are deleted."""
 
 
 class Owner(NamedTuple):
@@ -61,6 +71,7 @@ class Lease(NamedTuple):
     process: int
     is_live: bool
     """Not expired."""
+    expires: datetime
 
 
 class Leases:
@@ -82,21 +93,25 @@ class Leases:
     def commit(self) -> None:
         self._held |= self._taken
 
-    def take(self, connection: psycopg.Connection[Any], session_id: str) -> int:
-        """Take a session that no live process has; returns the lease's number. Raises `SessionBusy`."""
+    def take(self, connection: psycopg.Connection[Any], session_id: str, *, take_over: bool = False) -> int:
+        """Take a session of this user that no process has; returns the lease's number. Raises `SessionBusy`.
+
+        One that another machine had and did not release is taken only with `take_over`, once that lease has run out.
+        """
         held = [*self._held.values(), *self._taken.values()]
         asked = {"session_id": session_id, **self.owner._asdict(), "held": held, "abandoned": -1}
+        asked |= {"take_over": take_over, "computer": _machine().partition(".")[2]}
         taken = connection.execute(_TAKE, asked).fetchone()
         if taken is None:
-            lease = Lease(*connection.execute(_FIND, (session_id,)).fetchone() or _UNKNOWN)
-            if _is_dead(lease):
+            of_another = connection.execute(_OF_ANOTHER, asked)
+            found = connection.execute(_FIND, (session_id,))
+            if (owner := of_another.fetchone()) is not None:
+                check_own(session_id, owner[0], is_own=False)
+            lease = Lease(*row) if (row := found.fetchone()) else None
+            if lease is not None and _is_dead(lease):
                 taken = connection.execute(_TAKE, {**asked, "abandoned": lease.number}).fetchone()
         if taken is None:
-            raise SessionBusy(
-                f"Session {session_id} is open in another co-tui ({_where(lease)}). "
-                "Close it there, or start a new session.",
-                str(lease.process),
-            )
+            raise _refusal(session_id, lease)
         self._taken[session_id] = int(taken[0])
         return int(taken[0])
 
@@ -141,8 +156,33 @@ def live_sessions(connection: psycopg.Connection[Any]) -> frozenset[str]:
     return frozenset(session_id for session_id, *lease in rows if not _is_dead(Lease(*lease)))
 
 
+def check_own(session_id: str, owner: str, is_own: bool) -> None:
+    """Raises `SessionOfAnother` unless the session is this user's."""
+    if not is_own:
+        raise SessionOfAnother(
+            f"Session {session_id} belongs to {one_line(owner, 60)}: it can be read, not changed. "
+            f"Continue in a copy: `co-tui sessions --fork {session_id}`.",
+            owner,
+        )
+
+
+def _refusal(session_id: str, lease: Lease | None) -> SessionBusy:
+    if lease is None or lease.is_live:
+        where = _where(lease) if lease else "unknown"  # taken in this very moment
+        sentence = f"Session {session_id} is open in another co-tui ({where}). Close it there, or start a new session."
+        return SessionBusy(sentence, str(lease.process) if lease else "")
+    until = (lease.expires - timedelta(seconds=LEASE_S)).astimezone()
+    host = one_line(lease.host, 60) or "another machine"
+    return SessionAbandoned(
+        f"Session {session_id} was being written on {host} until {until:%Y-%m-%d %H:%M} and was not closed there. "
+        "Open it in the app, or add --take-over to `co-tui run`, to continue it here.",
+        host,
+        until,
+    )
+
+
 def _where(lease: Lease) -> str:
-    return f"process {lease.process} on {lease.host}" if lease.host else "unknown"
+    return f"process {lease.process} on {one_line(lease.host, 60)}" if lease.host else "unknown"
 
 
 def _is_dead(lease: Lease) -> bool:
@@ -158,17 +198,21 @@ def _is_dead(lease: Lease) -> bool:
     return False
 
 
-_UNKNOWN: Final = (0, "", "", "", 0, True)
-"""Of a lease that was released in this very moment."""
-
-
 @cache
 def _machine() -> str:
-    """Differs between machines, after a restart, and between containers, whose processes have the same numbers."""
-    seen = [f"{uuid.getnode()}"]
-    for file in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
-        with contextlib.suppress(OSError):
-            seen.append(Path(file).read_text())
+    """Differs between machines, after a restart, and between containers, whose processes have the same numbers.
+
+    What comes after the dot stays the same after a restart.
+    """
+    computer, now = [f"{uuid.getnode()}"], []
     with contextlib.suppress(OSError):
-        seen.append(f"{Path('/proc/self/ns/pid').stat().st_ino}")
+        computer.append(Path("/etc/machine-id").read_text())
+    with contextlib.suppress(OSError):
+        now.append(Path("/proc/sys/kernel/random/boot_id").read_text())
+    with contextlib.suppress(OSError):
+        now.append(f"{Path('/proc/self/ns/pid').stat().st_ino}")
+    return f"{_hashed([*computer, *now])}.{_hashed(computer)}"
+
+
+def _hashed(seen: list[str]) -> str:
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()[:16]

@@ -12,7 +12,8 @@ from co_tui.events import BoardChanged, CompactionComplete, Event, Fact, Session
 from co_tui.events.storable import storable_text
 from co_tui.store.event_rows import EventRow, check_durable, check_first_event
 from co_tui.store.postgres.change_listener import notify
-from co_tui.store.postgres.leases import Leases
+from co_tui.store.postgres.leases import Leases, check_own
+from co_tui.store.postgres.redaction import redaction_of
 from co_tui.store.postgres.text_index import text_rows
 from co_tui.store.recovered_reply import recovered
 from co_tui.store.search.session_filter import filter_text
@@ -23,7 +24,9 @@ from co_tui.store.timestamps import now
 Connection: TypeAlias = psycopg.Connection[Any]
 
 _COLUMNS: Final = tuple(SessionCounters.__dataclass_fields__)
-_SELECT: Final = f"SELECT last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s FOR UPDATE"
+_SELECT: Final = (
+    f"SELECT owner, owner = current_user::text, last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s FOR UPDATE"
+)
 _SAVED: Final = (*_COLUMNS, "filter_text", "last_text")
 _UPDATE: Final = f"UPDATE sessions SET {', '.join(f'{column} = %s' for column in _SAVED)} WHERE id = %s"
 _CREATE: Final = "INSERT INTO sessions(id, created, updated) VALUES(%s, %s, %s)"
@@ -54,7 +57,10 @@ def locked(connection: Connection, session_id: str, leases: Leases) -> Known | N
     row = connection.execute(_SELECT, (session_id,))
     leases.check(session_id, lease.fetchone())
     found = row.fetchone()
-    return Known(SessionCounters(*found[1:]), found[0]) if found else None
+    if found is None:
+        return None
+    check_own(session_id, *found[:2])
+    return Known(SessionCounters(*found[3:]), found[2])
 
 
 def append(connection: Connection, session_id: str, facts: Sequence[Fact], leases: Leases) -> tuple[Event, ...]:
@@ -90,7 +96,8 @@ def write(connection: Connection, events: Iterable[Event], known: Known) -> Know
     """Write events and their texts; returns the row to save, with all of them counted."""
     counters, last_text = known
     rows, texts = [], []
-    for event in events:
+    hidden = redaction_of(connection).event
+    for event in map(hidden, events):
         row = EventRow.of(event)
         counters.count(event)
         rows.append((*row[:-1], _cost(event)))
@@ -121,7 +128,7 @@ def save_reply(connection: Connection, session_id: str, number: int, body: str, 
         raise SessionNotFound(f"Session {session_id} no longer exists.")
     if number == 0:
         drop_reply(connection, session_id)
-    connection.execute(_SAVE_REPLY, (session_id, number, plain_text(body)))
+    connection.execute(_SAVE_REPLY, (session_id, number, plain_text(redaction_of(connection).json_text(body))))
 
 
 def drop_reply(connection: Connection, session_id: str) -> None:

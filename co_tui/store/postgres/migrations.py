@@ -10,6 +10,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import errors
 
+from co_tui.store.postgres.ownership import protect
 from co_tui.store.store_errors import StoreError
 
 SCHEMA: Final = "co_tui"
@@ -108,10 +109,22 @@ CREATE TABLE files(
 """
 """A file that was removed has no body. Versions are never given out twice."""
 
+_OWNERS: Final = """
+ALTER TABLE sessions ADD COLUMN owner text COLLATE "C" NOT NULL DEFAULT current_user::text;
+ALTER TABLE sessions ADD COLUMN shared boolean NOT NULL DEFAULT false;
+ALTER TABLE sessions ADD COLUMN repository_id text COLLATE "C" NOT NULL DEFAULT '';
+CREATE INDEX sessions_of_owner ON sessions(owner, updated) WHERE trashed = '';
+CREATE INDEX sessions_shared ON sessions(updated) WHERE shared AND trashed = '';
+CREATE INDEX sessions_of_repository ON sessions(owner, repository_id, cwd) WHERE repository_id <> '';
+DROP INDEX sessions_newest
+"""
+"""What was there before belongs to the user who takes this step."""
+
 STEPS: Final = (
     ("001_sessions_and_events", _SESSIONS_AND_EVENTS),
     ("002_one_writer_a_session", _ONE_WRITER),
     ("003_files", _FILES),
+    ("004_owners", _OWNERS),
 )
 WHERE_SUPPORTED: Final = {
     "003_files": "ALTER TABLE files ENABLE ROW LEVEL SECURITY; CREATE POLICY own_files ON files"
@@ -123,10 +136,21 @@ WHERE_SUPPORTED: Final = {
 def migrate(connection: psycopg.Connection[Any], location: str) -> None:
     """Bring the database to the present schema; one process at a time does it, the others wait.
 
-    Raises `StoreError` for a database of a newer co-tui.
+    Raises `StoreError` for a database of a newer co-tui, or one that another user has to upgrade.
     """
     if _is_current(connection, location):
         return
+    try:
+        _upgrade(connection)
+    except errors.InsufficientPrivilege:
+        if _version(connection) == 0:
+            raise
+        raise StoreError(
+            f"Database {location} is from an older co-tui. The user who owns its tables upgrades it: `co-tui doctor`."
+        ) from None
+
+
+def _upgrade(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is None:
@@ -142,13 +166,19 @@ def migrate(connection: psycopg.Connection[Any], location: str) -> None:
                 with contextlib.suppress(errors.FeatureNotSupported, errors.SyntaxError), connection.transaction():
                     connection.execute(more.encode())
             connection.execute("INSERT INTO schema_steps(number, name) VALUES(%s, %s)", (number, name))
+        protect(connection)
+
+
+def _version(connection: psycopg.Connection[Any]) -> int:
+    """0 where nothing is, or may be seen."""
+    try:
+        return _applied(connection)
+    except (errors.UndefinedTable, errors.InsufficientPrivilege):
+        return 0
 
 
 def _is_current(connection: psycopg.Connection[Any], location: str) -> bool:
-    try:
-        version = _applied(connection)
-    except errors.UndefinedTable:
-        return False
+    version = _version(connection)
     if version > len(STEPS):
         raise StoreError(
             f"Database {location} is from a newer co-tui (schema {version}, this one knows {len(STEPS)}). "

@@ -6,6 +6,7 @@ from typing import Any, Final
 from co_tui.events.storable import storable_text
 from co_tui.store.postgres.bulk import ALL_SEQS
 from co_tui.store.postgres.log import Connection
+from co_tui.store.postgres.ownership import VISIBLE
 from co_tui.store.postgres.session_list import browse, rows_of
 from co_tui.store.postgres.text_index import gram_numbers
 from co_tui.store.search.case_folding import folded
@@ -54,7 +55,7 @@ def sessions_with(connection: Connection, typed: str, limit: int, cwd: str, *, i
     text = folded(storable_text(typed)).strip()
     rows = {
         row.id: row
-        for row in browse(connection, typed, cwd, None, in_trash=in_trash)
+        for row in browse(connection, typed, [cwd] if cwd else [], None, in_trash=in_trash)
         if text in folded(row.title) and (not cwd or row.cwd == cwd)
     }
     said_in: set[str] = set()
@@ -113,10 +114,13 @@ def _conditions(
     else:
         where.append("m.id >= %(first)s")
         values["first"] = _first_scanned(connection)
+    wanted = "s.id = m.session_id AND "
     if session_id:
         where.append("m.session_id = %(session_id)s")
+        wanted += VISIBLE
     else:
-        where.append("EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND (s.trashed <> '') = %(in_trash)s)")
+        wanted += f"{VISIBLE} AND (s.trashed <> '') = %(in_trash)s"
+    where.append(f"EXISTS (SELECT 1 FROM sessions s WHERE {wanted})")
     return " AND ".join(where), values
 
 
@@ -138,8 +142,9 @@ def _seqs(connection: Connection, session_id: str, words: str, except_tool: str 
     # What is shorter than three characters no index knows: then all texts of the session are read.
     grams = gram_numbers(covering_grams(folded(words).split()))
     rows = connection.execute(
-        "SELECT seq, tool, text FROM message_texts WHERE session_id = %s AND tool IS DISTINCT FROM %s::text"
-        + (" AND grams @> %s::integer[]" if grams else ""),
+        "SELECT m.seq, m.tool, m.text FROM sessions s JOIN message_texts m ON m.session_id = s.id"
+        f" WHERE s.id = %s AND {VISIBLE} AND m.tool IS DISTINCT FROM %s::text"
+        + (" AND m.grams @> %s::integer[]" if grams else ""),
         (session_id, except_tool, *([grams] if grams else [])),
     )
     return [seq for seq, tool, text in rows if holds(text, words) or holds(tool, words)]

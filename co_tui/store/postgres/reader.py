@@ -15,10 +15,11 @@ from co_tui.store.postgres import session_list
 from co_tui.store.postgres.bulk import ALL_SEQS, EVENTS_AT_ONCE
 from co_tui.store.postgres.leases import live_sessions
 from co_tui.store.postgres.log import Connection, plain_text
+from co_tui.store.postgres.ownership import OWN, VISIBLE
 from co_tui.store.postgres.postgres_failures import explained, is_lost
 from co_tui.store.postgres.read_connections import ReadConnections
 from co_tui.store.store_errors import QueryCancelled, StoreError
-from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionRow, only_one
+from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionFolder, SessionRow, only_one
 
 if TYPE_CHECKING:
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
@@ -28,10 +29,13 @@ T = TypeVar("T")
 CANCEL_S: Final = 5.0
 """How long the server may take to hear that a query is no longer wanted."""
 
-_EVENT: Final = "SELECT session_id, seq, type, timestamp, version, payload FROM events WHERE session_id = %s"
+_EVENT: Final = (
+    "SELECT e.session_id, e.seq, e.type, e.timestamp, e.version, e.payload FROM sessions s"
+    f" JOIN events e ON e.session_id = s.id WHERE s.id = %s AND {VISIBLE}"
+)
 _SPENT_SINCE: Final = (
     "SELECT coalesce(sum(e.cost), 0) FROM events e JOIN sessions s ON s.id = e.session_id"
-    " WHERE e.cost IS NOT NULL AND e.timestamp >= %s AND e.timestamp >= s.came_in"
+    f" WHERE {OWN} AND e.cost IS NOT NULL AND e.timestamp >= %s AND e.timestamp >= s.came_in"
     " AND e.seq > coalesce((SELECT max(f.seq) FROM events f"
     " WHERE f.session_id = s.id AND f.type = 'session.fork'), 0)"
 )
@@ -85,7 +89,7 @@ class Reader:
     def sessions(self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False) -> list[SessionRow]:
         if not search.strip():
             return self._ask(
-                lambda connection: session_list.newest(connection, limit, plain_text(cwd), in_trash=in_trash)
+                lambda connection: session_list.newest(connection, limit, _folders(cwd), in_trash=in_trash)
             )
         from co_tui.store.postgres.postgres_search import sessions_with
 
@@ -94,10 +98,17 @@ class Reader:
         )
 
     def browse(
-        self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
+        self,
+        typed: str,
+        cwd: str,
+        limit: int = 200,
+        *,
+        also: Sequence[str] = (),
+        in_trash: bool = False,
+        from_end: bool = False,
     ) -> list[SessionRow]:
         ask = partial(session_list.browse, in_trash=in_trash, from_end=from_end)
-        return self._ask(lambda connection: ask(connection, typed, plain_text(cwd), limit))
+        return self._ask(lambda connection: ask(connection, typed, _folders(cwd, also), limit))
 
     def count(self, typed: str = "", *, in_trash: bool = False) -> int:
         return self._ask(lambda connection: session_list.count(connection, typed, in_trash=in_trash))
@@ -133,11 +144,13 @@ class Reader:
 
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
         """The beginning and end of a session, from its texts, without its events."""
-        of_session = "FROM message_texts WHERE session_id = %s AND role"
-        first = f"SELECT left(text, %s) {of_session} = 'user' ORDER BY seq, part LIMIT 1"
+        of_session = (
+            f"FROM sessions s JOIN message_texts m ON m.session_id = s.id WHERE s.id = %s AND {VISIBLE} AND m.role"
+        )
+        first = f"SELECT left(m.text, %s) {of_session} = 'user' ORDER BY m.seq, m.part LIMIT 1"
         latest = (
-            f"SELECT seq, role, left(text, %s) {of_session} IN ('user', 'assistant')"
-            " ORDER BY seq DESC, part DESC LIMIT %s"
+            f"SELECT m.seq, m.role, left(m.text, %s) {of_session} IN ('user', 'assistant')"
+            " ORDER BY m.seq DESC, m.part DESC LIMIT %s"
         )
 
         def ask(connection: Connection) -> Preview:
@@ -151,11 +164,12 @@ class Reader:
         return self._ask(ask)
 
     def session(self, name: str) -> SessionRow:
-        rows = self._rows(f"SELECT {session_list.COLUMNS} FROM sessions s WHERE s.id = %s", (name,))
+        visible = f"SELECT {session_list.COLUMNS} FROM sessions s WHERE {VISIBLE}"
+        rows = self._rows(f"{visible} AND s.id = %s", (name,))
         if not rows and name:
             pattern = _like(name)
             rows = self._rows(
-                f"SELECT {session_list.COLUMNS} FROM sessions s WHERE s.id ILIKE %s OR s.id ILIKE %s LIMIT 3",
+                f"{visible} AND (s.id ILIKE %s OR s.id ILIKE %s) LIMIT 3",
                 (f"{pattern}%", f"%{pattern}"),
             )
         return only_one([SessionRow._make(row) for row in rows], name)
@@ -166,12 +180,17 @@ class Reader:
     def trashed_before(self, time: str) -> list[SessionRow]:
         return self._ask(lambda connection: session_list.trashed_before(connection, time))
 
-    def latest(self, cwd: str) -> SessionRow | None:
-        found = self.sessions(limit=1, cwd=cwd) or self.sessions(limit=1)
+    def folders(self, repository_id: str) -> list[SessionFolder]:
+        return self._ask(lambda connection: session_list.folders(connection, repository_id)) if repository_id else []
+
+    def latest(self, cwd: str, *, also: Sequence[str] = ()) -> SessionRow | None:
+        ask = partial(session_list.newest, limit=1, in_trash=False, own=True)
+        here = _folders(cwd, also)
+        found = self._ask(lambda connection: ask(connection, cwds=here) or ask(connection, cwds=()))
         return found[0] if found else None
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
-        select = f"{_EVENT} AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
+        select = f"{_EVENT} AND e.seq > %s AND e.seq <= %s ORDER BY e.seq LIMIT %s"
         last = upto if upto is not None else ALL_SEQS
         is_more = True
         while is_more and (rows := self._rows(select, (session_id, after, last, EVENTS_AT_ONCE))):
@@ -180,7 +199,7 @@ class Reader:
 
     def last_events(self, session_id: str, count: int, before: int | None = None) -> list[Event]:
         rows = self._rows(
-            f"{_EVENT} AND seq < %s ORDER BY seq DESC LIMIT %s",
+            f"{_EVENT} AND e.seq < %s ORDER BY e.seq DESC LIMIT %s",
             (session_id, before if before is not None else ALL_SEQS, count),
         )
         return [stored(*row) for row in reversed(rows)]
@@ -191,14 +210,14 @@ class Reader:
         return self._ask(lambda connection: messages_with(connection, session_id, words, except_tool))
 
     def usage(self, session_id: str) -> UsageInfo | None:
-        rows = self._rows("SELECT usage FROM sessions WHERE id = %s", (session_id,))
+        rows = self._rows(f"SELECT s.usage FROM sessions s WHERE s.id = %s AND {VISIBLE}", (session_id,))
         if not rows or not rows[0][0]:
             return None
         fact = stored(session_id, None, UsageInfo.TYPE, "", UsageInfo.VERSION, rows[0][0]).fact
         return fact if isinstance(fact, UsageInfo) else None
 
     def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
-        wanted, values = "m.role = 'user' AND s.trashed = ''", []
+        wanted, values = f"m.role = 'user' AND s.trashed = '' AND {OWN}", []
         if search:
             wanted, values = f"{wanted} AND m.text ILIKE %s", [f"%{_like(search)}%"]
         if cwd:
@@ -214,7 +233,11 @@ class Reader:
         return float(self._rows(_SPENT_SINCE, (time,))[0][0])
 
     def partial_reply(self, session_id: str) -> list[str]:
-        rows = self._rows("SELECT body FROM drafts WHERE session_id = %s ORDER BY number", (session_id,))
+        rows = self._rows(
+            "SELECT d.body FROM sessions s JOIN drafts d ON d.session_id = s.id"
+            f" WHERE s.id = %s AND {VISIBLE} ORDER BY d.number",
+            (session_id,),
+        )
         return [body for (body,) in rows]
 
     def claimed(self) -> frozenset[str]:
@@ -285,6 +308,10 @@ class _Lost(Exception):
     def __init__(self, reason: StoreError) -> None:
         super().__init__(str(reason))
         self.reason = reason
+
+
+def _folders(cwd: str, also: Sequence[str] = ()) -> list[str]:
+    return [plain_text(each) for each in (cwd, *also) if each]
 
 
 def _like(text: str) -> str:

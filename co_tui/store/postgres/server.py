@@ -10,6 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from co_tui.store.postgres.postgres_failures import explained
+from co_tui.store.postgres.redaction import NO_SECRETS, Hiding, LazyRedaction
 from co_tui.store.store_errors import StoreError
 
 OLDEST_SERVER: Final = 110_000
@@ -40,8 +41,13 @@ READ_ONLY: Final = {"default_transaction_read_only": "on"}
 class Server:
     """A database on a server, from a URL without a password. Its `repr` and its errors never show the password."""
 
-    def __init__(self, url: str, password: Callable[[], str] = str) -> None:
-        """`password` is asked before each connection; empty for none. Raises `StoreError` for an unusable URL."""
+    def __init__(
+        self, url: str, password: Callable[[], str] = str, hiding: Callable[[], Hiding] = lambda: NO_SECRETS
+    ) -> None:
+        """`password` is asked before each connection; empty for none. Raises `StoreError` for an unusable URL.
+
+        `hiding` is asked once, before something is first stored, and hides secrets in all that is stored.
+        """
         try:
             given = conninfo_to_dict(url)
         except psycopg.Error:  # its text may repeat parts of the URL
@@ -53,6 +59,8 @@ class Server:
         self.parameters: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": CONNECT_S, **given, **_verification(given)}
         """As libpq takes them, without the password."""
         self._password = password
+        self.redaction = LazyRedaction(hiding)
+        """Of what is written there."""
         self.location = _location(given)
         self.host = platform.node()
         """Of this machine."""
@@ -77,6 +85,7 @@ class Server:
             if isinstance(error, psycopg.Error):
                 raise explained(error, self.location) from None
             raise
+        self.redaction.apply_to(connection)
         return connection
 
 

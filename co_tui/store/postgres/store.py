@@ -9,7 +9,7 @@ import hashlib
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from co_tui.paths import Paths
 from co_tui.store.cached_list import CachedList
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from co_tui.store.postgres.files.file_sync import PostgresFileSync
     from co_tui.store.postgres.read_connections import ReadConnections
     from co_tui.store.postgres.reader import Reader
+    from co_tui.store.postgres.redaction import Hiding
     from co_tui.store.postgres.server import Server
     from co_tui.store.postgres.writer import Writer
 
@@ -34,13 +35,13 @@ class PostgresStore:
         paths: Paths,
         url: str,
         password: Callable[[], str] = str,
-        redact: Callable[[Any], Any] = lambda given: given,
+        hiding: "Callable[[], Hiding] | None" = None,
     ) -> None:
         """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then.
 
-        `redact` hides secrets in a file's text, or in JSON data, before it leaves the machine.
+        `hiding` is asked before something is first written; without it, texts are stored as they are.
         """
-        self._url, self._password, self._redact = url, password, redact
+        self._url, self._password, self._hiding = url, password, hiding
         self._folders = (paths.session, paths.snapshots)
         name = hashlib.sha256(url.encode("utf-8", "replace")).hexdigest()[:16]
         self.cached_list = CachedList(paths.state / "session-lists" / f"{name}.json")
@@ -53,7 +54,9 @@ class PostgresStore:
     def _server(self) -> "Server":
         from co_tui.store.postgres.server import Server
 
-        return Server(self._url, self._password)
+        if self._hiding is None:
+            return Server(self._url, self._password)
+        return Server(self._url, self._password, self._hiding)
 
     @cached_property
     def _connections(self) -> "ReadConnections":
@@ -72,7 +75,10 @@ class PostgresStore:
         from co_tui.store.postgres.files.file_sync import PostgresFileSync
         from co_tui.store.postgres.files.known_files import KnownFiles
 
-        return PostgresFileSync(KnownFiles(self._copies), lambda: self._writer, self.writing, self._redact)
+        return PostgresFileSync(KnownFiles(self._copies), lambda: self._writer, self.writing, self._without_secrets)
+
+    def _without_secrets(self, text: str) -> str:
+        return self._server.redaction.get().json_text(text)
 
     @property
     def location(self) -> str:
@@ -94,9 +100,9 @@ class PostgresStore:
                 self.files.drop_deleted(writer, self._remove_files)
             return self._writer
 
-    def claim(self, session_id: str) -> "SessionLease":
+    def claim(self, session_id: str, *, take_over: bool = False) -> "SessionLease":
         writer = self.writing()
-        return SessionLease(writer, session_id, writer.claim(session_id))
+        return SessionLease(writer, session_id, writer.claim(session_id, take_over=take_over))
 
     def delete(self, session_id: str) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.

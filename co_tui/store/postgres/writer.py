@@ -18,6 +18,7 @@ from co_tui.store.postgres.commits import FORGET_WRITERS, CommitInDoubt, Commits
 from co_tui.store.postgres.files.file_rows import FORGET_DELETED
 from co_tui.store.postgres.leases import FORGET_LEASES, RENEW_S, Leases
 from co_tui.store.postgres.log import Connection
+from co_tui.store.postgres.ownership import share
 from co_tui.store.postgres.postgres_failures import DatabaseUnreachable, explained, may_succeed_again
 from co_tui.store.postgres.repeated import SavedUnheard
 from co_tui.store.postgres.server import Server
@@ -121,9 +122,13 @@ class Writer:
         for statement in (FORGET_WRITERS, FORGET_LEASES, FORGET_DELETED):
             yield self._submit(_Job(partial(_execute, statement)))
 
-    def claim(self, session_id: str) -> int:
+    def share(self, session_id: str, *, shared: bool) -> Future[None]:
+        return self._submit(_Job(lambda connection: share(connection, session_id, shared)))
+
+    def claim(self, session_id: str, *, take_over: bool = False) -> int:
         """Take the lease of a session; returns its number. Raises `SessionBusy`."""
-        return self._submit(_Job(lambda connection: self.leases.take(connection, session_id), waits=False)).result()
+        take = partial(self.leases.take, session_id=session_id, take_over=take_over)
+        return self._submit(_Job(take, waits=False)).result()
 
     def release(self, session_id: str, number: int) -> None:
         """Release a lease. One that cannot be released now expires by itself."""

@@ -45,7 +45,7 @@ class InMemoryStore:
                 self._writer = Writer(IN_MEMORY, shared=self._shared)
             return self._writer
 
-    def claim(self, session_id: str) -> "InMemoryLock":
+    def claim(self, session_id: str, *, take_over: bool = False) -> "InMemoryLock":
         with self._lock:
             if session_id in self._claimed:
                 raise SessionBusy(f"Session {session_id} is already open. Close it there first.")

@@ -179,6 +179,13 @@ def _indexes_filled_later(db: Database) -> None:
             db.execute(f"INSERT INTO {index}({index}, rank) VALUES('{option}', {value})")
 
 
+@steps(name="007_repository_of_a_session")
+def _repository_of_a_session(db: Database) -> None:
+    """The repository under the name it has on every machine; empty for sessions from before."""
+    db.execute("ALTER TABLE sessions ADD COLUMN repository_id TEXT NOT NULL DEFAULT ''")
+    db.execute("CREATE INDEX sessions_of_repository ON sessions(repository_id, cwd) WHERE repository_id <> ''")
+
+
 def migrate(
     connection: sqlite3.Connection, path: Path, locks: Path | None = None, report: Report | None = None
 ) -> None:

@@ -15,7 +15,7 @@ from co_tui.store.sqlite.connect import connect_for_reading
 from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS, seen
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import QueryCancelled, StoreError
-from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionRow, only_one
+from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionFolder, SessionRow, only_one
 
 if TYPE_CHECKING:
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
@@ -82,7 +82,9 @@ class Reader:
     def sessions(self, limit: int = 50, search: str = "", cwd: str = "", *, in_trash: bool = False) -> list[SessionRow]:
         """The newest sessions first; with `search`, those in which its words were said last."""
         if not search.strip():
-            return self._ask(lambda connection: session_list.newest(connection, limit, cwd, in_trash=in_trash), [])
+            return self._ask(
+                lambda connection: session_list.newest(connection, limit, _folders(cwd), in_trash=in_trash), []
+            )
         return self._ask(lambda connection: self._sessions_with(connection, search, limit, cwd, in_trash), [])
 
     def _sessions_with(
@@ -93,11 +95,18 @@ class Reader:
         return sessions_with(connection, search, limit, cwd, in_trash=in_trash)
 
     def browse(
-        self, typed: str, cwd: str, limit: int = 200, *, in_trash: bool = False, from_end: bool = False
+        self,
+        typed: str,
+        cwd: str,
+        limit: int = 200,
+        *,
+        also: Sequence[str] = (),
+        in_trash: bool = False,
+        from_end: bool = False,
     ) -> list[SessionRow]:
         """Sessions whose title or folder holds the words; pinned ones, then those of this folder, then all others."""
         ask = partial(session_list.browse, in_trash=in_trash, from_end=from_end)
-        return self._ask(lambda connection: ask(connection, typed, cwd, limit), [])
+        return self._ask(lambda connection: ask(connection, typed, (cwd, *also), limit), [])
 
     def count(self, typed: str = "", *, in_trash: bool = False) -> int:
         return self._ask(lambda connection: session_list.count(connection, typed, in_trash=in_trash), 0)
@@ -167,9 +176,17 @@ class Reader:
     def trashed_before(self, time: str) -> list[SessionRow]:
         return self._ask(lambda connection: session_list.trashed_before(connection, time), [])
 
-    def latest(self, cwd: str) -> SessionRow | None:
-        """The newest session of this folder, else the newest of all."""
-        found = self.sessions(limit=1, cwd=cwd) or self.sessions(limit=1)
+    def folders(self, repository_id: str) -> list[SessionFolder]:
+        return self._ask(lambda connection: session_list.folders(connection, repository_id), [])
+
+    def latest(self, cwd: str, *, also: Sequence[str] = ()) -> SessionRow | None:
+        """The newest session of this folder or the others, else the newest of all."""
+        newest = partial(session_list.newest, limit=1, in_trash=False)
+
+        def ask(connection: sqlite3.Connection) -> list[SessionRow]:
+            return newest(connection, cwds=_folders(cwd, also)) or newest(connection, cwds=())
+
+        found: list[SessionRow] = self._ask(ask, [])
         return found[0] if found else None
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
@@ -277,6 +294,10 @@ class Reader:
         if self._connection is None:
             self._connection = connect_for_reading(self._path, self._locks)
         return self._connection
+
+
+def _folders(cwd: str, also: Sequence[str] = ()) -> list[str]:
+    return [each for each in (cwd, *also) if each]
 
 
 def _like(text: str) -> str:

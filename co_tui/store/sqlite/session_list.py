@@ -2,39 +2,54 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from co_tui.store.search.session_filter import filter_words
 from co_tui.store.search.typed_terms import typed_terms
-from co_tui.store.stored_values import SessionRow
+from co_tui.store.stored_values import SessionFolder, SessionRow
 
-COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
+_OF_USERS = ("owner", "shared")
+"""What a database for one user has not."""
+COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields if column not in _OF_USERS)
 NO_LIMIT = -1
 _NOT_IN_TRASH, _IN_TRASH = "s.trashed = ''", "s.trashed <> ''"
 
 
-_GROUPS = (("s.pinned = 1", 0), ("s.pinned = 0 AND s.cwd = ?", 1), ("s.pinned = 0 AND s.cwd IS NOT ?", 1))
-"""In listing order, each with how often it names the folder."""
-
-
-def row_of(values: Sequence[object]) -> SessionRow:
-    row = SessionRow._make(values)
+def row_of(values: Sequence[Any]) -> SessionRow:
+    row = SessionRow(*values)
     return row._replace(pinned=bool(row.pinned))
 
 
 def browse(
-    connection: sqlite3.Connection, typed: str, cwd: str, limit: int, *, in_trash: bool, from_end: bool = False
+    connection: sqlite3.Connection,
+    typed: str,
+    cwds: Sequence[str],
+    limit: int,
+    *,
+    in_trash: bool,
+    from_end: bool = False,
 ) -> list[SessionRow]:
-    """Pinned sessions first, then those of the folder, then all others, each newest first; or the last of them."""
+    """Pinned sessions first, then those of the folders, then all others, each newest first; or the last of them."""
     direction, way = "ASC" if from_end else "DESC", -1 if from_end else 1
     if in_trash:
         return _listed(connection, [_IN_TRASH], [], typed, limit, order=f"s.trashed {direction}")[::way]
     rows: list[SessionRow] = []
-    for condition, values in _GROUPS[::way]:
+    for condition, values in _groups(cwds)[::way]:
         if len(rows) < limit:
-            of_folder = [cwd for _ in range(values)]
             conditions, order = [_NOT_IN_TRASH, condition], f"s.updated {direction}"
-            rows += _listed(connection, conditions, of_folder, typed, limit - len(rows), order=order)
+            rows += _listed(connection, conditions, values, typed, limit - len(rows), order=order)
     return rows[::way]
+
+
+def _groups(cwds: Sequence[str]) -> tuple[tuple[str, Sequence[str]], ...]:
+    """The groups of a list in their order, as conditions with their values."""
+    elsewhere = " AND ".join(["s.pinned = 0", *["s.cwd IS NOT ?"] * len(cwds)])
+    return ("s.pinned = 1", ()), (f"s.pinned = 0 AND {_is_one_of(cwds)}", cwds), (elsewhere, cwds)
+
+
+def _is_one_of(cwds: Sequence[str]) -> str:
+    # With `IN`, one folder's sessions would not come in the order of their index.
+    return "s.cwd = ?" if len(cwds) == 1 else f"s.cwd IN ({', '.join('?' for _ in cwds)})"
 
 
 def count(connection: sqlite3.Connection, typed: str, *, in_trash: bool) -> int:
@@ -42,9 +57,18 @@ def count(connection: sqlite3.Connection, typed: str, *, in_trash: bool) -> int:
     return int(connection.execute(f"SELECT count(*) FROM sessions s WHERE {where}", values).fetchone()[0])
 
 
-def newest(connection: sqlite3.Connection, limit: int, cwd: str, *, in_trash: bool) -> list[SessionRow]:
-    conditions = [_IN_TRASH if in_trash else _NOT_IN_TRASH, *(["s.cwd = ?"] if cwd else [])]
-    return _listed(connection, conditions, [cwd] if cwd else [], "", limit)
+def newest(connection: sqlite3.Connection, limit: int, cwds: Sequence[str], *, in_trash: bool) -> list[SessionRow]:
+    """Of these folders, or of all if there are none."""
+    conditions = [_IN_TRASH if in_trash else _NOT_IN_TRASH, *([_is_one_of(cwds)] if cwds else [])]
+    return _listed(connection, conditions, cwds, "", limit)
+
+
+def folders(connection: sqlite3.Connection, repository_id: str) -> list[SessionFolder]:
+    found = connection.execute(
+        "SELECT DISTINCT cwd, repository FROM sessions WHERE repository_id = ? AND repository_id <> '' LIMIT 1000",
+        (repository_id,),
+    )
+    return [SessionFolder(cwd or "", repository or "") for cwd, repository in found]
 
 
 def unused_since(connection: sqlite3.Connection, time: str) -> list[SessionRow]:

@@ -44,7 +44,7 @@ def sessions_with(
     words = SearchWords(typed)
     text = folded(storable_text(typed)).strip()
     rows = {}
-    for row in browse(connection, typed, cwd, EVERYTHING, in_trash=in_trash):
+    for row in browse(connection, typed, [cwd], EVERYTHING, in_trash=in_trash):
         in_title = words.are_in(row.title) if words.phrases else text in folded(row.title)
         if in_title and (not cwd or row.cwd == cwd):
             rows[row.id] = row

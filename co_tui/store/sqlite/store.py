@@ -69,7 +69,8 @@ class SqliteStore:
                 self._writer = Writer(self._database, self._locks)
             return self._writer
 
-    def claim(self, session_id: str) -> "SessionLockFile":
+    def claim(self, session_id: str, *, take_over: bool = False) -> "SessionLockFile":
+        """A process that died holds no lock, so that none has to be taken over."""
         from co_tui.store.sqlite.lock import SessionLockFile
 
         lock = SessionLockFile(self._locks, session_id)

@@ -19,7 +19,7 @@ from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.idle_work import IdleWork
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.sqlite.transaction import LET_OTHERS_IN_S, Steps, transaction
-from co_tui.store.store_errors import StoreError
+from co_tui.store.store_errors import NOT_SHARED, StoreError
 from co_tui.store.stored_values import ImportOutcome
 
 if TYPE_CHECKING:
@@ -119,6 +119,12 @@ class Writer:
 
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(_LongChange(partial(removal.delete, session_id=session_id), session_id))
+
+    def share(self, session_id: str, *, shared: bool) -> Future[None]:
+        """Refuses: the file is of one user."""
+        done: Future[None] = Future()
+        done.set_exception(StoreError(NOT_SHARED))
+        return done
 
     def upkeep_steps(self) -> Iterator[Future[bool]]:
         """Maintain the database, one step at a time; each starts when the previous is done."""

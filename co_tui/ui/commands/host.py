@@ -24,7 +24,8 @@ NO_SESSION = "No session yet. Send a prompt to start one."
 """The reply of commands that need a session."""
 NOT_YET = "The session is still opening, or a question about it is pending."
 READ_ALONG = (
-    "This session is open in another co-tui and read-only here. /fork copies it, or close it there and send a prompt."
+    "This session is read-only here: another co-tui or another user has it. /fork copies it, or close it there and "
+    "send a prompt."
 )
 NOT_OPENED = "The session did not open. Send a prompt to try again, or choose another model with {model}."
 

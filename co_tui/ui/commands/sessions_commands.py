@@ -88,6 +88,19 @@ async def _write(host: CommandHost, file: Path, session_id: str, form: str) -> N
     host.say(f"Exported to {one_line(path_text(file), 200)}.")
 
 
+@command("share")
+async def share(host: CommandHost, arguments: str) -> None:
+    session_id, store = host.sessions.session_id, host.settings.launch.store
+    if arguments not in ("", "on", "off"):
+        host.fail(f"/share takes nothing or `off`, not {one_line(arguments, 40)!r}.")
+    elif not session_id:
+        host.fail(NO_SESSION)
+    else:
+        await host.sessions.stored.share(session_id, shared=arguments != "off")
+        to_all = f"Shared: all users of {one_line(store.location, 200)} can read and fork it. /share off stops it."
+        host.say(to_all if arguments != "off" else "No longer shared.")
+
+
 @command("rename")
 async def rename(host: CommandHost, title: str) -> None:
     session = host.session

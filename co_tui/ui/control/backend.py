@@ -147,11 +147,11 @@ class Backend:
         assert self._environment is not None
         return await Session.start(self._environment, self.launch.choice.model, listener)
 
-    async def resume(self, session_id: str, model: str, listener: "Listener") -> "Session":
+    async def resume(self, session_id: str, model: str, listener: "Listener", *, take_over: bool = False) -> "Session":
         from co_tui.session.session import Session
 
         assert self._environment is not None
-        return await Session.resume(self._environment, session_id, model, listener)
+        return await Session.resume(self._environment, session_id, model, listener, take_over=take_over)
 
     async def fork(self, session_id: str, upto: int | None = None) -> str:
         """Copy a stored session, all of it or up to a seq; returns the copy's id."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
@@ -9,7 +10,9 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
+from co_tui.session.repository_identity import folder_here
 from co_tui.session.state.session_state import SessionState
+from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionOfAnother
 from co_tui.ui.background import start_awaited
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.live_settings import LiveSettings
@@ -17,8 +20,11 @@ from co_tui.ui.formatting import folder
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 
 MODEL_CHARS: Final = 60
-THERE, HERE, READ, FORK, OTHER, NOT_NOW = "f", "h", "r", "f", "u", "esc"
-ElsewhereAnswer: TypeAlias = Literal["read", "fork", "not now"]
+THERE, HERE, TAKE, READ, FORK, OTHER, NOT_NOW = "f", "h", "t", "r", "f", "u", "esc"
+HOST_CHARS: Final = 60
+ElsewhereAnswer: TypeAlias = Literal["take over", "read", "fork", "not now"]
+_ELSEWHERE: Final[Mapping[str, ElsewhereAnswer]] = {TAKE: "take over", READ: "read", FORK: "fork"}
+_COPY: Final = {READ: "Read only", FORK: "Continue in a copy", NOT_NOW: "Not now"}
 
 
 class Choose(Protocol):
@@ -48,18 +54,24 @@ class ResumeQuestions:
             self._is_asking_folder = False
         return Path(worked_in) if answer == THERE else here
 
-    async def elsewhere(self, owner: str) -> ElsewhereAnswer:
-        """What to do with a session that another process has open."""
-        who = f" (process {one_line(owner, 20)})" if owner else ""
-        text = f"It is open in another co-tui{who}; only one can write to it."
-        answers = {READ: "Read only", FORK: "Continue in a copy", NOT_NOW: "Not now"}
-        match await self._answer("This session is open elsewhere", text, answers):
-            case "r":
-                return "read"
-            case "f":
-                return "fork"
+    async def elsewhere(self, busy: SessionBusy) -> ElsewhereAnswer:
+        """What to do with a session that another process has open, another user owns, or another machine left open."""
+        answers = _COPY
+        match busy:
+            case SessionOfAnother():
+                title = f"This session belongs to {one_line(busy.owner, HOST_CHARS)}"
+                text = "You can read it, and continue in a copy of your own."
+            case SessionAbandoned():
+                host, until = one_line(busy.host, HOST_CHARS), busy.until
+                is_today = until.date() == datetime.now().astimezone().date()
+                at = f"{until:%H:%M}" if is_today else f"{until:%d %b %H:%M}"
+                title, answers = "Take this session over?", {TAKE: "Take it over", **_COPY}
+                text = f"It was being written on {host} until {at} and was not closed there."
             case _:
-                return "not now"
+                who = f" (process {one_line(busy.owner, 20)})" if busy.owner else ""
+                title = "This session is open elsewhere"
+                text = f"It is open in another co-tui{who}; only one can write to it."
+        return _ELSEWHERE.get(await self._answer(title, text, answers), "not now")
 
     async def another_model(self, model: str, why: str, usual: str) -> str:
         """The model to use instead of an unusable one; empty if none was chosen."""
@@ -104,6 +116,13 @@ class ShownSession(Protocol):
     def state(self) -> SessionState: ...
 
 
+def _found_here(state: SessionState, here: Path) -> tuple[bool, Path | None]:
+    """Whether a session's folder is on this machine; if not, the same place in this checkout, if that is there."""
+    if Path(state.cwd).is_dir():
+        return True, None
+    return False, folder_here(state.cwd, state.repository, state.repository_id, here)
+
+
 class FolderChoice:
     """Asks which folder to use for a session from another folder: once per session, while the engine still loads."""
 
@@ -131,12 +150,17 @@ class FolderChoice:
         state, here = self._shown.state, self._settings.launch.cwd
         if not state.cwd or state.cwd == path_text(here):
             return
-        is_there = await asyncio.to_thread(Path(state.cwd).is_dir)
-        if not is_there or self._prompt_waits():
-            gone = "" if is_there else " (deleted)"
-            worked_in, present = folder(state.cwd), folder(path_text(here))
-            self._chat.feed.note(f"This session worked in {worked_in}{gone}; it now works in {present}.")
+        is_there, same = await asyncio.to_thread(_found_here, state, here)
+        worked_in = state.cwd if is_there else path_text(same or here)
+        if same == here:
+            self._chat.feed.note(f"This session worked in {folder(state.cwd)}, the same place in another checkout.")
             return
-        chosen = await self._questions.folder(state.cwd, state.model, here)
+        if worked_in == path_text(here) or self._prompt_waits():
+            gone = "" if is_there else " (deleted)"
+            self._chat.feed.note(
+                f"This session worked in {folder(state.cwd)}{gone}; it now works in {folder(path_text(here))}."
+            )
+            return
+        chosen = await self._questions.folder(worked_in, state.model, here)
         if chosen != here and self._shown.session_id == session_id:
             await self._settings.move(chosen)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from co_tui.events import Event
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.store_errors import SessionBusy, StoreError
+from co_tui.store.store_errors import SessionBusy, SessionOfAnother, StoreError
 from co_tui.ui.background import run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
@@ -100,14 +100,14 @@ class SessionOpening:
             await self._folder_choice.settle()
         return await self._opened(session_id, model) if self._shown.session_id == session_id else None
 
-    async def _opened(self, session_id: str, model: str) -> OpenedSession | None:
+    async def _opened(self, session_id: str, model: str, *, take_over: bool = False) -> OpenedSession | None:
         from co_tui.agent.wire.model_errors import ModelUnusable
         from co_tui.session.recorder import Listener
 
         listener = Listener(join_s=STREAM_INTERVAL_S)
         try:
             if session_id:
-                session = await self._backend.resume(session_id, model, listener)
+                session = await self._backend.resume(session_id, model, listener, take_over=take_over)
             else:
                 session = await self._backend.start(listener)
         except SessionBusy as busy:
@@ -126,25 +126,27 @@ class SessionOpening:
         return OpenedSession(session, listener)
 
     async def _open_elsewhere(self, session_id: str, model: str, busy: SessionBusy) -> OpenedSession | None:
-        """A session has one writer: read it, or continue in a copy."""
+        """A session has one writer: read it, continue in a copy, or take it from a machine that did not close it."""
         shown = self._shown
-        answer = await self._questions.elsewhere(busy.owner)
+        answer = await self._questions.elsewhere(busy)
         if not shown.is_shown(session_id):
             return None
+        if answer == "take over":
+            return await self._opened(session_id, model, take_over=True)
         if answer == "fork":
             shown.session_id = await self._backend.fork(session_id)
             await shown.show_stored(shown.session_id)
             self._chat.feed.note("Forked. The original is unchanged.")
             return await self._opened(shown.session_id, model)
         if answer == "read":
-            await self._read_only()
+            await self._read_only(isinstance(busy, SessionOfAnother))
         elif self._came_from is not None and not self.is_read_only:
             back = partial(shown.switch_session, self._came_from)
             run_in_background(self._chat.app, "Going back", back, group="return", latest=True)
         return None
 
-    async def _read_only(self) -> None:
-        """Show the whole state of a session that another process writes, and follow it."""
+    async def _read_only(self, of_another: bool) -> None:
+        """Show the whole state of a session that another process writes, or another user owns, and follow it."""
         shown = self._shown
         stored = shown.older.stored
         state = await asyncio.to_thread(stored.replayed) if stored is not None else SessionState()
@@ -154,9 +156,8 @@ class SessionOpening:
         stored = shown.older.stored  # read again if the log has grown
         if stored is not None:
             self._read_only_id = shown.session_id
-            self._chat.feed.note(
-                "Read-only: new messages from the other co-tui appear here. Send a prompt to try again."
-            )
+            again = "/fork continues in a copy." if of_another else "Send a prompt to try again."
+            self._chat.feed.note(f"Read-only: new messages from the other co-tui appear here. {again}")
             shown.follow(stored.new_events(lambda: shown.older.stored is stored and shown.session is None))
 
     async def _open_with_another_model(self, session_id: str, model: str, why: str) -> OpenedSession | None:

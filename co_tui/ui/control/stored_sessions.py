@@ -70,6 +70,11 @@ class StoredSessions:
         else:
             await asyncio.to_thread(pin, self._store, session_id, pinned=pinned)
 
+    async def share(self, session_id: str, *, shared: bool) -> None:
+        """Let other users of the database read it, or no longer."""
+        self._require_engine()
+        await asyncio.wrap_future(self._store.writing().share(session_id, shared=shared))
+
     async def trash(self, session_id: str) -> None:
         await self._leave(session_id)
         await asyncio.to_thread(move_to_trash, self._store, session_id)

@@ -61,6 +61,7 @@ class StoredTranscript:
             policy=row.policy,
             cwd=row.cwd,
             repository=row.repository,
+            repository_id=row.repository_id,
             branch=row.branch,
             turn=row.turns,
             usage=self._usage,

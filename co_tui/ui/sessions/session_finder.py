@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from co_tui.events import Message
 from co_tui.events.stored_messages import prompt_of
+from co_tui.session.repository_identity import same_folders
 from co_tui.store.cached_list import CachedSessions
 from co_tui.store.port import Reading, Store
 from co_tui.store.search.message_search import Hit
@@ -75,6 +77,8 @@ class SessionFinder:
         self._reading = None if store.is_remote else store.reading()
         self._cached: CachedSessions | None = None
         self.cwd = cwd
+        self.folders: tuple[str, ...] = ()
+        """This folder, and what it is called on other machines; known once something was listed."""
 
     def close(self) -> None:
         if self._reading is not None:
@@ -104,16 +108,19 @@ class SessionFinder:
             return Listed([], 0, 0, is_pending=True)
         rows = [row for row in self._cached.rows if matches_filter(typed, row.title, row.cwd)]
         rows.sort(key=lambda row: row.updated, reverse=True)
-        rows.sort(key=lambda row: (not row.pinned, row.cwd != self.cwd))
+        rows.sort(key=lambda row: (not row.pinned, row.cwd not in (self.folders or (self.cwd,))))
         matching = len(rows) if typed.strip() else self._cached.of
         return Listed(rows, matching, self._cached.of, as_of=self._cached.as_of, is_pending=True)
 
     def _listed(self, reading: Reading, typed: str, in_trash: bool, limit: int, last: int) -> Listed:
-        rows = reading.browse(typed, self.cwd, limit, in_trash=in_trash)
+        if not self.folders:
+            self.folders = (self.cwd, *same_folders(reading, Path(self.cwd)))
+        also = self.folders[1:]
+        rows = reading.browse(typed, self.cwd, limit, also=also, in_trash=in_trash)
         of = reading.count(in_trash=in_trash)
         matching = reading.count(typed, in_trash=in_trash) if typed.strip() else of
         last = min(last, matching - len(rows))
-        at_end = reading.browse(typed, self.cwd, last, in_trash=in_trash, from_end=True) if last > 0 else []
+        at_end = reading.browse(typed, self.cwd, last, also=also, in_trash=in_trash, from_end=True) if last > 0 else []
         return Listed(rows, matching, of, at_end)
 
     async def found(self, typed: str, *, by_relevance: bool, in_trash: bool) -> Found:

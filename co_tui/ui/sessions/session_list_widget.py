@@ -23,6 +23,7 @@ NARROW = 46
 FULL, BRIM_FULL = 0.8, 0.95
 """Shares of the window from which a session is shown as nearly full, and as full."""
 NEAR_END_LINES = 30
+OWNER_CHARS = 16
 UNTITLED = "(no prompt yet)"
 
 
@@ -193,6 +194,8 @@ class SessionList(ScrollView, can_focus=False):
         if row.pinned:
             text.append("★ ", self._style("sign"))
         title = one_line(row.title, TITLE_CHARS) or UNTITLED
+        if row.owner:
+            text.append(f"{one_line(row.owner, OWNER_CHARS)}: ", self._style("sign"))
         text.append_text(self._marked(title))
         text.truncate(max(8, width - figures.cell_len), overflow="ellipsis", pad=True)
         return text.append_text(figures)

@@ -1,6 +1,6 @@
 """What the session browser lists: the query, what is loaded for it, and its lines. Knows no widget."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import Final, NamedTuple
 
@@ -29,13 +29,13 @@ class SessionLine(NamedTuple):
     """A heading in place of sessions that are not loaded yet."""
 
 
-def lines_of(rows: Iterable[SessionRow], cwd: str, today: date) -> Iterator[SessionLine]:
+def lines_of(rows: Iterable[SessionRow], folders: Collection[str], today: date) -> Iterator[SessionLine]:
     """The sessions in their order, grouped by day, with other folders apart."""
     before = ""
     for row in rows:
         used = _local(row.updated)
         heading = PINNED if row.pinned else day_name(used.date(), today)
-        if not row.pinned and row.cwd != cwd:
+        if not row.pinned and row.cwd not in folders:
             heading = f"{ELSEWHERE}{heading}"
         if heading != before:
             before = heading
@@ -88,18 +88,18 @@ class SessionListing(NamedTuple):
     in_trash: bool = False
     by_relevance: bool = False
 
-    def lines(self, cwd: str, today: date) -> Sequence[SessionLine]:
+    def lines(self, folders: Collection[str], today: date) -> Sequence[SessionLine]:
         rows, found = self.listed.rows, self._matching_messages
         order = "by relevance" if self.by_relevance else "newest first"
         noun = ("other" if rows else "session") + ("" if len(found) == 1 and not self._more else "s")
         heading = f"Found in {len(found):,}{self._more} {noun}, {order}"
         last, missing = self.listed.last, self.listed.missing
         gap = [SessionLine(f"… {missing:,} more …", is_gap=True)] if last and missing else []
-        shown = [*self._grouped(rows, cwd, today), *gap, *self._grouped(last, cwd, today)]
+        shown = [*self._grouped(rows, folders, today), *gap, *self._grouped(last, folders, today)]
         return [*shown, *lines_under(heading, found, today)]
 
-    def _grouped(self, rows: Sequence[SessionRow], cwd: str, today: date) -> Iterable[SessionLine]:
-        return lines_under(IN_TRASH, rows, today) if self.in_trash else lines_of(rows, cwd, today)
+    def _grouped(self, rows: Sequence[SessionRow], folders: Collection[str], today: date) -> Iterable[SessionLine]:
+        return lines_under(IN_TRASH, rows, today) if self.in_trash else lines_of(rows, folders, today)
 
     @property
     def _matching_messages(self) -> list[SessionRow]:

@@ -40,7 +40,7 @@ class PreviewLook(NamedTuple):
 def preview_text(row: SessionRow, previewed: Previewed, look: PreviewLook, *, note: str = "") -> Text:
     """Title and figures, then the search hits, the first prompt and the latest messages."""
     text = Text.assemble((one_line(row.title, TITLE_CHARS) or "(no prompt yet)", "bold"), "\n")
-    for line in filter(None, (_origin(row), _figures(row), note)):
+    for line in filter(None, (_origin(row), _figures(row), _whose(row), note)):
         text.append(f"{line}\n", look.muted)
     for hit in previewed.hits:
         text.append(f"\n{_who(hit)}\n", "bold")
@@ -56,6 +56,12 @@ def preview_text(row: SessionRow, previewed: Previewed, look: PreviewLook, *, no
 def _origin(row: SessionRow) -> str:
     named = (one_line(fact, FACT_CHARS) for fact in (row.branch, short_name(row.model), row.policy) if fact)
     return " · ".join(filter(None, (folder(row.cwd), *named)))
+
+
+def _whose(row: SessionRow) -> str:
+    if row.owner:
+        return f"shared by {one_line(row.owner, FACT_CHARS)}: read it, or fork it"
+    return "shared with all users of the database" if row.shared else ""
 
 
 def _figures(row: SessionRow) -> str:

@@ -34,6 +34,8 @@ ASK_AFTER_S: Final = 0.1
 """How long the user must not type before a server is asked to filter."""
 PAUSE_S: Final = 0.25
 """How long the user must not type before all messages are searched, too."""
+OF_OTHERS: Final = ("fork", "export")
+"""What can be done with a session that another user shares."""
 OUTSIDE_TRASH: Final = ("fork", "rename")
 """Changes that a session in the trash does not offer."""
 
@@ -161,7 +163,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
     def _show(self) -> None:
         row, today = self.sessions.row, datetime.now().astimezone().date()
         listing = self._query.listing._replace(typed=self._typed)
-        lines = listing.lines(self._finder.cwd, today)
+        lines = listing.lines(self._finder.folders, today)
         self.sessions.show(lines, ListMarkers(self._typed, self._present), keep=row.id if row is not None else "")
         self.query_one("#left").border_title = listing.title
         empty = self.query_one("#empty", Static)
@@ -215,6 +217,8 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
 
     def _can_change(self, row: SessionRow, change: str) -> bool:
         in_trash = self._query.in_trash
+        if row.owner and change not in OF_OTHERS:
+            return False
         if change in ("pin", "unpin"):
             return row.pinned == (change == "unpin") and not in_trash
         if change == "restore":

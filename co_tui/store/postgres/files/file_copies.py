@@ -1,23 +1,21 @@
 """The copies on this machine: read and written whole, under the lock that others who change them hold."""
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from co_tui.paths import read_small_text, write_atomically
 from co_tui.store.file_lock import file_lock
 from co_tui.store.postgres.files.known_files import FileStatus
 from co_tui.store.synced.kinds import KINDS, is_in_folder
-from co_tui.store.synced.merging import read_json
 from co_tui.store.synced.synced_file import SyncedFile
 
 MOST_BYTES: Final = 4_000_000
 """A larger file stays on its machine."""
-Redact = Callable[[Any], Any]
-"""Hides secrets in a text, or in the texts of JSON data."""
+Redact = Callable[[str], str]
+"""Hides secrets in a text, or in the values of one that is JSON."""
 
 
 class Unshareable(Exception):
@@ -26,7 +24,7 @@ class Unshareable(Exception):
 
 def read(file: SyncedFile, redact: Redact) -> str:
     """The part of a file that is shared, without secrets; empty if there is none. Raises `Unshareable`."""
-    return _without_secrets(file, KINDS[file.kind].take(_text(file.path), file.key), redact)
+    return redact(KINDS[file.kind].take(_text(file.path), file.key))
 
 
 def write(file: SyncedFile, shared: str) -> None:
@@ -74,11 +72,3 @@ def _text(path: Path) -> str:
     if "\x00" in text:
         raise Unshareable(f"{path.name} is no text")
     return text
-
-
-def _without_secrets(file: SyncedFile, text: str, redact: Redact) -> str:
-    data = read_json(text) if text[:1] in "{[" and text else None
-    if data is None:
-        return str(redact(text))
-    redacted = redact(data)
-    return text if redacted == data else json.dumps(redacted)
