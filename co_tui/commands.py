@@ -255,6 +255,10 @@ def _login(call: CommandCall) -> int:
 def _acp(call: CommandCall) -> int:
     options, context, environ, _ = call
     _silence_libraries(environ)
+    if options.login:
+        from co_tui.headless.login_command import login
+
+        return login(context, environ, "", remove=False)
     gc.enable()
     from co_tui.headless.acp.acp_command import acp
 
