@@ -117,9 +117,12 @@ class MessageLines:
     async def close(self) -> None:
         self._leaving.set()
         self._writer.close()
-        with contextlib.suppress(ConnectionError, TimeoutError):
+        try:
             await asyncio.wait_for(self._writer.wait_closed(), FLUSH_S)
-        self._writer.transport.abort()
+        except TimeoutError:
+            self._writer.transport.abort()
+        except OSError:
+            pass  # the editor was gone before
 
 
 def _message(line: bytes) -> dict[str, Any]:

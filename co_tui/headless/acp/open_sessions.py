@@ -113,7 +113,15 @@ class OpenSession:
         finally:
             self._prompts -= 1
             self._stop_first = False
+        if not self._prompts:
+            await self._end_calls()
         return PromptResponse(stop_reason="cancelled" if cancels != self._cancels else self._stop_reason(outcome))
+
+    async def _end_calls(self) -> None:
+        """No call still runs for the editor once its turn is over."""
+        with contextlib.suppress(ConnectionError):
+            for update in self._updates.unfinished():
+                await self._editor.update(self.session.id, update)
 
     def cancel(self) -> None:
         """Stop all that was asked for, also what waits and what is still being read."""
