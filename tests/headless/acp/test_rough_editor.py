@@ -57,12 +57,13 @@ class Rough:
         return next(each for each in self.got if each.get("id") == id and "method" not in each)
 
     def leave(self) -> tuple[int, str]:
-        """Close both ends, as an editor that dies."""
+        """Close standard input, as an editor that dies; returns the exit code, and what was written for people."""
         assert self.process.stdin is not None and self.process.stderr is not None
-        self.process.stdin.close()
-        code = self.process.wait(PATIENCE_S)
-        self._reading.join(PATIENCE_S)
-        return code, self.process.stderr.read()
+        with self.process:
+            self.process.stdin.close()
+            code = self.process.wait(PATIENCE_S)
+            self._reading.join(PATIENCE_S)
+            return code, self.process.stderr.read()
 
 
 def test_odd_lines_are_answered_and_a_dead_editor_leaves_a_whole_session(
