@@ -122,7 +122,8 @@ def _serve(call: CommandCall) -> int:
     arguments += ["--private"] if private else []
     kept = {name: value for name, value in environ.items() if name not in TERMINAL_VARIABLES}
     given = {**kept, "TEXTUAL_DRIVER": SERVED_DRIVER, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    served = ServedCommand(arguments, opening, given, private, options.keep)
+    key = call.context.paths.state / "serve" / f"{options.port}.key"
+    served = ServedCommand(arguments, opening, given, private, options.keep, key)
     return serve(Address(options.host, options.port), served, allow_remote=options.allow_remote)
 
 
