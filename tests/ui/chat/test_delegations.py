@@ -139,7 +139,7 @@ def test_one_that_never_began_has_no_figures() -> None:
     (block,) = builder.blocks
     builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1")))
     builder.add(event(DelegationEnd(agent="self 1", outcome="failed", error="No key.")))
-    assert block.status == "failed: No key"
+    assert block.status == "failed: No key."
 
 
 def test_one_that_failed_says_how() -> None:
