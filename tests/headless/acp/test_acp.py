@@ -135,3 +135,8 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(co_tui: CliCommand, tmp
             await agent.prompt(session_id="none", prompt=[text_block("Hello")])
         with pytest.raises(RequestError, match="No session"):
             await agent.load_session(session_id="none", **here)
+
+
+def test_a_login_that_an_editor_starts_is_the_ordinary_one(co_tui: CliCommand) -> None:
+    result = co_tui("acp", "--login")
+    assert result.code == 2 and result.err.startswith("co-tui: Name a provider: ")
