@@ -46,6 +46,12 @@ class SlashCommand(NamedTuple):
         return f"/{self.name}"
 
     @property
+    def key_help(self) -> str:
+        """What its key does: without the part about its arguments, which a key cannot give."""
+        what, _, more = self.help.partition(";")
+        return what if self.arguments and self.arguments.strip("[]") in more else self.help
+
+    @property
     def letter_name(self) -> str:
         """Its letter in the setting `keys`."""
         return f"{self.name}_letter"

@@ -357,6 +357,10 @@ COMMANDS: Final = (
             _flag("--remove", "forget the kept key"),
         ),
     ),
-    CliCommand("acp", "speak the Agent Client Protocol with an editor on standard input and output", MODEL_OPTIONS),
+    CliCommand(
+        "acp",
+        "speak the Agent Client Protocol with an editor on standard input and output",
+        (_flag("--login", "keep a provider's key, as `co-tui login` does: editors start this"), *MODEL_OPTIONS),
+    ),
     CliCommand("doctor", "check the installation", (_flag("--full", "read all of a large database, too"),)),
 )

@@ -93,7 +93,8 @@ def _serve(call: CommandCall) -> int:
     arguments += ["--private"] if private else []
     kept = {name: value for name, value in environ.items() if name not in TERMINAL_VARIABLES}
     given = {**kept, "TEXTUAL_DRIVER": SERVED_DRIVER, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    served = ServedCommand(arguments, opening, given, private, options.keep)
+    key = call.context.paths.state / "serve" / f"{options.port}.key"
+    served = ServedCommand(arguments, opening, given, private, options.keep, key)
     return serve(Address(options.host, options.port), served, allow_remote=options.allow_remote)
 
 
@@ -178,6 +179,10 @@ def _login(call: CommandCall) -> int:
 def _acp(call: CommandCall) -> int:
     options, context, environ, _ = call
     silence_libraries(environ)
+    if options.login:
+        from co_tui.headless.login_command import login
+
+        return login(context, environ, "", remove=False)
     gc.enable()
     from co_tui.headless.acp.acp_command import acp
 

@@ -1,5 +1,6 @@
 """`co-tui run`: one prompt, answered without a screen."""
 
+import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -34,6 +35,7 @@ from co_tui.session.file_references import NamedFile
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
 
 SETTLE_S = 30.0
@@ -61,6 +63,8 @@ def run(
             return FAILED
         if dropped := session.approvals.drop_too_broad():
             say(f"These approvals were too broad and are asked again: {one_line(', '.join(dropped), 200)}")
+        if rules := await asyncio.to_thread(session.approvals.of_this_session):
+            say(f"Still allowed in this session: {one_line(rules_text([*map(str, rules)]), 200)}.")
         try:
             outcome = await session.submit(prompt, files=files)
         except (AttachmentRefused, PromptRefused) as refused:

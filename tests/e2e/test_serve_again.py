@@ -1,5 +1,6 @@
 """`co-tui serve` in a real browser: reloads, a cut network, two tabs, a phone."""
 
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +95,31 @@ async def test_a_cut_network_is_noticed_and_every_key_arrives_once(page_server: 
 
 
 @needs_browser
+async def test_after_a_restart_of_the_server_the_page_says_so_and_resumes_its_session(
+    page_server: Served, served: CliCommand, tmp_path: Path
+) -> None:
+    port = page_server.host.rpartition(":")[2]
+    async with browsing(tmp_path / "profile") as page:
+        await page.open(page_server.url)
+        await page.wait(PROMPT)
+        page_server.stop(signal.SIGKILL)
+        running = Served(served, "--port", port)
+        await page.until(f"(appSocket.hurry(), {SHOWN.format('#moved')})")
+        await page.open(running.url)
+        await page.wait(PROMPT)
+        await page.type("Hello.")
+        await page.press("Enter", 13)
+        await page.wait("▌ Hello.", "Hello from the provider.")
+        running.stop(signal.SIGKILL)
+        again = Served(served, "--port", port)
+        assert again.url == running.url
+        await page.until(f"(appSocket.hurry(), {SHOWN.format('#ended')})")
+        await page.click("#again")
+        await page.wait("▌ Hello.", "Hello from the provider.")
+        assert again.stop() == 0
+
+
+@needs_browser
 async def test_a_phone_shows_the_app_and_its_prompt_above_the_keyboard(
     page_server: Served, provider: Provider, tmp_path: Path
 ) -> None:
@@ -108,3 +134,7 @@ async def test_a_phone_shows_the_app_and_its_prompt_above_the_keyboard(
         await page.until("document.documentElement.scrollWidth <= window.innerWidth")
         await page.show_as(390, 460, is_phone=True)  # the soft keyboard is open
         await page.wait("60. line", "/ commands")
+        await page.until("appSocket.size.height < 25")
+        await page.type("/settings")
+        await page.press("Enter", 13)
+        await page.wait("Settings · answering", "Esc Back")  # from its title to its keys

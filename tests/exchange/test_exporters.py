@@ -233,6 +233,8 @@ def test_markdown_shows_all_and_no_text_leaves_its_fence() -> None:
     assert positions == sorted(positions)
     assert "900 → 90 tokens" in text and "```\nIn short.\n```" in text and "Context cleared" in text
     assert "````\n```\n# not a heading\n````" in text
+    call = logged(called("run_command", '{"command": "make\\nall", "timeout": 5}', "e"))
+    assert "```\ncommand: \n  make\n  all\ntimeout: 5\n```" in text_in("markdown", call)
 
 
 def test_a_result_is_with_its_own_call_though_ids_are_reused() -> None:

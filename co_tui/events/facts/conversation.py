@@ -144,7 +144,7 @@ class SessionInterrupted(Occurrence):
     agent: str = ""
 
     def timeline_text(self) -> str:
-        return short(self.what) or "interrupted"
+        return TURN_STOPPED if self.what == _BY_USER else short(self.what) or "interrupted"
 
     def sentence(self, *, has_partial_reply: bool = False) -> str:
         """What the chat and an export say about it."""

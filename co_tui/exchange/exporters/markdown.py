@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from co_tui.events import Event
 from co_tui.events.file_diff import is_diff
+from co_tui.events.tool_wording import argument_lines
 from co_tui.exchange.exporters.happenings import Happening
 from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, clock, day_and_time, story_of
 from co_tui.inert import inert, one_line
@@ -64,8 +65,8 @@ def _tool_use(use: ToolUse) -> str:
     lines = [_heading(f"Tool: {use.label}", use)]
     if is_diff(use.diff):
         return "\n\n".join([*lines, f"{one_line(use.gist, 200)} · {use.status}", _fenced(use.diff, "diff")])
-    if use.arguments.strip():
-        lines.append(f"**Input:**\n\n{_fenced(use.arguments)}")
+    if given := argument_lines(use.arguments).strip():
+        lines.append(f"**Input:**\n\n{_fenced(given)}")
     if use.result is None:
         lines.append("*(no result)*")
     else:

@@ -40,10 +40,11 @@ from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.wire.model_errors import KeyMissing, ModelUnusable
 from co_tui.headless.acp.editor import Editor
 from co_tui.headless.acp.open_sessions import LOGIN, OpenSession
-from co_tui.headless.acp.options import MODE, mode_state
+from co_tui.headless.acp.options import MODE, MODEL, POLICY, mode_state
 from co_tui.headless.acp.prompt_blocks import Block, read_prompt
 from co_tui.headless.open_session import SessionOpening, environment_of
 from co_tui.headless.output import CommandContext
+from co_tui.inert import one_line
 from co_tui.session.approvals.modes import ModeRefused
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.compaction.compactor import CompactionRefused
@@ -100,7 +101,7 @@ class Agent:
         name, about = "co-tui login", "Keep a provider's key: run `co-tui login` in a terminal."
         offers = self._editor.offers.auth
         if offers is not None and offers.terminal:
-            return TerminalAuthMethod(type="terminal", id="login", name=name, description=about, args=["login"])
+            return TerminalAuthMethod(type="terminal", id="login", name=name, description=about, args=["--login"])
         return AuthMethodAgent(id="login", name=name, description=about)
 
     async def authenticate(self, method_id: str, **_: Any) -> None:
@@ -131,7 +132,8 @@ class Agent:
             if (source := self._open.get(session_id)) is not None:
                 fork = await source.session.fork()
             else:
-                opening, servers = self._opening(session_id, cwd, mcp_servers), McpServers()
+                opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers)
+                servers = McpServers()
                 fork = await fork_stored(environment_of(opening, servers), session_id)
         except StoreError as error:
             raise _refusal(error) from None
@@ -183,7 +185,7 @@ class Agent:
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         if (opened := self._open.get(session_id)) is not None:
-            opened.session.interrupt()
+            opened.cancel()
 
     async def set_session_mode(self, mode_id: str, session_id: str, **_: Any) -> None:
         await self._set(session_id, MODE, mode_id)
@@ -206,8 +208,13 @@ class Agent:
                     await session.switcher.switch_policy(
                         self._loaded(self._session(session_id).folder, policy=value).settings
                     )
+                case "mode":
+                    raise RequestError(
+                        INVALID, f"There is no mode {one_line(value, 60)}. Choose from: {', '.join(MODES)}."
+                    )
                 case _:
-                    raise RequestError(INVALID, f"{option} cannot be {value}.")
+                    known = ", ".join((MODE, MODEL, POLICY))
+                    raise RequestError(INVALID, f"There is no option {one_line(option, 60)}. Choose from: {known}.")
         except (ModeRefused, ModelUnusable, WindowTooSmall, CompactionRefused, StoreError) as refused:
             raise _refusal(refused) from None
 
@@ -227,7 +234,8 @@ class Agent:
         if session_id in self._open:
             await self.close_session(session_id)
         try:
-            opened = await OpenSession.open(self._opening(session_id, cwd, mcp_servers), self._editor)
+            opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers)
+            opened = await OpenSession.open(opening, self._editor)
         except (StoreError, ModelUnusable) as error:
             raise _refusal(error) from None
         self._open[opened.session.id] = opened

@@ -1,8 +1,8 @@
 """The editor at the other end: send it updates, ask it questions, and use what it offers."""
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
-from acp.core import Connection
+from acp.core import Connection, RequestError
 from acp.meta import CLIENT_METHODS
 from acp.schema import (
     AgentMessageChunk,
@@ -11,6 +11,7 @@ from acp.schema import (
     AvailableCommandsUpdate,
     ClientCapabilities,
     ConfigOptionUpdate,
+    CreateFormSessionElicitationRequest,
     CreateTerminalRequest,
     CreateTerminalResponse,
     CurrentModeUpdate,
@@ -34,7 +35,8 @@ from acp.schema import (
     WaitForTerminalExitResponse,
     WriteTextFileRequest,
 )
-from acp.utils import notify_model, request_model, serialize_params
+from acp.utils import notify_model, serialize_params
+from pydantic import BaseModel, ValidationError
 
 Update: TypeAlias = (
     UserMessageChunk
@@ -50,6 +52,8 @@ Update: TypeAlias = (
     | UsageUpdate
 )
 """An update about a session."""
+Answer = TypeVar("Answer", bound=BaseModel)
+INTERNAL: Final = -32603
 
 
 class Editor:
@@ -72,6 +76,10 @@ class Editor:
     def has_terminals(self) -> bool:
         return bool(self.offers.terminal)
 
+    @property
+    def has_forms(self) -> bool:
+        return bool(self.offers.elicitation and self.offers.elicitation.form is not None)
+
     async def update(self, session_id: str, update: Update) -> None:
         sent = SessionNotification(session_id=session_id, update=update)
         await notify_model(self._connection, CLIENT_METHODS["session_update"], sent)
@@ -80,14 +88,21 @@ class Editor:
         self, session_id: str, call: ToolCallUpdate, options: list[PermissionOption]
     ) -> RequestPermissionResponse:
         asked = RequestPermissionRequest(session_id=session_id, tool_call=call, options=options)
-        method = CLIENT_METHODS["session_request_permission"]
-        return await request_model(self._connection, method, asked, RequestPermissionResponse)
+        return await self._ask("session_request_permission", asked, RequestPermissionResponse)
+
+    async def fill_in(self, form: CreateFormSessionElicitationRequest) -> dict[str, Any] | None:
+        """The user's answers; None if the user gives none."""
+        params = serialize_params(form)
+        answer = await self._connection.send_request(CLIENT_METHODS["elicitation_create"], params)
+        if not isinstance(answer, dict) or answer.get("action") != "accept":
+            return None
+        content = answer.get("content") or {}
+        return content if isinstance(content, dict) else None
 
     async def read_file(self, session_id: str, path: str) -> str:
         """A text as the editor has it, saved or not."""
         asked = ReadTextFileRequest(session_id=session_id, path=path)
-        method = CLIENT_METHODS["fs_read_text_file"]
-        return (await request_model(self._connection, method, asked, ReadTextFileResponse)).content
+        return (await self._ask("fs_read_text_file", asked, ReadTextFileResponse)).content
 
     async def write_file(self, session_id: str, path: str, content: str) -> None:
         asked = WriteTextFileRequest(session_id=session_id, path=path, content=content)
@@ -95,17 +110,15 @@ class Editor:
 
     async def create_terminal(self, asked: CreateTerminalRequest) -> str:
         """Run a command in a terminal of the editor; returns the terminal's id."""
-        method = CLIENT_METHODS["terminal_create"]
-        return (await request_model(self._connection, method, asked, CreateTerminalResponse)).terminal_id
+        return (await self._ask("terminal_create", asked, CreateTerminalResponse)).terminal_id
 
     async def terminal_output(self, session_id: str, terminal: str) -> TerminalOutputResponse:
         asked = TerminalOutputRequest(session_id=session_id, terminal_id=terminal)
-        return await request_model(self._connection, CLIENT_METHODS["terminal_output"], asked, TerminalOutputResponse)
+        return await self._ask("terminal_output", asked, TerminalOutputResponse)
 
     async def terminal_exit(self, session_id: str, terminal: str) -> WaitForTerminalExitResponse:
         asked = WaitForTerminalExitRequest(session_id=session_id, terminal_id=terminal)
-        method = CLIENT_METHODS["terminal_wait_for_exit"]
-        return await request_model(self._connection, method, asked, WaitForTerminalExitResponse)
+        return await self._ask("terminal_wait_for_exit", asked, WaitForTerminalExitResponse)
 
     async def kill_terminal(self, session_id: str, terminal: str) -> None:
         asked = KillTerminalRequest(session_id=session_id, terminal_id=terminal)
@@ -114,6 +127,13 @@ class Editor:
     async def release_terminal(self, session_id: str, terminal: str) -> None:
         asked = ReleaseTerminalRequest(session_id=session_id, terminal_id=terminal)
         await self._request("terminal_release", serialize_params(asked))
+
+    async def _ask(self, method: str, asked: BaseModel, answer: type[Answer]) -> Answer:
+        found = await self._connection.send_request(CLIENT_METHODS[method], serialize_params(asked))
+        try:
+            return answer.model_validate(found)
+        except ValidationError:
+            raise RequestError(INTERNAL, "The editor's answer cannot be read.") from None
 
     async def _request(self, method: str, params: dict[str, Any]) -> None:
         await self._connection.send_request(CLIENT_METHODS[method], params)

@@ -20,10 +20,12 @@ from pydantic_ai.workspaces import (
 
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.headless.acp.editor import Editor
+from co_tui.headless.acp.tool_updates import call_id
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.tools.after_edit import note_written
 from co_tui.session.tools.folder.session_folder import COMMAND_ENVIRONMENT
 from co_tui.session.tools.running_commands import CURRENT_CALL, ENDS_WITH_CALL
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 
 MOST_OUTPUT_BYTES: Final = 1_000_000
 SNIFFED_BYTES: Final = 8_192
@@ -134,7 +136,7 @@ def _shown_in(terminal: str) -> ToolCallProgress:
     """The call's output is the terminal's."""
     return ToolCallProgress(
         session_update="tool_call_update",
-        tool_call_id=CURRENT_CALL.get(),
+        tool_call_id=call_id(CURRENT_CALL.get(), CURRENT_AGENT.get()),
         status="in_progress",
         content=[tool_terminal_ref(terminal)],
     )

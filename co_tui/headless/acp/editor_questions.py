@@ -1,15 +1,18 @@
 """The questions of a session, asked in an editor."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from acp.core import RequestError
 from acp.helpers import text_block, tool_content
-from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from acp.schema import AllowedOutcome, CreateFormSessionElicitationRequest, PermissionOption, ToolCallUpdate
 
+from co_tui.agent.mcp.elicitation import Answers, Form, WrongAnswer
 from co_tui.events.storable import dump
 from co_tui.events.tool_wording import argument_lines
 from co_tui.headless.acp.editor import Editor
+from co_tui.headless.acp.editor_forms import question_form, read_answer, read_answers, server_form
 from co_tui.headless.acp.tool_updates import ToolCall
 from co_tui.inert import inert
 from co_tui.session.approvals.questions import (
@@ -21,10 +24,13 @@ from co_tui.session.approvals.questions import (
     ModelQuestion,
     SummaryQuestion,
 )
+from co_tui.session.approvals.server_forms import fill_in
 from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import ASK, AUTO, EDITS
 
 ONCE, SESSION, PROJECT, DENY = "once", "session", "project", "deny"
+MOST_TRIES: Final = 3
+"""How often a form with wrong answers is shown again."""
 NOT_ALLOWED: Final = "The user did not allow it."
 PLAN_NOT_ACCEPTED: Final = "The user did not accept the plan. Ask what to change."
 _PLAN_OPTIONS: Final = (
@@ -36,7 +42,7 @@ _PLAN_OPTIONS: Final = (
 
 
 class EditorQuestions:
-    """Asks by permission requests, the protocol's own way; compactions are always allowed."""
+    """Asks by permission requests and, where the editor has them, forms; compactions are always allowed."""
 
     def __init__(self, editor: Editor, folder: Path, session_id: str = "") -> None:
         self._editor = editor
@@ -70,7 +76,9 @@ class EditorQuestions:
         return Approval(approved=False, by=USER, reason=PLAN_NOT_ACCEPTED)
 
     async def ask(self, question: ModelQuestion) -> ModelAnswer:
-        """A question of the model; only its options can be chosen, since a permission request takes no words."""
+        """A question of the model; without forms only its options can be chosen: permission requests take no words."""
+        if self._editor.has_forms:
+            return read_answer(question, await self._filled(question_form(question, self.session_id)))
         if not question.options:
             return ModelAnswer(declined=True, reason="The editor cannot ask for text. Ask in your reply instead.")
         options = [
@@ -88,6 +96,28 @@ class EditorQuestions:
         if not chosen.isdecimal():
             return ModelAnswer(declined=True, reason="The user chose none of the options.")
         return ModelAnswer(selected=(question.options[int(chosen)],))
+
+    async def fill_in(self, form: Form) -> Answers | None:
+        """What an MCP server wants to know: as one form, else field by field."""
+        if not self._editor.has_forms:
+            return await fill_in(form, self)
+        fault = ""
+        for _ in range(MOST_TRIES):
+            content = await self._filled(server_form(form, self.session_id, fault))
+            if content is None:
+                return None
+            try:
+                return read_answers(form, content)
+            except WrongAnswer as wrong:
+                fault = str(wrong)
+        return None
+
+    async def _filled(self, form: CreateFormSessionElicitationRequest) -> Mapping[str, Any] | None:
+        """The content of a form; None when the user gives none, or the editor cannot be asked."""
+        try:
+            return await self._editor.fill_in(form)
+        except (RequestError, ConnectionError):
+            return None
 
     def _call(self, question: ApprovalQuestion) -> ToolCall:
         arguments = dump(dict(question.arguments))

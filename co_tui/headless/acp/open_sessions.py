@@ -18,6 +18,7 @@ from co_tui.headless.acp.own_commands import COMMANDS, commands_update
 from co_tui.headless.acp.prompt_blocks import Prompt
 from co_tui.headless.acp.updates import Updates, notice
 from co_tui.headless.open_session import SessionOpening, environment_of
+from co_tui.headless.output import say
 from co_tui.inert import one_line
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.compaction.compactor import CompactionRefused
@@ -47,6 +48,12 @@ class OpenSession:
         self._sent_seq = 0
         self._error: SessionError | None = None
         """The failure that ended the last turn."""
+        self._prompts = 0
+        """How many are being answered."""
+        self._cancels = 0
+        """How often the editor cancelled."""
+        self._stop_first = False
+        """Whether to stop the turn that begins next: it was cancelled while its prompt was read."""
         self._sending = asyncio.create_task(self._send(listener), name=f"updates of {session.id}")
 
     @classmethod
@@ -58,6 +65,7 @@ class OpenSession:
         environment.wrap_folder = lambda here, is_sandboxed: EditorFolder(
             here, editor, lambda: questions.session_id, is_sandboxed
         )
+        servers.ask = questions.fill_in
         try:
             if opening.session_id:
                 session = await Session.resume(environment, opening.session_id, opening.model, listener)
@@ -97,20 +105,41 @@ class OpenSession:
 
     async def prompt(self, prompt: Prompt) -> PromptResponse:
         """Answer a prompt, or run the command it names. Raises `RequestError`."""
-        self._error = None
+        cancels, self._error = self._cancels, None
+        self._prompts += 1
+        try:
+            outcome = await self._answer(prompt)
+            await self._all_sent()
+        finally:
+            self._prompts -= 1
+            self._stop_first = False
+        if not self._prompts:
+            await self._end_calls()
+        return PromptResponse(stop_reason="cancelled" if cancels != self._cancels else self._stop_reason(outcome))
+
+    async def _end_calls(self) -> None:
+        """No call still runs for the editor once its turn is over."""
+        with contextlib.suppress(ConnectionError):
+            for update in self._updates.unfinished():
+                await self._editor.update(self.session.id, update)
+
+    def cancel(self) -> None:
+        """Stop all that was asked for, also what waits and what is still being read."""
+        self._cancels += 1
+        self._stop_first = not self.session.interrupt() and self._prompts > 0
+        for waiting in self.session.queue.prompts:
+            self.session.queue.withdraw(waiting.number)
+
+    async def _answer(self, prompt: Prompt) -> Outcome:
         name, _, rest = prompt.text.partition(" ")
         try:
             own = COMMANDS.get(name.removeprefix("/")) if name.startswith("/") else None
-            if own is not None:
-                await self._say(await own.run(self.session, rest.strip()))
-                outcome = Outcome.DONE
-            else:
-                outcome = await self.session.submit(prompt.text, files=prompt.files)
+            if own is None:
+                return await self.session.submit(prompt.text, files=prompt.files)
+            await self._say(await own.run(self.session, rest.strip()))
         except (AttachmentRefused, PromptRefused, CompactionRefused) as refused:
             await self._say(str(refused))
-            outcome = Outcome.DONE
-        await self._all_sent()
-        return PromptResponse(stop_reason=self._stop_reason(outcome))
+        return Outcome.DONE
 
     async def _say(self, sentence: str) -> None:
         if sentence:
@@ -141,9 +170,15 @@ class OpenSession:
         async for event in listener:
             if isinstance(event.fact, SessionError) and event.fact.retry_in_s is None and not event.fact.agent:
                 self._error = event.fact if not event.fact.is_warning else self._error
-            with contextlib.suppress(ConnectionError):
+            if self._stop_first:
+                self._stop_first = not self.session.interrupt()
+            try:
                 for update in self._updates.of(event, self.session.state):
                     await self._editor.update(self.session.id, update)
+            except ConnectionError:
+                pass  # the editor is gone; the session ends in order
+            except Exception as error:  # one update that cannot be made must not keep the rest from being sent
+                say(f"An update of {type(event.fact).__name__} was not sent: {one_line(str(error), 200)}")
             if event.seq is not None:
                 async with self._sent:
                     self._sent_seq = event.seq

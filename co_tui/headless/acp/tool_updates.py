@@ -18,6 +18,7 @@ from acp.schema import (
 )
 
 from co_tui.events.file_diff import DiffRow, read_diff
+from co_tui.events.storable import storable
 from co_tui.events.tool_calls import PRESENT_PLAN, WEB_FETCH, WEB_SEARCH, changed_paths, gist_of_call, tool_label
 from co_tui.events.tool_wording import arguments_of
 from co_tui.inert import inert
@@ -50,16 +51,21 @@ _STATUS: Final[Mapping[str, ToolCallStatus]] = {"started": "in_progress", "finis
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
 
+def call_id(id: str, agent: str = "") -> str:
+    """The id of a call for an editor: those of delegates do not collide with others."""
+    return f"{agent}/{id}" if agent else id
+
+
 class ToolCall:
     """A call of a tool in a folder."""
 
     def __init__(self, id: str, tool: str, arguments: str, folder: Path, agent: str = "") -> None:
         """`arguments` is the JSON text of the call; `agent` names the delegate that made it."""
-        self.id = f"{agent}/{id}" if agent else id
+        self.id = call_id(id, agent)
         self._tool = tool
         self._agent = agent
         self._folder = folder
-        self._values = arguments_of(arguments)
+        self._values = storable(arguments_of(arguments))
 
     @property
     def title(self) -> str:

@@ -101,6 +101,12 @@ class Updates:
             case fact:
                 yield from self._happened(fact)
 
+    def unfinished(self) -> Iterator[Update]:
+        """The calls that were stopped before they had a result."""
+        calls, self._calls = self._calls, {}
+        for call in calls.values():
+            yield call.progress("stopped")
+
     def _streamed(self, delta: StreamDelta) -> Iterator[Update]:
         if delta.kind == "tool_call":
             if delta.tool_call_id and (delta.agent, delta.tool_call_id) not in self._calls:

@@ -11,7 +11,7 @@ from aiohttp import WSMsgType, web
 from textual_serve.server import Server, to_int
 
 from co_tui.headless.web.living_apps import LivingApps, Visit
-from co_tui.headless.web.open_page import OpenPage
+from co_tui.headless.web.open_page import Closed, OpenPage
 from co_tui.headless.web.served_app import LEAVING_S, SESSION_ID, PageSize, ServedApp
 
 COOKIE = "co-tui"
@@ -36,10 +36,11 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class PageServer(Server):
     """The library's server, behind a secret in the address and closed to other pages of the same browser."""
 
-    def __init__(self, apps: LivingApps, host: str, port: int, *, hosts: frozenset[str]) -> None:
-        """`hosts` are the names under which the page may be asked for; empty allows any."""
+    def __init__(self, apps: LivingApps, host: str, port: int, *, hosts: frozenset[str], secret: str = "") -> None:
+        """`hosts` are the names under which the page may be asked for; empty allows any. `secret` is the one that an
+        earlier server had."""
         super().__init__("co-tui", host=host, port=port, title="co-tui", templates_path=_HERE)
-        self.secret = secrets.token_urlsafe(24)
+        self.secret = secret or secrets.token_urlsafe(24)
         self._hosts = hosts
         self._apps = apps
         self._browsers: set[str] = set()
@@ -103,13 +104,18 @@ class PageServer(Server):
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_MESSAGE_BYTES)
+        is_known = request.cookies.get(COOKIE, "") in self._browsers
         visit = _visit(request, self._browser(request, socket))
         await socket.prepare(request)
         page = OpenPage(socket, request.query.get("page", "")[:MAX_NAME_CHARS])
         sending = asyncio.create_task(page.send_all())
         self._sending.add(sending)
         try:
-            app = await self._apps.show(page, visit)
+            app = None
+            if is_known or visit.takes:
+                app = await self._apps.show(page, visit)
+            else:  # its app ended with the server that had it
+                page.leave(Closed.ENDED)
             if app is None:
                 await sending
                 return socket

@@ -1,16 +1,24 @@
 """`co-tui serve`: the same screen in a browser's tab."""
 
 import asyncio
+import contextlib
 import errno
 import ipaddress
+import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from co_tui.events.wording import counted
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, finish, put, say
 from co_tui.headless.stopping import on_stop
+from co_tui.paths import write_atomically
 
+KEY_S = 30 * 24 * 3600
+"""How long the key of the address is used again, from the last start on."""
+SECRET = re.compile(r"[A-Za-z0-9_-]{32}")
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -41,6 +49,8 @@ class ServedCommand(NamedTuple):
     environ: Mapping[str, str]
     private: bool
     keep_minutes: int
+    secret_file: Path | None = None
+    """Keeps the key of the address, so that pages find a server that was started anew; None for a new key each time."""
 
 
 def serve(address: Address, served: ServedCommand, *, allow_remote: bool) -> int:
@@ -62,7 +72,10 @@ async def _serve(address: Address, served: ServedCommand) -> int:
     started_by = (sys.executable, "-P", "-m", "co_tui", *served.arguments)
     command = AppCommand(started_by, served.environ, served.opening, served.private)
     hosts = frozenset({address.host, *LOOPBACK_NAMES}) if address.is_loopback else frozenset()
-    server = PageServer(LivingApps(command, served.keep_minutes * 60), address.host, address.port, hosts=hosts)
+    # A key that was sent unencrypted, or for a port that changes, is not used again.
+    file = served.secret_file if address.is_loopback and address.port and not served.private else None
+    apps = LivingApps(command, served.keep_minutes * 60)
+    server = PageServer(apps, address.host, address.port, hosts=hosts, secret=_kept_secret(file))
     runner = web.AppRunner(await server.application(), access_log=None, handle_signals=False)
     await runner.setup()
     try:
@@ -72,11 +85,26 @@ async def _serve(address: Address, served: ServedCommand) -> int:
         except OSError as error:
             say(_why_not(address, error))
             return FAILED
+        if file is not None:
+            with contextlib.suppress(OSError):  # then the next server has another key
+                write_atomically(file, server.secret)
         _tell(address._replace(port=runner.addresses[0][1]), server.secret, served.keep_minutes)
         await _until_asked_to_stop()
     finally:
         await runner.cleanup()
     return DONE
+
+
+def _kept_secret(file: Path | None) -> str:
+    """The key of the last server at this port, if it is not old; else empty."""
+    if file is None:
+        return ""
+    try:
+        is_old = time.time() - file.stat().st_mtime > KEY_S
+        kept = file.read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""
+    return kept if SECRET.fullmatch(kept) and not is_old else ""
 
 
 async def _until_asked_to_stop() -> None:

@@ -7,10 +7,11 @@ from textual.geometry import Size
 
 from co_tui.ui.transcript.transcript import Transcript
 
-MIN_COLUMNS, MIN_ROWS = 60, 16
-FEWEST_COLUMNS, ROWS_FOR_FEW_COLUMNS = 43, 30
-"""A phone held upright: fewer columns, if there are many rows."""
-SMALLEST: Final = f"{MIN_COLUMNS}×{MIN_ROWS} (or {FEWEST_COLUMNS}×{ROWS_FOR_FEW_COLUMNS})"
+MIN_COLUMNS: Final = 60
+"""With fewer, as on a phone held upright, some texts are shorter."""
+FEWEST_COLUMNS, MIN_ROWS = 43, 16
+"""A phone's soft keyboard leaves about as many rows."""
+SMALLEST: Final = f"{FEWEST_COLUMNS}×{MIN_ROWS}"
 WIDE_COLUMNS: Final = 110
 """The least width that has room for chat and side column."""
 CHAT_COLUMNS: Final = 105
@@ -26,8 +27,7 @@ class Columns(NamedTuple):
 
 
 def is_too_small(size: Size) -> bool:
-    is_tall_and_thin = size.width >= FEWEST_COLUMNS and size.height >= ROWS_FOR_FEW_COLUMNS
-    return not is_tall_and_thin and (size.width < MIN_COLUMNS or size.height < MIN_ROWS)
+    return size.width < FEWEST_COLUMNS or size.height < MIN_ROWS
 
 
 def columns_for(width: int, *, with_side: bool) -> Columns:

@@ -60,7 +60,7 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str], own: Sequence
         )
         for row in COMMANDS
     ]
-    first = [(key, row.help) for row in COMMANDS if (key := key_of(row.name, row.key))]
+    first = [(key, row.key_help) for row in COMMANDS if (key := key_of(row.name, row.key))]
     places = [
         Section(f"{words[0].upper()}{words[1:]}", [*(typed_keys() if place == "prompt" else ()), *keys_in(place)])
         for place, words in KEY_SCOPES.items()

@@ -92,7 +92,7 @@ def _of_command(command: SlashCommand, key: str) -> Binding:
         command.action,
         command.label or command.help,
         show=bool(command.label),
-        tooltip=command.help,
+        tooltip=command.key_help,
         id=f"command.{command.name}",
         priority=True,
     )

@@ -148,7 +148,10 @@ class DelegationLines:
             return None
         used = fact.usage.get("input_tokens", 0) + fact.usage.get("output_tokens", 0)
         price = money(fact.cost) if fact.cost else ""
-        figures = [_ending(fact), counted(followed.calls, "call"), tokens(used), price, _took(followed.began, at)]
+        worked = [counted(followed.calls, "call"), tokens(used), price]
+        if fact.outcome == FAILED and not followed.calls and not used:
+            worked = []  # it never began
+        figures = [_ending(fact), *worked, _took(followed.began, at)]
         ended = " · ".join(filter(None, figures))
         if followed.reading.usage is not None:
             followed.add(f"context {followed.reading.amount}, {followed.reading.percent}")

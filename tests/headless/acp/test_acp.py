@@ -47,6 +47,8 @@ async def test_a_turn_with_a_plan_and_a_call_that_needs_permission(served: CliCo
     assert editor.of("tool_call_update")[-1].status == "completed"
     assert kinds[-1] != "available_commands_update" and "usage_update" in kinds
     assert editor.of("usage_update")[-1].size == 32_000
+    again = served("run", "-p", "And now?", "--continue")
+    assert again.err.splitlines()[0] == "co-tui: Still allowed in this session: edits in ./*."
 
 
 async def test_a_stored_session_is_listed_replayed_forked_switched_and_deleted(
@@ -133,3 +135,8 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(co_tui: CliCommand, tmp
             await agent.prompt(session_id="none", prompt=[text_block("Hello")])
         with pytest.raises(RequestError, match="No session"):
             await agent.load_session(session_id="none", **here)
+
+
+def test_a_login_that_an_editor_starts_is_the_ordinary_one(co_tui: CliCommand) -> None:
+    result = co_tui("acp", "--login")
+    assert result.code == 2 and result.err.startswith("co-tui: Name a provider: ")

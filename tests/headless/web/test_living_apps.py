@@ -147,6 +147,15 @@ async def test_a_page_gets_its_app_back_as_it_is(left: Path) -> None:
     assert noted(left) == "half a thought\n", "the server's end is its end, in order"
 
 
+async def test_a_page_of_an_earlier_server_hears_that_its_app_has_ended(left: Path) -> None:
+    async with serving(left) as pages:
+        browser = await pages.browser()
+        tab = await pages.open(browser, page="one", app="gone", session="2026-abc", takes="no")
+        assert await tab.closed() == Closed.ENDED
+        again = await pages.open(browser, page="two", app="gone", session="2026-abc")
+        await again.see("<started --resume 2026-abc>")
+
+
 async def test_a_new_tab_gets_an_app_of_its_own(left: Path) -> None:
     async with serving(left) as pages:
         browser = await pages.browser()

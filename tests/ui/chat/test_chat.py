@@ -188,7 +188,7 @@ async def test_every_size_shows_prompt_and_gauge(home: Path, provider: Provider,
 async def test_a_tiny_terminal_says_so_and_recovers(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.resize_terminal(50, 12)
-        await until(pilot, lambda: "co-tui needs 60×16" in screen_text(app))
+        await until(pilot, lambda: "co-tui needs 43×16" in screen_text(app))
         await pilot.resize_terminal(100, 30)
         await until(pilot, lambda: "Write a message" in screen_text(app))
         assert "needs a terminal" not in screen_text(app)

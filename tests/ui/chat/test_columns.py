@@ -27,9 +27,9 @@ def test_prose_comes_first_and_is_centred_in_what_is_left(width: int, with_side:
 
 @pytest.mark.parametrize(
     ("size", "too_small"),
-    [((60, 16), False), ((59, 29), True), ((43, 30), False), ((42, 60), True), ((200, 15), True), ((43, 36), False)],
+    [((60, 16), False), ((43, 16), False), ((43, 36), False), ((42, 60), True), ((200, 15), True)],
 )
-def test_a_phone_held_upright_is_large_enough(size: tuple[int, int], too_small: bool) -> None:
+def test_a_phone_held_upright_is_large_enough_with_its_keyboard_open(size: tuple[int, int], too_small: bool) -> None:
     assert is_too_small(Size(*size)) is too_small
 
 

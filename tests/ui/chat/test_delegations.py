@@ -133,6 +133,15 @@ def test_one_that_works_for_another_is_reported_in_the_fold_of_that_one() -> Non
     assert block.inner.split("\n")[1:] == ["        Fine.", "        ↳ reviewer: done · 0 calls · 50"]
 
 
+def test_one_that_never_began_has_no_figures() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))
+    (block,) = builder.blocks
+    builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1")))
+    builder.add(event(DelegationEnd(agent="self 1", outcome="failed", error="No key.")))
+    assert block.status == "failed: No key."
+
+
 def test_one_that_failed_says_how() -> None:
     builder = BlockBuilder()
     builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))

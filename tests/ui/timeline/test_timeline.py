@@ -99,6 +99,7 @@ def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
         (ApprovalRevoked(rule="Bash(make:*)"), "revoked\nBash(make:*)"),
         (ApprovalDecided(call_id="c", approved=False, reason="not now"), "denied\nnot now"),
         (ApprovalDecided(call_id="c", approved=False, by="user"), "denied\nby user"),
+        (SessionInterrupted(what="interrupted by the user"), "Stopped"),  # an older log
         (DelegationStart(agent="reader-1", name="reader", task="read it all"), "delegated to reader\nread it all"),
         (DelegationEnd(agent="reader-1", outcome="whales"), "reader-1 ended\nwhales"),
         (DelegationEnd(agent="reader-1", error="lost"), "reader-1 ended\nlost"),

@@ -152,6 +152,18 @@ class LastingSocket extends EventTarget {
     this.failures += 1;
     window.clearTimeout(this.retry);
     this.retry = window.setTimeout(() => this.connect(false), longest * (0.5 + Math.random() / 2));
+    this.findOut();
+  }
+
+  // A server that was started anew may have another address, which only the person who started it knows.
+  async findOut() {
+    const answer = await window.fetch(pageRoot(), { cache: "no-store" }).catch(() => null);
+    if (answer !== null && answer.status === 403 && this.socket === null) {
+      window.clearTimeout(this.retry);
+      this.isDone = true;
+      document.body.classList.remove("-lost");
+      document.body.classList.add("-moved");
+    }
   }
 
   // Nothing heard since the last two beats: cut. An app that starts may take longer.

@@ -5,9 +5,7 @@ const LARGEST_PX = 16;
 const SMALLEST_PX = 10;
 const LETTER_WIDTH = 0.6; // of the font's size
 const LINE_HEIGHT = 1.36;
-const FEW_COLUMNS = 60; // a screen with fewer needs more rows, or the app refuses it
-const LEAST_ROWS = 16;
-const LEAST_ROWS_OF_FEW_COLUMNS = 30;
+const LEAST_ROWS = 16; // the app refuses a screen with fewer
 const LINE_PX = 20; // a finger moves this far for one line
 const KEYS = { esc: "\x1b", tab: "\t", up: "\x1b[A", down: "\x1b[B", stop: "\x03", palette: "\x10" };
 
@@ -20,9 +18,7 @@ function fitLetters() {
 
 // Where the soft keyboard leaves fewer rows than the app needs, the upper ones are out of sight.
 function keepRows(size) {
-  const isNarrow = window.innerWidth / size / LETTER_WIDTH < FEW_COLUMNS;
-  const rows = isNarrow ? LEAST_ROWS_OF_FEW_COLUMNS : LEAST_ROWS;
-  document.documentElement.style.setProperty("--least-height", `${rows * Math.ceil(size * LINE_HEIGHT)}px`);
+  document.documentElement.style.setProperty("--least-height", `${LEAST_ROWS * Math.ceil(size * LINE_HEIGHT)}px`);
 }
 
 function fitHeight() {
@@ -58,7 +54,6 @@ function scrollByFinger() {
 document.addEventListener("DOMContentLoaded", () => {
   const size = fitLetters();
   keepRows(size);
-  window.addEventListener("resize", () => keepRows(size));
   scrollByFinger();
   document.querySelectorAll("#keys button").forEach((button) => {
     // Without taking the focus, which would close the soft keyboard.
