@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.agent.permissions.command_lines import judge_line
+from co_tui.agent.permissions.shell_syntax import Statement, parse
 from co_tui.agent.permissions.verdict import (
     PRIVATE_ADDRESS,
     REFUSED_IN_PLAN,
@@ -52,13 +53,15 @@ class Judge(Record):
     """The environment of commands: PATH, and where git finds the user's configuration."""
     own: Sequence[Path] = ()
     """co-tui's own folders: changes there always need approval."""
+    parse: Callable[[str], Statement] = parse
+    """Parses a command line. Raises `NotUnderstood`."""
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
         own = [each.resolve() for each in self.own if each.resolve() != self.folder.resolve()]
         rules = Rules(mode, written, self.folder.resolve(), self.home, own)
         if tool in COMMAND_TOOLS:
             line, in_background = str(arguments.get("command", "")), tool == "start_command"
-            return judge_line(line, rules, self.environ, in_background=in_background)
+            return judge_line(line, rules, self.environ, in_background=in_background, parse=self.parse)
         if tool in CHANGING_TOOLS:
             return _changes(changed_paths(tool, arguments), rules)
         if tool in READING_TOOLS:
