@@ -18,6 +18,7 @@ from co_tui.agent.permissions.verdict import (
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS, WEB_TOOLS
 from co_tui.agent.web.page_address import AddressRefused, PageAddress, read_address
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
+from co_tui.paths import home_text, path_text
 from co_tui.record import Record
 from co_tui.settings.permission_rules import (
     EDIT,
@@ -55,6 +56,11 @@ class Judge(Record):
     """co-tui's own folders: changes there always need approval."""
     parse: Callable[[str], Statement] = parse
     """Parses a command line. Raises `NotUnderstood`."""
+
+    @property
+    def where(self) -> str:
+        """The folder, for people."""
+        return home_text(path_text(self.folder))
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
         own = [each.resolve() for each in self.own if each.resolve() != self.folder.resolve()]

@@ -8,7 +8,7 @@ from co_tui.inert import one_line
 
 LONGEST_CHARS: Final = 4_000
 _HOST: Final = re.compile(r"[A-Za-z0-9_%+][\w.%+@:/\[\]-]*", re.ASCII)
-"""`user@box`, a name of the ssh configuration, or `ssh://user@box:port`. It never begins with `-`, as an option does."""
+"""`user@box`, a name of the ssh configuration, or `ssh://user@box:port`; never an option, which begins with `-`."""
 _PRINTED: Final = re.compile(r"(?P<host>[^\s/:][^\s:/]*(?::\d+)?|ssh://[^\s/]+):(?P<folder>[/~.].*)", re.DOTALL)
 
 

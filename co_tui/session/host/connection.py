@@ -32,7 +32,7 @@ _OPTIONS: Final = (
 )
 _REASONS: Final = {
     "its name is not known": r"could not resolve hostname",
-    "its host key is not known yet, or it changed": r"host key verification failed|remote host identification has changed",
+    "its host key is not known yet, or it changed": r"host key verification failed|host identification has changed",
     "it refuses your key, or asks for a password": r"permission denied|too many authentication failures",
     "it refuses the connection": r"connection refused",
     "it does not answer": r"timed out|no route to host|network is unreachable|host is down",
@@ -66,7 +66,9 @@ class Connection:
         host = one_line(self.address.host, 200)
         found = next((why for why, said in _REASONS.items() if re.search(said, output, re.IGNORECASE)), "")
         if found in _ASKS:
-            return HostUnreachable(f"{host} cannot be used: {found}. Run `ssh {host}` once in a terminal, then try again.")
+            return HostUnreachable(
+                f"{host} cannot be used: {found}. Run `ssh {host}` once in a terminal, then try again."
+            )
         said = [line.strip() for line in output.splitlines() if line.strip()]
         why = found or (one_line(said[-1], 200).rstrip(".") if said else "ssh ended without a reason")
         return HostUnreachable(f"No connection to {host}: {why}.")

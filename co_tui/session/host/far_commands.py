@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from co_tui.paths import ensure_dir
+
 STOPPING_S: Final = 2.0
 POLL_S: Final = 0.05
 MOST_SHOWN_BYTES: Final = 4_000
@@ -19,10 +21,16 @@ LOGS: Final = ("stdout.log", "stderr.log")
 class FarCommands:
     """By the folder that the tool made for each: its process group, its output, how it ended."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mark: str) -> None:
+        """`mark` is in the environment of each process of the session."""
         self.folder = folder
+        self._mark = mark.encode()
         self._groups: dict[str, int | None] = {}
         """The process group as it was at the start: what a command writes there later is not trusted."""
+
+    def prepare(self) -> str:
+        """The folder for them, which exists now."""
+        return str(ensure_dir(self.folder))
 
     def begin(self, name: str) -> None:
         self._groups[name] = self._group(name)
@@ -55,10 +63,25 @@ class FarCommands:
 
     def end_all(self) -> None:
         """End all of this session, and remove what they wrote."""
-        for each in os.listdir(self.folder) if self.folder.is_dir() else ():
-            if _exit_code(self._job(each)) is None:
-                self.end(each)
+        for job in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
+            if job.name.isalnum() and _exit_code(job) is None:
+                self.end(job.name)
+        for process in self._marked():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def have_processes(self) -> bool:
+        """Whether a process of the session still runs."""
+        return bool(self._marked())
+
+    def _marked(self) -> list[int]:
+        found = []
+        for each in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError, ValueError):
+                if self._mark in each.read_bytes().split(b"\0") and int(each.parent.name) != os.getpid():
+                    found.append(int(each.parent.name))
+        return found
 
     def _job(self, name: str) -> Path:
         if not name.isalnum():

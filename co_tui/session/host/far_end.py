@@ -28,6 +28,7 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.host.far_commands import FarCommands
 from co_tui.session.host.far_snapshots import FarSnapshots
 from co_tui.session.host.values import decoded, encoded
+from co_tui.session.processes.process_guard import MARK
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.tools.folder.folder_guard import FolderGuard
@@ -46,10 +47,10 @@ class FarEnd:
         self.home = Path(os.path.realpath(Path.home()))
         self.folder = Path(os.path.realpath(self.home / folder))
         state = Path(os.environ.get("XDG_STATE_HOME") or self.home / ".local/state") / "co-tui-host"
-        own = ensure_dir(state / "sessions" / session_id)
+        own = state / "sessions" / (session_id or "none")
         self.paths = Paths(data=state / "data", config=state / "config", state=state)
         self.path = os.environ.get("PATH", os.defpath)
-        self.commands = FarCommands(ensure_dir(own / "commands"))
+        self.commands = FarCommands(own / "commands", f"{MARK}={session_id or 'none'}")
         self.snapshots = FarSnapshots(own / "snapshots", self.folder, self.path, state)
         self.guard = FolderGuard(self.folder, own / "set-aside")
         self.one_at_a_time = threading.Lock()
@@ -60,7 +61,6 @@ class FarEnd:
         return {
             "folder": str(self.folder),
             "home": str(self.home),
-            "commands": str(self.commands.folder),
             "guarded": {**guarded_environment({"PATH": self.path}, self.folder)},
             **self.surroundings(),
         }
@@ -102,6 +102,7 @@ class FarEnd:
 
     def sandbox(self, kind: str) -> dict[str, Any]:
         """Whether the sandbox works here, and its arguments."""
+        ensure_dir(self.commands.folder)
         sandbox = Sandbox(kind=kind, folder=self.folder, home=self.home, paths=self.paths)
         return {
             "failure": asyncio.run(sandbox_failure(kind)),
@@ -168,7 +169,10 @@ class _Serving:
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
         self._source, self._sink = source, sink
         self._writing = threading.Lock()
-        self._end: FarEnd | None = None
+        self._folder = ""
+        self._ends: dict[str, FarEnd] = {}
+        """By session."""
+        self._beginning = threading.Lock()
 
     def run(self) -> None:
         with ThreadPoolExecutor(4) as pool:
@@ -180,7 +184,7 @@ class _Serving:
 
     def _answer(self, request: dict[str, Any]) -> None:
         try:
-            value = {"value": encoded(self._called(request["call"], decoded(request["given"])))}
+            value = {"value": encoded(self._called(request, decoded(request["given"])))}
         except BaseException as error:
             kind = next((each for each in _ERRORS if isinstance(error, each)), None)
             text = str(getattr(error, "strerror", None) or error) or type(error).__name__
@@ -188,12 +192,13 @@ class _Serving:
         with self._writing:
             write_frame(self._sink, {"id": request["id"], **value})
 
-    def _called(self, name: str, given: Sequence[Any]) -> Any:
+    def _called(self, request: Mapping[str, Any], given: Sequence[Any]) -> Any:
+        name, session_id = request["call"], request["session"]
         if name == "begin":
-            self._end = FarEnd(*given)
-            return self._end.begin()
-        assert self._end is not None
-        return self._end.answer(name)(*given)
+            self._folder, given = str(given[0]), ()
+        with self._beginning:
+            end = self._ends.setdefault(session_id, FarEnd(self._folder, session_id))
+        return end.answer(name)(*given)
 
 
 def main() -> None:

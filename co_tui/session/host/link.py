@@ -4,7 +4,7 @@ import contextlib
 import queue
 import subprocess
 import threading
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final, NamedTuple, cast
 
 from co_tui.session.host.address import HostUnreachable
 from co_tui.session.host.connection import CONNECTING_S, Connection
@@ -23,41 +23,53 @@ _ERRORS: Final = {each.__name__: each for each in (NotCovered, SnapshotsUnusable
 class HostLink:
     """Blocks: call it in a thread. Several may ask at the same time."""
 
-    def __init__(self, connection: Connection, session_id: str) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._session_id = session_id
         self._far: _FarProgram | None = None
         self._starting = threading.Lock()
         self.began: dict[str, Any] = {}
         """What the host said about the folder."""
 
-    def ask(self, call: str, *given: Any, again: bool = True) -> Any:
+    def ask(self, call: str, *given: Any, session_id: str = "", again: bool = True) -> Any:
         """The answer to a question; with `again`, a lost connection is renewed and the question asked once more.
 
         Raises `HostUnreachable`, and what the call raises there: `NotCovered`, `SnapshotsUnusable`, OSError.
         """
         known = self._far
         try:
-            return self._started().ask(call, given)
+            return self._started().ask(call, given, session_id)
         except HostUnreachable:
             if not again or known is None:  # a new connection that fails will fail again
                 raise
-            return self._started().ask(call, given)
+            return self._started().ask(call, given, session_id)
 
     def _started(self) -> "_FarProgram":
         with self._starting:
             if self._far is None or self._far.is_over:
                 self._far = far = _FarProgram(self.connection)
                 try:
-                    self.began = far.ask("begin", (self.connection.address.folder, self._session_id))
+                    self.began = far.ask("begin", (self.connection.address.folder,), "")
                 except BaseException:
                     far.close()
                     raise
             return self._far
 
+    def session(self, session_id: str) -> "SessionLink":
+        return SessionLink(self, session_id)
+
     def close(self) -> None:
         if self._far is not None:
             self._far.close()
+
+
+class SessionLink(NamedTuple):
+    """The same for one session."""
+
+    link: HostLink
+    session_id: str
+
+    def ask(self, call: str, *given: Any, again: bool = True) -> Any:
+        return self.link.ask(call, *given, session_id=self.session_id, again=again)
 
 
 class _FarProgram:
@@ -90,8 +102,9 @@ class _FarProgram:
     def _input(self) -> IO[bytes]:
         return cast("IO[bytes]", self._process.stdin)
 
-    def ask(self, call: str, given: Any) -> Any:
+    def ask(self, call: str, given: Any, session_id: str) -> Any:
         answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        asked = {"call": call, "given": encoded(given), "session": session_id}
         with self._order:
             self._last += 1
             number = self._last
@@ -99,7 +112,7 @@ class _FarProgram:
             try:
                 if self.is_over:
                     raise OSError
-                write_frame(cast(Any, self._input), {"id": number, "call": call, "given": encoded(given)})
+                write_frame(cast(Any, self._input), {"id": number, **asked})
             except (OSError, ValueError):
                 answer.put(None)
         try:
@@ -153,7 +166,9 @@ class _FarProgram:
     def _failure(self) -> HostUnreachable:
         if self._process.returncode == NO_PYTHON:
             host = self._connection.address.host
-            return HostUnreachable(f"{host} has no Python 3.10 or newer, which co-tui needs there. Install python3 there.")
+            return HostUnreachable(
+                f"{host} has no Python 3.10 or newer, which co-tui needs there. Install python3 there."
+            )
         return self._connection.failure(self._said.decode(errors="replace"))
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
+from co_tui.session.host.address import recorded_address, resume_hint
 from co_tui.session.state.session_state import SessionState
 from co_tui.ui.background import start_awaited
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -128,8 +129,16 @@ class FolderChoice:
         return self._settled[1]
 
     async def _choose(self, session_id: str) -> None:
-        state, here = self._shown.state, self._settings.launch.cwd
-        if not state.cwd or state.cwd == path_text(here):
+        launch = self._settings.launch
+        state, here = self._shown.state, launch.cwd
+        if not state.cwd or state.cwd == launch.where:
+            return
+        address = recorded_address(state.cwd)
+        if address is not None or launch.host is not None:
+            then = f" {resume_hint(address, session_id)}" if address is not None else ""
+            self._chat.feed.note(
+                f"This session worked in {one_line(state.cwd, 300)}; it now works in {launch.where}.{then}"
+            )
             return
         is_there = await asyncio.to_thread(Path(state.cwd).is_dir)
         if not is_there or self._prompt_waits():
