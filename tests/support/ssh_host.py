@@ -104,7 +104,7 @@ def sshd_host(folder: Path) -> Iterator[SshHost]:
         yield stand_in_host(folder)
         return
     real = shutil.which("ssh")
-    host = _made(folder, f"#!/bin/sh\nexec {real} -F {{folder}}/config \"$@\"\n")
+    host = _made(folder, f'#!/bin/sh\nexec {real} -F {{folder}}/config "$@"\n')
     home = folder / "home"  # a setting of sshd cannot have blanks
     home.mkdir()
     for name in ("key", "host_key"):

@@ -27,6 +27,7 @@ from co_tui.session.host.host_guard import HostGuard
 from co_tui.session.host.host_judge import AGAIN
 from co_tui.session.host.remote_host import RemoteHost, SessionHost
 from co_tui.session.tools.folder.session_folder import COMMAND_ENVIRONMENT, SandboxedFolder, SessionFolder
+from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.settings.rules import SANDBOX_WITH_NETWORK
 
 _LOST = "during the command"
@@ -35,8 +36,9 @@ _LOST = "during the command"
 class HostFolder(SessionFolder):
     """The session's folder on another host; `sandbox.folder` is only its stand-in here."""
 
-    def __init__(self, host: SessionHost, sandbox: Sandbox, commands: HostCommands, **given: Any) -> None:
+    def __init__(self, host: SessionHost, sandbox: Sandbox, commands: RunningCommands, **given: Any) -> None:
         super().__init__(sandbox, commands, **given)
+        assert isinstance(commands, HostCommands)
         self._host, self._there = host, commands
 
     def _own(self) -> Workspace:

@@ -1,6 +1,7 @@
 """Asks the program on the other host. Starts it with the first question, and again when the connection was lost."""
 
 import contextlib
+import os
 import queue
 import subprocess
 import threading
@@ -16,6 +17,7 @@ from co_tui.session.snapshots.objects import SnapshotsUnusable
 
 ANSWER_S: Final = 120.0
 """The longest that a question takes there; a snapshot reads for 60 s at most."""
+CLOSING_S: Final = 2.0
 MOST_SAID_BYTES: Final = 10_000
 _ERRORS: Final = {each.__name__: each for each in (NotCovered, SnapshotsUnusable, FileNotFoundError, OSError)}
 
@@ -90,7 +92,8 @@ class _FarProgram:
         self._ready = threading.Event()
         self._errors = threading.Thread(target=self._read_errors, daemon=True)
         self._errors.start()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._answering = threading.Thread(target=self._read, daemon=True)
+        self._answering.start()
         with contextlib.suppress(OSError):
             self._input.write(sent_modules())
             self._input.flush()
@@ -152,7 +155,10 @@ class _FarProgram:
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
-        self._errors.join(1)
+        self._errors.join(CLOSING_S)
+        for each in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with contextlib.suppress(OSError):
+                cast("IO[bytes]", each).close()
         self._ready.set()
         with self._order:
             for waiting in self._answers.values():
@@ -160,8 +166,9 @@ class _FarProgram:
 
     def _read_errors(self) -> None:
         source = cast("IO[bytes]", self._process.stderr)
-        while piece := source.read1(4_096):  # type: ignore[attr-defined]
-            self._said = (self._said + piece)[-MOST_SAID_BYTES:]
+        with contextlib.suppress(OSError, ValueError):
+            while piece := os.read(source.fileno(), 4_096):
+                self._said = (self._said + piece)[-MOST_SAID_BYTES:]
 
     def _failure(self) -> HostUnreachable:
         if self._process.returncode == NO_PYTHON:
@@ -175,6 +182,7 @@ class _FarProgram:
         self.is_over = True
         with contextlib.suppress(OSError):
             self._process.kill()
+        self._answering.join(CLOSING_S)
 
 
 def _error(found: dict[str, Any]) -> Exception:

@@ -93,10 +93,10 @@ class ToolParts:
         environment = self._environment
         paths = environment.paths
         own = (paths.config, paths.state, paths.data)
-        known = {"folder": environment.cwd, "home": Path.home(), "own": own}
-        judge = Judge(**known, environ=git_variables(environment.environ))
+        judge = Judge(folder=environment.cwd, home=Path.home(), environ=git_variables(environment.environ), own=own)
         if self._host is not None:
-            judge = HostJudge(**known, link=self._host.link, shown=self._host.host.text)
+            link, shown = self._host.link, self._host.host.text
+            judge = HostJudge(folder=environment.cwd, home=Path.home(), own=own, link=link, shown=shown)
         kept = environment.kept_approvals
         return Permissions(
             judge,

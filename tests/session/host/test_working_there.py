@@ -1,7 +1,10 @@
 """A session on another host: its files and commands are there, and nothing changes here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+import json
+import subprocess
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +20,7 @@ from co_tui.session.host.remote_host import connect
 from co_tui.session.session import Session
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.ssh_host import SshHost, files_in, sshd_host, stand_in_host
+from tests.support.waiting import until, wait_until
 
 YES, NO = Approval(approved=True, by="user"), Approval(approved=False, by="user", reason="No.")
 
@@ -51,8 +55,6 @@ def scripted(steps: Sequence[Step]) -> ScriptedModel:
             return
         step = waiting.pop(0)
         await asyncio.to_thread(step.meanwhile)
-        import json
-
         call = f"call-{len(steps) - len(waiting)}"
         yield {0: DeltaToolCall(name=step.tool, json_args=json.dumps(step.given), tool_call_id=call)}
 
@@ -112,3 +114,109 @@ async def test_files_and_commands_are_there(tmp_path: Path, host: SshHost) -> No
     assert session.state.cwd == f"box:{there}"
     assert environment.host is not None
     environment.host.close()
+
+
+def forty_steps(there: Path, host: SshHost) -> list[Step]:
+    """Reads, writes, edits, searches, commands of both kinds, refused ones; the connection is cut in two of them."""
+
+    def cut_once(started: str) -> Callable[[], None]:
+        def cut() -> None:
+            wait_until((there / started).exists)
+            host.cut()
+
+        return lambda: threading.Thread(target=cut, daemon=True).start()
+
+    def waits(started: str) -> Step:
+        command = f"echo begun > {started}; sleep 600"
+        return Step("run_command", {"command": command}, cut_once(started))
+
+    texts = [Step("write_file", {"path": f"src/{n}.txt", "content": f"text {n}\n"}) for n in range(8)]
+    edits = [Step("edit_file", {"path": f"src/{n}.txt", "old_text": "text", "new_text": "line"}) for n in range(6)]
+    reads = [Step("read_file", {"path": f"src/{n}.txt"}) for n in range(4)]
+    return [
+        *texts[:4],
+        Step("run_command", {"command": "cat src/0.txt"}),
+        waits("first"),
+        *texts[4:],
+        Step("run_command", {"command": "wc -l src/1.txt"}),
+        *reads[:2],
+        Step("run_command", {"command": "cat link"}),
+        Step("run_command", {"command": "rm -r forbidden"}),
+        Step("write_file", {"path": "../outside.txt", "content": "no\n"}),
+        *edits[:3],
+        Step("search_files", {"pattern": "line"}),
+        Step("start_command", {"command": "echo ready; sleep 600", "wait_for": "ready"}),
+        Step("run_command", {"command": "echo more >> src/7.txt"}),
+        waits("second"),
+        *edits[3:],
+        Step("list_directory", {"path": "src"}),
+        Step("find_files", {"pattern": "*.txt"}),
+        *reads[2:],
+        Step("edit_files", {"files": [{"path": f"src/{n}.txt", "content": f"both {n}\n"} for n in (0, 1)]}),
+        Step("run_command", {"command": "git status --short"}),
+        Step("run_command", {"command": "mkdir -p deep/er && cp src/0.txt deep/er/copy.txt"}),
+        Step("create_directory", {"path": "empty"}),
+        Step("read_file", {"path": "missing.txt"}),
+        Step("read_file", {"path": "link"}),
+        Step("run_command", {"command": "head -n 1 src/3.txt | wc -c"}),
+        Step("run_command", {"command": "exit 7"}),
+        Step("edit_file", {"path": "src/2.txt", "old_text": "nowhere", "new_text": "x"}),
+        Step("run_command", {"command": "echo forbidden > forbidden/new.txt"}),
+    ]
+
+
+@pytest.fixture
+def real_host(tmp_path: Path) -> Iterator[SshHost]:
+    with sshd_host(tmp_path / "box") as host:
+        yield host
+
+
+async def test_forty_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: Path, real_host: SshHost) -> None:
+    host = real_host
+    there = host.home / "project"
+    (there / "forbidden").mkdir(parents=True)
+    (there / "forbidden/kept.txt").write_text("kept\n")
+    (host.home / "secret").write_text("outside\n")
+    (there / "link").symlink_to(host.home / "secret")
+    subprocess.run(["git", "init", "-q", str(there)], check=True)
+    steps = forty_steps(there, host)
+    assert len(steps) == 40
+    environment = environment_on(host, tmp_path / "own", scripted(steps), there)
+    session, results = await worked(environment)
+    at = {str(step.given.get("command", n)): n for n, step in enumerate(steps)}
+    results_by_start = {step.given.get("command", "")[:12]: results[n] for n, step in enumerate(steps)}
+    assert len(results) == 40
+    for name in ("echo begun > first; sleep 600", "echo begun > second; sleep 600"):
+        assert "The connection to box was lost while this ran" in results[at[name]]
+    asked = [str(question.arguments) for question in session_questions(environment)]
+    assert not any("cat src/0.txt" in each or "wc -l" in each or "git status" in each for each in asked)
+    assert any("cat link" in each for each in asked)
+    assert "exit code: 7" in results_by_start["exit 7"]
+    await until(lambda: any(each.running and "ready" in each.output for each in session.commands.background()))
+    assert files_in(there) == expected_files()
+    assert (host.home / "outside.txt").exists() is False
+    await session.close()
+    assert list(environment.cwd.iterdir()) == []
+    assert environment.host is not None
+    environment.host.close()
+
+
+def session_questions(environment: Environment) -> list[ApprovalQuestion]:
+    assert isinstance(environment.questions, Reader)
+    return environment.questions.asked
+
+
+def expected_files() -> dict[str, str]:
+    both = {f"src/{n}.txt": f"both {n}\n" for n in (0, 1)}
+    edited = {f"src/{n}.txt": f"line {n}\n" for n in range(2, 6)}
+    return {
+        "deep/er/copy.txt": "both 0\n",
+        "first": "begun\n",
+        "forbidden/kept.txt": "kept\n",
+        "link": "outside\n",
+        "second": "begun\n",
+        "src/6.txt": "text 6\n",
+        "src/7.txt": "text 7\nmore\n",
+        **both,
+        **edited,
+    }

@@ -41,19 +41,19 @@ class TrialFolder(LocalWorkspaceBackend):
             return FileEntry(name=Path(path).name, path=path, is_dir=True, size=None)
         if path in self.written:
             return FileEntry(name=Path(path).name, path=path, is_dir=False, size=len(self.written[path]))
-        return await (super() if self.base is None else self.base).stat(path)
+        return await (super().stat(path) if self.base is None else self.base.stat(path))
 
     async def working_dir(self) -> str:
-        return await (super() if self.base is None else self.base).working_dir()
+        return await (super().working_dir() if self.base is None else self.base.working_dir())
 
     async def list_dir(self, path: str) -> Sequence[FileEntry]:
-        return await (super() if self.base is None else self.base).list_dir(path)
+        return await (super().list_dir(path) if self.base is None else self.base.list_dir(path))
 
     async def exists(self, path: str) -> bool:
-        return await (super() if self.base is None else self.base).exists(path)
+        return await (super().exists(path) if self.base is None else self.base.exists(path))
 
     async def realpath(self, path: str) -> str:
-        return await (super() if self.base is None else self.base).realpath(path)
+        return await (super().realpath(path) if self.base is None else self.base.realpath(path))
 
     async def remove(self, path: str) -> None:
         raise PermissionError(path)
