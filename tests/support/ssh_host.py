@@ -1,4 +1,4 @@
-"""Another host to work on: sshd on this machine at another port, with a key made for the test, or a stand-in for ssh."""
+"""Another host to work on: sshd on this machine at another port, with a key for the test, or a stand-in for ssh."""
 
 import contextlib
 import os

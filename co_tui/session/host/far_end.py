@@ -65,7 +65,7 @@ class FarEnd:
             **self.surroundings(),
         }
 
-    def surroundings(self, *, with_state: bool = True) -> dict[str, Any]:
+    def surroundings(self, with_state: bool = True) -> dict[str, Any]:
         repository, branch = repository_of(self.folder)
         changed = changed_files(self.folder, git_variables(os.environ)) if branch and with_state else None
         return {

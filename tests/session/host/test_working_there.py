@@ -18,6 +18,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.host.address import host_address, stand_in
 from co_tui.session.host.remote_host import connect
 from co_tui.session.session import Session
+from co_tui.session.snapshots.file_restores import Consent
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.ssh_host import SshHost, files_in, sshd_host, stand_in_host
 from tests.support.waiting import until, wait_until
@@ -105,13 +106,94 @@ async def test_files_and_commands_are_there(tmp_path: Path, host: SshHost) -> No
     ]
     environment = environment_on(host, tmp_path / "own", scripted(steps), there)
     session, results = await worked(environment)
-    await session.close()
+    await close(session, environment)
     assert "one" in results[0]
     assert files_in(there) == {"a.txt": "three\n", "new/b.txt": "two\n"}
     assert "three\ntwo" in results[3] and str(there) in results[3]
     assert "a.txt:1:three" in results[4] and "new/" in results[5] and "new/b.txt" in results[6]
-    assert list(environment.cwd.iterdir()) == []
     assert session.state.cwd == f"box:{there}"
+
+
+async def test_files_are_brought_back_there(tmp_path: Path, host: SshHost) -> None:
+    there = host.home / "project"
+    there.mkdir()
+    (there / "a.txt").write_text("before\n")
+    steps = [
+        Step("write_file", {"path": "a.txt", "content": "after\n"}),
+        Step("run_command", {"command": "echo made > b.txt"}),
+    ]
+    environment = environment_on(host, tmp_path / "own", scripted(steps), there)
+    session, _ = await worked(environment)
+    restores = session.edits.restores
+    changes = await restores.changes()
+    assert [(each.path, each.what) for each in changes.files] == [("a.txt", "changed"), ("b.txt", "new")]
+    host.cut()  # the plan and the restore connect again
+    plan = await restores.plan_rewind(1)
+    assert plan is not None
+    restored = await restores.restore(plan, Consent())
+    assert files_in(there) == {"a.txt": "before\n"} and sorted(restored.paths) == ["a.txt", "b.txt"]
+    await close(session, environment)
+
+
+async def test_the_sandbox_holds_there(tmp_path: Path, host: SshHost) -> None:
+    there = host.home / "project"
+    there.mkdir()
+    steps = [
+        Step("run_command", {"command": "echo inside > a.txt; echo out > ../b.txt"}),
+        Step("run_command", {"command": "mkdir .git && printf '[core]\\n\\tfsmonitor = ./evil\\n' > .git/config"}),
+        Step("write_file", {"path": "c.txt", "content": "c\n"}),
+    ]
+    environment = environment_on(host, tmp_path / "own", scripted(steps), there, mode="auto")
+    session, results = await worked(environment)
+    assert files_in(there) == {"a.txt": "inside\n", "c.txt": "c\n"}
+    assert not (host.home / "b.txt").exists() and not (there / ".git").exists()
+    assert "which can make programs run. It was moved to" in results[1]
+    assert session_questions(environment) == []
+    await close(session, environment)
+
+
+async def test_the_model_knows_where_it_works(tmp_path: Path, host: SshHost) -> None:
+    there = host.home / "project"
+    (there / "part").mkdir(parents=True)
+    make_repository(there)
+    (there / "AGENTS.md").write_text("Above.\n")
+    (there / "part/AGENTS.md").write_text("Here.\n")
+    seen: list[str] = []
+
+    async def script(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        seen.append(info.instructions or "")
+        yield "yes"
+
+    environment = environment_on(host, tmp_path / "own", ScriptedModel(script, window=200_000), there / "part")
+    session, _ = await worked(environment)
+    assert f"You work in {there}/part on the host box" in seen[0]
+    assert "Above." in seen[0] and "Here." in seen[0] and " on box;" in seen[0]
+    await session.run_command("pwd; echo $HOME; exit 3")
+    ran = str([entry.message for entry in session.state.history][-1])
+    assert f"in box:{there}/part. It ended with exit code 3" in ran and f"{host.home}" in ran
+    await close(session, environment)
+
+
+async def test_a_host_that_is_down_fails_the_call_and_not_the_session(tmp_path: Path, host: SshHost) -> None:
+    there = host.home / "project"
+    there.mkdir()
+    steps = [
+        Step("run_command", {"command": "ls"}, (host.folder / "down").touch),
+        Step("write_file", {"path": "a.txt", "content": "a\n"}),
+        Step("write_file", {"path": "a.txt", "content": "a\n"}, (host.folder / "down").unlink),
+    ]
+    environment = environment_on(host, tmp_path / "own", scripted(steps), there)
+    host.cut()
+    session, results = await worked(environment)
+    for result in results[:2]:
+        assert "No connection to box: it refuses the connection. The next call connects again." in result
+    assert files_in(there) == {"a.txt": "a\n"}
+    await close(session, environment)
+
+
+async def close(session: Session, environment: Environment) -> None:
+    await session.close()
+    assert list(environment.cwd.iterdir()) == []
     assert environment.host is not None
     environment.host.close()
 
@@ -178,7 +260,7 @@ async def test_forty_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: 
     (there / "forbidden/kept.txt").write_text("kept\n")
     (host.home / "secret").write_text("outside\n")
     (there / "link").symlink_to(host.home / "secret")
-    subprocess.run(["git", "init", "-q", str(there)], check=True)
+    make_repository(there)
     steps = forty_steps(there, host)
     assert len(steps) == 40
     environment = environment_on(host, tmp_path / "own", scripted(steps), there)
@@ -199,6 +281,10 @@ async def test_forty_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: 
     assert list(environment.cwd.iterdir()) == []
     assert environment.host is not None
     environment.host.close()
+
+
+def make_repository(folder: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
 
 
 def session_questions(environment: Environment) -> list[ApprovalQuestion]:
