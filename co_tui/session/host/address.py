@@ -57,18 +57,14 @@ def recorded_address(cwd: str) -> HostAddress | None:
 
 def resume_hint(address: HostAddress, session_id: str) -> str:
     """The sentence about a session of another host that was opened without it."""
-    where = one_line(address.text, 300)
-    return (
-        f"Session {session_id} works on {where}. "
-        f"To continue there: co-tui --host {one_line(address.host, 200)} {one_line(_quoted(address.folder), 300)} "
-        f"--resume {session_id}"
-    )
+    return f"Session {session_id} works on {one_line(address.text, 300)}. {continue_hint(address, session_id)}"
 
 
-def _quoted(folder: str) -> str:
+def continue_hint(address: HostAddress, session_id: str) -> str:
     import shlex
 
-    return shlex.quote(folder)
+    host, folder = one_line(address.host, 200), one_line(shlex.quote(address.folder), 300)
+    return f"To continue there: co-tui --host {host} {folder} --resume {session_id}"
 
 
 def stand_in(state: Path, address: HostAddress) -> Path:

@@ -94,7 +94,7 @@ class _FarProgram:
         self._errors.start()
         self._answering = threading.Thread(target=self._read, daemon=True)
         self._answering.start()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # it may be over already, with its pipes closed
             self._input.write(sent_modules())
             self._input.flush()
         if not self._ready.wait(CONNECTING_S) or self.is_over:

@@ -9,7 +9,7 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.session.host.address import recorded_address, resume_hint
+from co_tui.session.host.address import continue_hint, recorded_address
 from co_tui.session.state.session_state import SessionState
 from co_tui.ui.background import start_awaited
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -135,7 +135,7 @@ class FolderChoice:
             return
         address = recorded_address(state.cwd)
         if address is not None or launch.host is not None:
-            then = f" {resume_hint(address, session_id)}" if address is not None else ""
+            then = f" {continue_hint(address, session_id)}" if address is not None else ""
             self._chat.feed.note(
                 f"This session worked in {one_line(state.cwd, 300)}; it now works in {launch.where}.{then}"
             )
