@@ -8,6 +8,7 @@ from typing import Any, Final
 from co_tui.agent.permissions.older_answers import converted, read_rule
 from co_tui.paths import Paths, path_text, read_small_text, write_atomically
 from co_tui.session.checkout import repository_of
+from co_tui.session.host.address import is_stand_in
 from co_tui.settings.permission_rules import MCP, Rule
 
 LIMIT_BYTES: Final = 1_000_000
@@ -69,7 +70,7 @@ class KeptApprovals:
 
 def kept_for(paths: Paths, cwd: Path, *, keeps_more: bool = True) -> KeptApprovals:
     """The approvals of the project that contains a folder."""
-    repository, _ = repository_of(cwd)
+    repository = "" if is_stand_in(paths.state, cwd) else repository_of(cwd)[0]
     return KeptApprovals(paths.state / "approvals.json", Path(repository) if repository else cwd, keeps_more=keeps_more)
 
 

@@ -12,6 +12,9 @@ _HOST: Final = re.compile(r"[A-Za-z0-9_%+][\w.%+@:/\[\]-]*", re.ASCII)
 _PRINTED: Final = re.compile(r"(?P<host>[^\s/:][^\s:/]*(?::\d+)?|ssh://[^\s/]+):(?P<folder>[/~.].*)", re.DOTALL)
 
 
+_STAND_INS: Final = "hosts"
+
+
 class AddressRefused(ValueError):
     """Why an address cannot be used: a sentence."""
 
@@ -67,9 +70,14 @@ def continue_hint(address: HostAddress, session_id: str) -> str:
     return f"To continue there: co-tui --host {host} {folder} --resume {session_id}"
 
 
+def is_stand_in(state: Path, folder: Path) -> bool:
+    """Whether a folder stands in for one on another host. It belongs to no repository that is around it."""
+    return folder.parent == state / _STAND_INS
+
+
 def stand_in(state: Path, address: HostAddress) -> Path:
     """An empty folder of this machine in place of the other: what works in a folder here finds nothing in it."""
     import hashlib
 
     name = re.sub(r"[^\w.@-]", "_", address.host, flags=re.ASCII)[:60]
-    return state / "hosts" / f"{name}-{hashlib.sha256(address.text.encode(errors='replace')).hexdigest()[:12]}"
+    return state / _STAND_INS / f"{name}-{hashlib.sha256(address.text.encode(errors='replace')).hexdigest()[:12]}"

@@ -12,6 +12,7 @@ import shutil
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -36,6 +37,8 @@ from co_tui.session.tools.folder.folder_guard import FolderGuard
 LARGEST_BYTES: Final = 64_000_000
 """Of one request or answer."""
 SIZE: Final = struct.Struct(">I")
+KEPT_DAYS: Final = 90
+"""What a session left here, such as its snapshots, is removed after this time without use."""
 INSTRUCTION_BYTES: Final = 64_000
 _ERRORS: Final = (NotCovered, SnapshotsUnusable, FileNotFoundError, OSError)
 
@@ -58,12 +61,21 @@ class FarEnd:
     def begin(self) -> dict[str, Any]:
         """Where the session works. Raises OSError if there is no such folder."""
         os.scandir(self.folder).close()
+        self._forget_old()
         return {
             "folder": str(self.folder),
             "home": str(self.home),
             "guarded": {**guarded_environment({"PATH": self.path}, self.folder)},
-            **self.surroundings(),
+            **self.surroundings(with_state=False),
         }
+
+    def _forget_old(self) -> None:
+        """Remove what sessions left here that were not used for long."""
+        latest = time.time() - KEPT_DAYS * 86_400
+        for own in (self.paths.state / "sessions").glob("*"):
+            with suppress(OSError):
+                if max(each.stat().st_mtime for each in (own, *own.glob("*"), *own.glob("snapshots/*"))) < latest:
+                    shutil.rmtree(own, ignore_errors=True)
 
     def surroundings(self, with_state: bool = True) -> dict[str, Any]:
         repository, branch = repository_of(self.folder)

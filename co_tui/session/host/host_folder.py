@@ -22,6 +22,7 @@ from pydantic_ai_harness.ssh_workspace._backend import _READY
 
 from co_tui.agent.permissions.sandbox import Sandbox
 from co_tui.session.host.address import HostUnreachable
+from co_tui.session.host.connection import Connection
 from co_tui.session.host.host_commands import HostCommands
 from co_tui.session.host.host_guard import HostGuard
 from co_tui.session.host.host_judge import AGAIN
@@ -31,6 +32,8 @@ from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.settings.rules import SANDBOX_WITH_NETWORK
 
 _LOST = "during the command"
+_SENT = 'printf %s "$@" | '
+"""How the harness hands its script to ssh."""
 
 
 class HostFolder(SessionFolder):
@@ -59,7 +62,7 @@ class HostBackend(SSHWorkspaceBackend):
         )
         self._ssh[0] = connection.program
         self._resolved_working_dir = host.folder
-        self._runner = _Followed("/", commands, connection.environ)
+        self._runner = _Followed("/", commands, connection)
         self._host = host
 
     async def run(
@@ -87,9 +90,26 @@ class HostBackend(SSHWorkspaceBackend):
 class _Followed(LocalWorkspaceBackend):
     """Runs ssh, and announces what a command there prints while it runs."""
 
-    def __init__(self, folder: str | Path, commands: HostCommands, environ: Mapping[str, str]) -> None:
-        super().__init__(folder, env=environ)
+    def __init__(self, folder: str | Path, commands: HostCommands, connection: Connection) -> None:
+        super().__init__(folder, env=connection.environ)
         self._commands = commands
+        self._connection = connection
+
+    async def run(
+        self,
+        command: WorkspaceCommand,
+        *,
+        shell: bool = False,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
+    ) -> CommandResult:
+        """What is sent, such as a file's content, goes through a file: other users can see the arguments of ssh."""
+        if isinstance(command, str) or not (command[2:] and command[2].startswith(_SENT)):
+            return await super().run(command, shell=shell, env=env, timeout=timeout)
+        line, _, *pieces = command[2:]
+        with self._connection.sent_file("".join(pieces)) as file:
+            command = ["/bin/sh", "-c", f'{line.removeprefix(_SENT)} < "$1"', "sh", str(file)]
+            return await super().run(command, timeout=timeout)
 
     async def _wait_and_collect_output(
         self,
