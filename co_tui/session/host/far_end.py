@@ -27,6 +27,7 @@ from co_tui.agent.permissions.shell_syntax import NotUnderstood
 from co_tui.paths import Paths, ensure_dir, find_upwards, read_small_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.host.far_commands import FarCommands
+from co_tui.session.host.far_files import FarFiles
 from co_tui.session.host.far_snapshots import FarSnapshots
 from co_tui.session.host.values import decoded, encoded
 from co_tui.session.processes.process_guard import MARK
@@ -40,7 +41,11 @@ SIZE: Final = struct.Struct(">I")
 KEPT_DAYS: Final = 90
 """What a session left here, such as its snapshots, is removed after this time without use."""
 INSTRUCTION_BYTES: Final = 64_000
-_ERRORS: Final = (NotCovered, SnapshotsUnusable, FileNotFoundError, OSError)
+ERRORS: Final = (
+    *(NotCovered, SnapshotsUnusable),
+    *(FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError, OSError, ValueError),
+)
+"""Raised here as they were there; the first that fits."""
 
 
 class FarEnd:
@@ -55,6 +60,7 @@ class FarEnd:
         self.path = os.environ.get("PATH", os.defpath)
         self.commands = FarCommands(own / "commands", f"{MARK}={session_id or 'none'}")
         self.snapshots = FarSnapshots(own / "snapshots", self.folder, self.path, state)
+        self.files = FarFiles(self.folder)
         self.guard = FolderGuard(self.folder, own / "set-aside")
         self.one_at_a_time = threading.Lock()
 
@@ -144,7 +150,7 @@ class FarEnd:
     def answer(self, name: str) -> Callable[..., Any]:
         """The method for a request. Raises LookupError."""
         whole, _, part = name.partition(".")
-        methods: dict[str, Any] = {"commands": self.commands, "snapshots": self.snapshots}
+        methods: dict[str, Any] = {"commands": self.commands, "files": self.files, "snapshots": self.snapshots}
         owner, method = (methods[whole], part) if part else (self, whole)
         if method.startswith("_") or method == "answer":
             raise LookupError(name)
@@ -198,7 +204,7 @@ class _Serving:
         try:
             value = {"value": encoded(self._called(request, decoded(request["given"])))}
         except BaseException as error:
-            kind = next((each for each in _ERRORS if isinstance(error, each)), None)
+            kind = next((each for each in ERRORS if isinstance(error, each)), None)
             text = str(getattr(error, "strerror", None) or error) or type(error).__name__
             value = {"error": kind.__name__ if kind is not None else "", "text": text[:2_000]}
         with self._writing:

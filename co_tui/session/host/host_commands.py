@@ -42,7 +42,7 @@ class HostCommands(RunningCommands):
         with suppress(OSError):
             await asyncio.to_thread(self._link.ask, "commands.begin", command_id)
         while True:
-            with suppress(OSError, LookupError, TypeError):  # asked again when the connection is back
+            with suppress(OSError, LookupError, TypeError, ValueError):  # asked again when the connection is back
                 said = await asyncio.to_thread(self._link.ask, "commands.now", command_id, waited)
                 state = self._states[command_id] = _state(command_id, started, said)
                 if waited and said["printed"]:

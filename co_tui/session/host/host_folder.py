@@ -24,9 +24,10 @@ from co_tui.agent.permissions.sandbox import Sandbox
 from co_tui.session.host.address import HostUnreachable
 from co_tui.session.host.connection import Connection
 from co_tui.session.host.host_commands import HostCommands
+from co_tui.session.host.host_files import HostFiles
 from co_tui.session.host.host_guard import HostGuard
 from co_tui.session.host.host_judge import AGAIN
-from co_tui.session.host.remote_host import RemoteHost, SessionHost
+from co_tui.session.host.remote_host import SessionHost
 from co_tui.session.tools.folder.session_folder import COMMAND_ENVIRONMENT, SandboxedFolder, SessionFolder
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.settings.rules import SANDBOX_WITH_NETWORK
@@ -45,16 +46,17 @@ class HostFolder(SessionFolder):
         self._host, self._there = host, commands
 
     def _own(self) -> Workspace:
-        here = Workspace(HostBackend(self._host.host, self._there))
+        here = Workspace(HostBackend(self._host, self._there))
         if self.read_only:
             return ReadOnlyWorkspace(here)
         return HostSandboxed(here, self._host, self._sandbox.kind, self._there, self._is_sandboxed)
 
 
-class HostBackend(SSHWorkspaceBackend):
+class HostBackend(SSHWorkspaceBackend, HostFiles):
     """The harness's folder over ssh, with the shared connection. A break is a failure of the call, not of the turn."""
 
-    def __init__(self, host: RemoteHost, commands: HostCommands) -> None:
+    def __init__(self, session_host: SessionHost, commands: HostCommands) -> None:
+        host, self._link = session_host.host, session_host.link
         connection = host.connection
         environment = {**COMMAND_ENVIRONMENT, **commands.environment}
         super().__init__(

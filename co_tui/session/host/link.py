@@ -9,17 +9,15 @@ from typing import IO, Any, Final, NamedTuple, cast
 
 from co_tui.session.host.address import HostUnreachable
 from co_tui.session.host.connection import CONNECTING_S, Connection
-from co_tui.session.host.far_end import read_frame, write_frame
+from co_tui.session.host.far_end import ERRORS, read_frame, write_frame
 from co_tui.session.host.sent_program import NO_PYTHON, READY, sent_modules, start_command
 from co_tui.session.host.values import decoded, encoded
-from co_tui.session.snapshots.folder_scan import NotCovered
-from co_tui.session.snapshots.objects import SnapshotsUnusable
 
 ANSWER_S: Final = 120.0
 """The longest that a question takes there; a snapshot reads for 60 s at most."""
 CLOSING_S: Final = 2.0
 MOST_SAID_BYTES: Final = 10_000
-_ERRORS: Final = {each.__name__: each for each in (NotCovered, SnapshotsUnusable, FileNotFoundError, OSError)}
+_ERRORS: Final = {each.__name__: each for each in ERRORS}
 
 
 class HostLink:
