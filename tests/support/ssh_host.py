@@ -66,10 +66,16 @@ class SshHost(NamedTuple):
                 os.kill(each, signal.SIGKILL)
 
     def _running(self) -> list[int]:
-        found = [int(each.name) for each in (self.folder / "running").iterdir()]
+        found = [int(each.name) for each in (self.folder / "running").iterdir() if self._is_ours(each.name)]
         shutil.rmtree(self.folder / "running")
         (self.folder / "running").mkdir()
         return found
+
+    def _is_ours(self, process: str) -> bool:
+        """Whether it still runs: the number of one that ended may be another's."""
+        with contextlib.suppress(OSError):
+            return f"HOME={self.home}".encode() in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        return False
 
     @contextmanager
     def down(self) -> Iterator[None]:

@@ -175,15 +175,18 @@ async def test_the_model_knows_where_it_works(tmp_path: Path, host: SshHost) -> 
 
 
 async def test_a_host_that_is_down_fails_the_call_and_not_the_session(tmp_path: Path, host: SshHost) -> None:
+    def go_down() -> None:
+        (host.folder / "down").touch()
+        host.cut()
+
     there = host.home / "project"
     there.mkdir()
     steps = [
-        Step("run_command", {"command": "ls"}, (host.folder / "down").touch),
+        Step("run_command", {"command": "ls"}, go_down),
         Step("write_file", {"path": "a.txt", "content": "a\n"}),
         Step("write_file", {"path": "a.txt", "content": "a\n"}, (host.folder / "down").unlink),
     ]
     environment = environment_on(host, tmp_path / "own", scripted(steps), there)
-    host.cut()
     session, results = await worked(environment)
     for result in results[:2]:
         assert "No connection to box: it refuses the connection. The next call connects again." in result
