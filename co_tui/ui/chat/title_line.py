@@ -89,16 +89,16 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
     policy, branch = one_line(policy_label(facts.policy), 24), one_line(facts.branch, 24)
     without_provider = model_name(facts.model)
-    where = Content.styled(one_line(facts.where, 40), "bold $accent")
-    for who, further in (
-        (model, (effort, policy, sandbox, branch)),
-        (without_provider, (effort, policy, sandbox, branch)),
-        (without_provider, (effort, policy, sandbox)),
-        (without_provider, (sandbox,)),
+    host = facts.where.rpartition(":/")[0]
+    for who, where, further in (
+        (model, facts.where, (effort, policy, sandbox, branch)),
+        (without_provider, facts.where, (effort, policy, sandbox, branch)),
+        (without_provider, host, (effort, policy, sandbox)),
+        (without_provider, host, (sandbox,)),
     ):
         parts = [
             waits,
-            where,
+            Content.styled(one_line(where, 40), "bold $accent"),
             Content(private),
             Content(one_line(who, 44)),
             *(Content.styled(each, "$muted") for each in further),
