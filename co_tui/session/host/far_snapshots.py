@@ -9,6 +9,7 @@ from co_tui.session.snapshots.entries import Snapshot
 from co_tui.session.snapshots.file_diffs import session_changes
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
 from co_tui.session.snapshots.journal import Line
+from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.snapshots.restore import carry_out, remove_parts
 
 
@@ -24,7 +25,11 @@ class FarSnapshots:
     def take(self, base: str) -> dict[str, Any]:
         """Take a snapshot: its name, the one before, and how they differ."""
         with self._order:
-            taken = self._snapshots.take(base)
+            try:
+                taken = self._snapshots.take(base)
+            except SnapshotsUnusable:
+                # A fork has the snapshots of its own time only; those of long unused sessions are removed.
+                taken = self._snapshots.take()
         before, now = taken.before, taken.snapshot
         return {
             "id": now.id,

@@ -214,6 +214,15 @@ def test_a_parsed_line_is_the_same_there(line: str) -> None:
     assert decoded(json.loads(json.dumps(encoded(parsed)))) == parsed
 
 
+def test_a_fork_begins_with_snapshots_of_its_own(connected: RemoteHost, host: SshHost) -> None:
+    (host.home / "project/a.txt").write_text("a")
+    first = connected.session("one").link.ask("snapshots.take", "")
+    fork = connected.session("two").link.ask("snapshots.take", first["id"])
+    assert first["id"] and fork["before"] == "" and fork["set"] == first["set"]
+    again = connected.session("two").link.ask("snapshots.take", fork["id"])
+    assert (again["before"], again["set"]) == (fork["id"], {})
+
+
 def test_the_connection_is_renewed(connected: RemoteHost, host: SshHost) -> None:
     assert connected.surroundings(with_state=False)["platform"]
     host.cut()
