@@ -13,10 +13,12 @@ from co_tui.events.tool_calls import changed_paths
 from co_tui.inert import one_line
 from co_tui.session.host.address import HostUnreachable
 from co_tui.session.host.link import SessionLink
-from co_tui.settings.permission_rules import READ, Rule, RuleInForce
+from co_tui.settings.permission_rules import BASH, EDIT, LONGEST_RULE_CHARS, READ, Rule, RuleInForce
 
 NOT_JUDGED: Final = "The other host could not judge it, so it can only be allowed once."
 AGAIN: Final = "The next call connects again."
+MOST_CHARS: Final = 200_000
+"""Of the texts of a verdict; a command line has 20,000 at most."""
 _SEARCHES: Final = frozenset(("search_files", "find_files"))
 _ACTIONS: Final = ("run", "ask", "refuse")
 
@@ -73,6 +75,13 @@ def _checked(verdict: Any) -> Verdict:
     flags = (verdict.only_reads, verdict.outside_sandbox)
     if not all(isinstance(each, str) for each in texts) or not all(isinstance(each, bool) for each in flags):
         raise ValueError("not a verdict")
-    if not all(isinstance(each, Rule) and isinstance(each.pattern, str) for each in verdict.rules):
+    if sum(map(len, texts)) > MOST_CHARS or not all(map(_is_rule_there, verdict.rules)):
         raise ValueError("not a verdict")
     return verdict
+
+
+def _is_rule_there(rule: Any) -> bool:
+    """Whether it is a rule about some commands or files: no other may be offered for tools that run here."""
+    if not isinstance(rule, Rule) or rule.tool not in (BASH, EDIT, READ):
+        return False
+    return isinstance(rule.pattern, str) and 0 < len(rule.pattern) <= LONGEST_RULE_CHARS

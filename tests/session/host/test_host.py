@@ -21,7 +21,7 @@ from co_tui.session.host.address import (
     resume_hint,
 )
 from co_tui.session.host.connection import Connection
-from co_tui.session.host.host_judge import HostJudge
+from co_tui.session.host.host_judge import NOT_JUDGED, HostJudge
 from co_tui.session.host.link import HostLink
 from co_tui.session.host.remote_host import RemoteHost, connect
 from co_tui.session.host.values import decoded, encoded
@@ -196,13 +196,18 @@ class Liar(HostLink):
         encoded(Verdict("run"))  | {"action": "anything"},
         encoded(Verdict("run")) | {"only_reads": "yes"},
         encoded(Verdict("run")) | {"rules": ["Bash"]},
+        encoded(Verdict("ask", rules=(Rule("mcp__files"),))),
+        encoded(Verdict("ask", rules=(Rule("WebFetch", "domain:*"),))),
+        encoded(Verdict("ask", rules=(Rule("Bash"),))),
+        encoded(Verdict("run", new=("x" * 1_000_000,))),
         {"_": "Path", "x": 1},
         {"_": "Verdict"},
     ],
 )  # fmt: skip
 def test_an_answer_that_is_no_verdict_needs_approval(answer: Any) -> None:
     judge = HostJudge(folder=Path("/"), home=Path("/"), link=Liar(answer).session(""), shown="box:/x")
-    assert judge.verdict("run_command", {"command": "ls"}, "auto", ()).action == "ask"
+    verdict = judge.verdict("run_command", {"command": "ls"}, "auto", ())
+    assert verdict == Verdict("ask", NOT_JUDGED, new=("ls",))
 
 
 @pytest.mark.parametrize("line", ["ls -la", "a | b && c > d", "x=1 y \"$(z)\" 'q'", "for", "cat <<EOF\nx\nEOF"])
