@@ -58,6 +58,12 @@ def recorded_address(cwd: str) -> HostAddress | None:
     return HostAddress(found["host"], found["folder"])
 
 
+def host_of(cwd: str) -> str:
+    """The host of a session's folder, as the log has it; empty for this machine."""
+    address = recorded_address(cwd)
+    return address.host if address is not None else ""
+
+
 def resume_hint(address: HostAddress, session_id: str) -> str:
     """The sentence about a session of another host that was opened without it."""
     return f"Session {session_id} works on {one_line(address.text, 300)}. {continue_hint(address, session_id)}"

@@ -12,6 +12,7 @@ from pydantic_ai.exceptions import ToolFailed
 from co_tui.agent.permissions.shell_syntax import parse
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.arguments import parse as parse_arguments
+from co_tui.events import Event, SessionResume
 from co_tui.session.host.address import (
     AddressRefused,
     HostAddress,
@@ -25,6 +26,8 @@ from co_tui.session.host.host_judge import NOT_JUDGED, HostJudge
 from co_tui.session.host.link import HostLink
 from co_tui.session.host.remote_host import RemoteHost, connect
 from co_tui.session.host.values import decoded, encoded
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.ssh_host import SshHost, stand_in_host
 
@@ -232,3 +235,15 @@ def test_the_connection_is_renewed(connected: RemoteHost, host: SshHost) -> None
     assert connected.surroundings(with_state=False)["platform"]
     host.cut()
     assert connected.surroundings(with_state=False)["platform"]
+
+
+def test_what_was_allowed_on_one_host_is_asked_again_on_another() -> None:
+    def resumed(before: str, now: str) -> SessionState:
+        state = SessionState(cwd=before, allowed=(Rule("Bash", "rm:*"),))
+        return apply(state, Event(session_id="s", seq=1, timestamp="", fact=SessionResume(cwd=now)))
+
+    assert resumed("box:/srv/app", "/home/me").allowed == ()
+    assert resumed("box:/srv/app", "other:/srv/app").allowed == ()
+    assert resumed("/home/me", "box:/srv/app").allowed == ()
+    assert resumed("box:/srv/app", "box:/srv/app").allowed == (Rule("Bash", "rm:*"),)
+    assert resumed("/home/me", "/home/you").allowed == (Rule("Bash", "rm:*"),)
