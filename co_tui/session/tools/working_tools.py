@@ -97,11 +97,15 @@ class WorkingTools:
         self._has = tools_for_window(window_tokens, settings.tools)
         self._hides = permissions.hides if permissions.limits_reading else None
         self._files = self._readable_files(seen)
-        read = self._read_wrapped if wrap_folder is not None else None
-        elsewhere = (lambda: Workspace(self._make_folder().backend())) if host is not None else None
+        self._changes = self._make_changes(seen)
+
+    def _make_changes(self, seen: SeenFiles) -> FileChanges:
+        """Previews changes, where the files are."""
+        read = self._read_wrapped if self._wrap_folder is not None else None
+        elsewhere = (lambda: Workspace(self._make_folder().backend())) if self._host is not None else None
         files = FolderFiles(tools=_FILE_TOOLS, content_hashes=False)
-        files.elsewhere = host is not None
-        self._changes = FileChanges(files, folder, seen, read, elsewhere)
+        files.elsewhere = self._host is not None
+        return FileChanges(files, self._folder, seen, read, elsewhere)
 
     def _readable_files(self, seen: SeenFiles) -> "_ReadableFiles":
         files = _ReadableFiles(
