@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from co_tui import __version__
-from co_tui.cli_commands import COMMANDS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
+from co_tui.cli_commands import COMMANDS, HOST_OPTIONS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
 from co_tui.headless.output import WRONG_USAGE, put, say
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
@@ -40,13 +40,28 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line; mistakes exit the process with a sentence."""
     parser, commands = _parser()
+    arguments = _with_host_folder(arguments, commands)
     _check_names(parser, commands, arguments)
     options = parser.parse_args(arguments)
+    if getattr(options, "remote_host", None) is not None and options.command not in (None, "run"):
+        parser.error(f"--host opens the app or is used with `run`, not with `{options.command}`")
     if getattr(options, "private", False):
         _check_private(parser, options)
     if options.command == "run" and options.resume is not None:
         parser.error("--resume before `run` opens the app; use `co-tui run --resume ID`")
     return options
+
+
+def _with_host_folder(arguments: Sequence[str], commands: Container[str]) -> list[str]:
+    """The arguments with an option before the folder that follows `--host user@box`."""
+    given, command = list(arguments), next((word for word in arguments if word in commands), None)
+    at = next((n for n, word in enumerate(given) if word == "--host" or word.startswith("--host=")), None)
+    if at is None or command not in (None, "run"):
+        return given
+    after = at + (2 if given[at] == "--host" else 1)
+    word = given[after] if after < len(given) else "-"
+    is_command = word == command and command not in given[:at]
+    return given if word.startswith("-") or is_command else [*given[:after], "--host-folder", *given[after:]]
 
 
 def _check_private(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -114,7 +129,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
-    _add(parser, (*MODEL_OPTIONS, *RESUME_OPTIONS))
+    _add(parser, (*MODEL_OPTIONS, *HOST_OPTIONS, *RESUME_OPTIONS))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for row in COMMANDS:
         described = f"{row.help[:1].upper()}{row.help[1:]}."

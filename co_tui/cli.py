@@ -5,7 +5,8 @@ The environment is read here and nowhere below.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -26,13 +27,14 @@ from co_tui.headless.output import (
 from co_tui.headless.stopping import stop_requested
 from co_tui.inert import one_line
 from co_tui.open_store import open_store
-from co_tui.paths import Paths, current_folder, locate
+from co_tui.paths import Paths, current_folder, ensure_dir, locate
 from co_tui.settings import DEBUG_VARIABLE, Loaded, load, withheld_warnings
 from co_tui.store.store_errors import StoreError
 from co_tui.trust import Trust
 
 if TYPE_CHECKING:
     from co_tui.command_call import Options
+    from co_tui.session.host.remote_host import RemoteHost
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -101,6 +103,30 @@ def _run(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     environ, cwd = os.environ, current_folder()
     paths = locate(environ)
+    if getattr(options, "remote_host", None) is not None:
+        return _run_on_host(options, paths, environ)
+    return _run_in(options, paths, environ, cwd)
+
+
+def _run_on_host(options: "Options", paths: Paths, environ: Mapping[str, str]) -> int:
+    """The same with the tools of a session on another host; here, an empty folder stands in for the one there."""
+    from co_tui.session.host.address import AddressRefused, HostUnreachable, host_address, stand_in
+    from co_tui.session.host.remote_host import connect
+
+    try:
+        host = connect(host_address(options.remote_host, getattr(options, "remote_folder", "")), environ)
+    except (AddressRefused, HostUnreachable) as refused:
+        say(str(refused))
+        return WRONG_USAGE
+    try:
+        return _run_in(options, paths, environ, ensure_dir(stand_in(paths.state, host.address)), host)
+    finally:
+        host.close()
+
+
+def _run_in(
+    options: "Options", paths: Paths, environ: Mapping[str, str], cwd: Path, host: "RemoteHost | None" = None
+) -> int:
     given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
     if options.command not in ("doctor", "config", "trust"):
@@ -113,7 +139,7 @@ def _run(arguments: Sequence[str]) -> int:
             return WRONG_USAGE
     private = getattr(options, "private", False)
     with open_store(paths, loaded.settings.database, environ, private=private, report=say) as store:
-        return run_command(CommandCall(options, CommandContext(paths, loaded, store, private), environ, cwd))
+        return run_command(CommandCall(options, CommandContext(paths, loaded, store, private, host), environ, cwd))
 
 
 def warnings_before_start(loaded: Loaded, paths: Paths, *, opens_app: bool) -> list[str]:

@@ -90,6 +90,17 @@ MODEL_OPTIONS = (
         help="what runs without asking: ask, edits, plan or auto",
     ),
 )
+HOST_OPTIONS = (
+    _option(
+        "--host",
+        dest="remote_host",
+        default=argparse.SUPPRESS,
+        metavar="user@box [DIR]",
+        help="work in DIR on another host, by ssh (default: its login folder)",
+    ),
+    _option("--host-folder", dest="remote_folder", default=argparse.SUPPRESS, help=argparse.SUPPRESS),
+)
+"""The second is what `DIR` after `--host` becomes."""
 RESUME_OPTIONS = (
     OneOf(
         (
@@ -142,6 +153,7 @@ COMMANDS: Final = (
             ),
             _flag("--take-over", "continue a session that another machine did not close"),
             *MODEL_OPTIONS,
+            *HOST_OPTIONS,
             _PRIVATE,
             OneOf(
                 (

@@ -11,7 +11,6 @@ from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line
 from co_tui.open_store import open_store
-from co_tui.paths import path_text
 from co_tui.settings import Loaded, is_policy_path
 from co_tui.store.store_errors import SessionNotFound
 
@@ -70,6 +69,7 @@ def _open_app(call: CommandCall) -> int:
             model=context.loaded.overriding_model,
             private=context.private,
             policy_path=_policy_path(context.loaded),
+            host=context.host,
         )
     )
 
@@ -123,6 +123,9 @@ def _run(call: CommandCall) -> int:
         say(" ".join((*named.troubles, NOT_MEANT)))
         return WRONG_USAGE
     row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
+    if row is not None and context.host is None and (hint := _host_hint(row)):
+        say(hint)
+        return WRONG_USAGE
     opening = _session_opening(row, call)._replace(take_over=options.take_over)
     from co_tui.headless.run_command import run
 
@@ -201,7 +204,7 @@ def _session_opening(row: "SessionRow | None", call: CommandCall) -> "SessionOpe
     """How to open a command's session. Imports the engine."""
     _, context, environ, cwd = call
     if row is not None:
-        _report_other_folder(row, cwd)
+        _report_other_folder(row, context, cwd)
         context = under_policy_of(row, call)
     silence_libraries(environ)
     from co_tui.headless.open_session import SessionOpening
@@ -247,18 +250,29 @@ def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "Se
     from co_tui.session.repository_identity import same_folders
 
     with context.store.reading() as reading:
-        row = reading.session(name) if name else reading.latest(path_text(cwd), also=same_folders(reading, cwd))
+        row = reading.session(name) if name else reading.latest(context.where(cwd), also=same_folders(reading, cwd))
     if row is None:
         raise SessionNotFound("No session to continue. Start one without --continue.")
     return row
 
 
-def _report_other_folder(row: "SessionRow", cwd: Path) -> None:
+def _report_other_folder(row: "SessionRow", context: CommandContext, cwd: Path) -> None:
     """Report that a resumed session now works in another folder; the app asks instead."""
     from co_tui.session.repository_identity import folder_here
 
-    if row.cwd and row.cwd != path_text(cwd):
-        if not Path(row.cwd).is_dir() and folder_here(row.cwd, row.repository, row.repository_id, cwd) == cwd:
-            return  # the same place in this machine's checkout
-        gone = "" if Path(row.cwd).is_dir() else " (deleted)"
-        say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it now works in {path_text(cwd)}.")
+    now = context.where(cwd)
+    if not row.cwd or row.cwd == now:
+        return
+    is_there = Path(row.cwd).is_dir() or bool(_host_hint(row))
+    if not is_there and context.host is None and folder_here(row.cwd, row.repository, row.repository_id, cwd) == cwd:
+        return  # the same place in this machine's checkout
+    gone = "" if is_there else " (deleted)"
+    say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it now works in {one_line(now, 300)}.")
+
+
+def _host_hint(row: "SessionRow") -> str:
+    """How to continue a session of another host there; empty for others."""
+    from co_tui.session.host.address import recorded_address, resume_hint
+
+    address = recorded_address(row.cwd)
+    return resume_hint(address, row.id) if address is not None else ""

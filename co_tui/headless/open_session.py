@@ -165,6 +165,7 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
         works_in_folder=opening.works_in_folder,
         read_only=opening.read_only,
         mcp_servers=servers,
+        host=context.host,
     )
 
 

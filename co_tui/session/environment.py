@@ -34,6 +34,7 @@ from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.port import Store
 
 if TYPE_CHECKING:
+    from co_tui.session.host.remote_host import RemoteHost
     from co_tui.session.tools.folder.session_folder import WrapFolder
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]
@@ -63,6 +64,9 @@ class Environment:
     """Whether these tools only read."""
     wrap_folder: "WrapFolder | None" = None
     """Puts something else between these tools and the folder, such as an editor's unsaved texts."""
+    host: "RemoteHost | None" = None
+    """Another host, on which these tools work; `cwd` is then only an empty stand-in. Closed by the creator of this
+    environment."""
     first_backoff_s: float = FIRST_BACKOFF_S
     questions: Questions = field(default_factory=Unattended)
     """Answers the questions of sessions."""
@@ -120,13 +124,18 @@ class Environment:
         """What the user allowed for the working directory's project."""
         return kept_for(self.files, self.cwd, keeps_more=not self.private)
 
+    @property
+    def where(self) -> str:
+        """The folder, for the log and for people; on another host `user@box:/srv/app`."""
+        return path_text(self.cwd) if self.host is None else self.host.text
+
     def origin(self, model: str, policy: str) -> dict[str, str]:
         """The fields of a `Place`: what a session runs with, and where."""
-        repository, branch = repository_of(self.cwd)
+        repository, branch = repository_of(self.cwd) if self.host is None else self.host.repository
         return {
             "model": model,
             "policy": policy,
-            "cwd": path_text(self.cwd),
+            "cwd": self.where,
             "repository": repository,
             "branch": branch,
             "repository_id": repository_id_of(self.cwd),

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TypeAlias
 
 from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
@@ -11,7 +10,6 @@ from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.file_costs import TEXT_ONLY
 from co_tui.events.stored_messages import COMMAND
 from co_tui.inert import one_line
-from co_tui.paths import path_text
 from co_tui.session.attachments import fenced, has_images, with_files
 from co_tui.session.file_references import NAME_CHARS, NamedFile
 from co_tui.session.runtime.runtime import Runtime
@@ -24,9 +22,9 @@ def prompt_message(content: PromptContent) -> ModelRequest:
     return ModelRequest(parts=[UserPromptPart(content)], timestamp=datetime.now(UTC))
 
 
-def command_message(command: str, how: str, output: str, cwd: Path) -> ModelRequest:
+def command_message(command: str, how: str, output: str, where: str) -> ModelRequest:
     """The user's command, how it ended and its output."""
-    heading = f"[The user ran a command in {one_line(path_text(cwd), NAME_CHARS)}. It {how}.]"
+    heading = f"[The user ran a command in {one_line(where, NAME_CHARS)}. It {how}.]"
     said = fenced(output) if output.strip() else "(No output.)"
     return ModelRequest(
         parts=[UserPromptPart(f"{heading}\n$ {command}\n\n{said}")],

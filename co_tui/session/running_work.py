@@ -19,7 +19,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher, WindowTooSmall
-from co_tui.session.runtime.surroundings import change_note, surroundings_now, with_note
+from co_tui.session.runtime.surroundings import change_note, surroundings_now, surroundings_there, with_note
 from co_tui.session.session_title import SessionTitle
 from co_tui.session.slash.find_command import FoundCommand
 from co_tui.session.slash.write_prompt import SlashPrompt
@@ -149,7 +149,11 @@ class RunningWork:
         """The prompt, with a note if date, branch or folder changed since the latest note."""
         if not runtime.works:
             return prompt
-        now = await asyncio.to_thread(surroundings_now, self._environment.cwd, self._environment.environ)
+        environment = self._environment
+        if environment.host is not None:
+            now = await asyncio.to_thread(surroundings_there, environment.host)
+        else:
+            now = await asyncio.to_thread(surroundings_now, environment.cwd, environment.environ)
         note = change_note(self._recorder.state.surroundings, now)
         if not note:
             return prompt

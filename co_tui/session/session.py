@@ -188,7 +188,8 @@ class Session:
         made, restores = self._environment, self.edits.restores
         if restores.are_kept:
             own = await restores.recover()
-            others = await complete_restores(made.store, made.paths, made.environ, made.cwd)
+            is_here = made.host is None  # what others restore on another host is theirs to complete
+            others = await complete_restores(made.store, made.paths, made.environ, made.cwd) if is_here else ""
             self.restore_note = " ".join(filter(None, (own, others)))
 
     def _was_measured_differently(self, before: SessionState) -> bool:

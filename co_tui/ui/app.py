@@ -19,7 +19,6 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events import Event
 from co_tui.inert import inert, one_line
 from co_tui.key_names import key_name
-from co_tui.session.checkout import repository_of
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui.approvals.modes import SandboxCheck
@@ -90,7 +89,7 @@ class CoTui(AppInternals, CommandMenus):
         self._has_theme = True
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
         self.renderer = renderer_for(self.current_theme, rich=False)
-        self.chat = ChatScreen(self, launch, branch=repository_of(launch.cwd)[1])
+        self.chat = ChatScreen(self, launch, branch=launch.branch)
         sandbox = SandboxCheck()
         questions = DialogQuestions(self, self.chat, sandbox)
         self.controller = SessionController(self, self.chat, launch, questions, sandbox)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import Choice, choose
-from co_tui.paths import Paths
+from co_tui.paths import Paths, current_folder, path_text
 from co_tui.record import Record
+from co_tui.session.checkout import repository_of
 from co_tui.settings import COMMAND_LINE, RESUMED, Loaded, Origin, Settings, load, policy_names
 
 if TYPE_CHECKING:
+    from co_tui.session.host.remote_host import RemoteHost
     from co_tui.session.synced_files import SyncedFiles
     from co_tui.store.port import Store
 
@@ -36,6 +38,24 @@ class Launch(Record):
     """Whether its sessions are not kept."""
     policy_path: str = ""
     """The policy file named on the command line."""
+
+    host: "RemoteHost | None" = None
+    """Another host, on which the tools work; `cwd` is then an empty stand-in."""
+
+    @property
+    def where(self) -> str:
+        """The folder of its sessions, as the store has it."""
+        return path_text(self.cwd) if self.host is None else self.host.text
+
+    @property
+    def branch(self) -> str:
+        """The git branch of the folder; empty without one."""
+        return (repository_of(self.cwd) if self.host is None else self.host.repository)[1]
+
+    @property
+    def saves_in(self) -> Path:
+        """Where exported files go: a folder of this machine."""
+        return self.cwd if self.host is None else current_folder()
 
     @property
     def settings(self) -> Settings:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -19,7 +19,7 @@ from co_tui.agent.permissions.command_kinds import (
 )
 from co_tui.agent.permissions.git_guard import git_only_reads
 from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, parse
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, Statement, parse
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
 from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, located
 from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
@@ -28,7 +28,14 @@ from co_tui.settings.rules import AUTO, PLAN
 NOT_READ: Final = "Parts of this line are known only when it runs, so it can only be allowed once."
 
 
-def judge_line(line: str, rules: Rules, environ: Mapping[str, str], *, in_background: bool = False) -> Verdict:
+def judge_line(
+    line: str,
+    rules: Rules,
+    environ: Mapping[str, str],
+    *,
+    in_background: bool = False,
+    parse: Callable[[str], Statement] = parse,
+) -> Verdict:
     """The verdict on a line. `environ` is used to run git; a line in the background is never free."""
     try:
         parts = located(parse(line), rules.folder)

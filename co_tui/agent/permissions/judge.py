@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.agent.permissions.command_lines import judge_line
+from co_tui.agent.permissions.shell_syntax import Statement, parse
 from co_tui.agent.permissions.verdict import (
     PRIVATE_ADDRESS,
     REFUSED_IN_PLAN,
@@ -17,6 +18,7 @@ from co_tui.agent.permissions.verdict import (
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS, WEB_TOOLS
 from co_tui.agent.web.page_address import AddressRefused, PageAddress, read_address
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
+from co_tui.paths import home_text, path_text
 from co_tui.record import Record
 from co_tui.settings.permission_rules import (
     EDIT,
@@ -52,13 +54,20 @@ class Judge(Record):
     """The environment of commands: PATH, and where git finds the user's configuration."""
     own: Sequence[Path] = ()
     """co-tui's own folders: changes there always need approval."""
+    parse: Callable[[str], Statement] = parse
+    """Parses a command line. Raises `NotUnderstood`."""
+
+    @property
+    def where(self) -> str:
+        """The folder, for people."""
+        return home_text(path_text(self.folder))
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
         own = [each.resolve() for each in self.own if each.resolve() != self.folder.resolve()]
         rules = Rules(mode, written, self.folder.resolve(), self.home, own)
         if tool in COMMAND_TOOLS:
             line, in_background = str(arguments.get("command", "")), tool == "start_command"
-            return judge_line(line, rules, self.environ, in_background=in_background)
+            return judge_line(line, rules, self.environ, in_background=in_background, parse=self.parse)
         if tool in CHANGING_TOOLS:
             return _changes(changed_paths(tool, arguments), rules)
         if tool in READING_TOOLS:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from tree_sitter import Language, Node, Parser
-from tree_sitter_bash import language
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
 LONGEST_LINE_CHARS: Final = 20_000
 DEEPEST_NESTING: Final = 40
@@ -128,7 +128,11 @@ def parse(line: str) -> Statement:
 
 
 @cache
-def _parser() -> Parser:
+def _parser() -> "Parser":
+    # Another host judges lines that were parsed here, without this library.
+    from tree_sitter import Language, Parser
+    from tree_sitter_bash import language
+
     return Parser(Language(language()))
 
 
@@ -136,10 +140,10 @@ class _Reader:
     def __init__(self, source: bytes) -> None:
         self._source = source
 
-    def _text(self, node: Node) -> str:
+    def _text(self, node: "Node") -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
 
-    def check_covered(self, root: Node) -> None:
+    def check_covered(self, root: "Node") -> None:
         """Raise unless all bytes outside the leaves are blank."""
         at = 0
         for leaf in _leaves(root):
@@ -149,16 +153,16 @@ class _Reader:
         if self._source[at:].strip(b" \t\n"):
             raise NotUnderstood
 
-    def program(self, node: Node, depth: int = 0) -> Statement:
+    def program(self, node: "Node", depth: int = 0) -> Statement:
         """The statements of a whole line or a substitution."""
         inner = node.children[1:-1] if node.type == "command_substitution" else node.children
         parts = [child for child in inner if child.type not in (";", "\n") and not self._is_comment(child)]
         return _joined([self._statement(part, depth + 1) for part in parts], ";")
 
-    def _is_comment(self, node: Node) -> bool:
+    def _is_comment(self, node: "Node") -> bool:
         return node.type == "comment" and self._source[node.start_byte - 1 : node.start_byte] in (b"", b" ", b"\n")
 
-    def _statement(self, node: Node, depth: int) -> Statement:
+    def _statement(self, node: "Node", depth: int) -> Statement:
         if depth > DEEPEST_NESTING:
             raise NotUnderstood
         match node.type:
@@ -179,13 +183,13 @@ class _Reader:
             case _:
                 raise NotUnderstood
 
-    def _redirected(self, node: Node, depth: int) -> Statement:
+    def _redirected(self, node: "Node", depth: int) -> Statement:
         body, *redirects = node.children
         inner = self._statement(body, depth + 1)
         found = (redirect for each in redirects for redirect in self._redirects(each, depth))
         return inner._replace(redirects=(*inner.redirects, *found))
 
-    def _redirects(self, node: Node, depth: int) -> Iterator[Redirect]:
+    def _redirects(self, node: "Node", depth: int) -> Iterator[Redirect]:
         if node.type != "heredoc_redirect":
             yield self._redirect(node, depth)
             return
@@ -193,7 +197,7 @@ class _Reader:
         for child in node.children[2:-2]:  # on the line that begins the document
             yield self._redirect(child, depth)
 
-    def _redirect(self, node: Node, depth: int) -> Redirect:
+    def _redirect(self, node: "Node", depth: int) -> Redirect:
         if node.type != "file_redirect":
             raise NotUnderstood
         parts = [child for child in node.children if child.type != "file_descriptor"]
@@ -201,7 +205,7 @@ class _Reader:
             raise NotUnderstood
         return Redirect(parts[0].type, self._word(parts[1], depth))
 
-    def _here_document(self, node: Node) -> Redirect:
+    def _here_document(self, node: "Node") -> Redirect:
         """A here-document of plain text that ends where the shell ends it."""
         kinds = [child.type for child in node.children]
         if kinds[:2] != ["<<", "heredoc_start"] or kinds[-2:] != ["heredoc_body", "heredoc_end"]:
@@ -226,7 +230,7 @@ class _Reader:
             raise NotUnderstood  # several documents
         return Redirect("<<", Word(delimiter["name"], (Piece(delimiter["name"], True),)))
 
-    def _command(self, node: Node, depth: int) -> ShellCommand:
+    def _command(self, node: "Node", depth: int) -> ShellCommand:
         assignments: list[tuple[str, Word]] = []
         words: list[Word] = []
         redirects: list[Redirect] = []
@@ -243,13 +247,13 @@ class _Reader:
             raise NotUnderstood
         return ShellCommand(self._text(node), tuple(assignments), tuple(words), tuple(redirects))
 
-    def _assignment(self, node: Node, depth: int) -> tuple[str, Word]:
+    def _assignment(self, node: "Node", depth: int) -> tuple[str, Word]:
         if [child.type for child in node.children[:2]] != ["variable_name", "="] or len(node.children) > 3:
             raise NotUnderstood
         value = self._word(node.children[2], depth) if len(node.children) == 3 else Word("", (Piece("", True),))
         return self._text(node.children[0]), value
 
-    def _word(self, node: Node, depth: int) -> Word:
+    def _word(self, node: "Node", depth: int) -> Word:
         if (text := self._text(node)) == "{}":  # no shell expands it
             return Word(text, (Piece(text, True),))
         pieces: list[Piece] | None = []
@@ -274,7 +278,7 @@ class _Reader:
                 raise NotUnderstood
         return Word(self._text(node), None if pieces is None else tuple(pieces), tuple(inner))
 
-    def _double_quoted(self, node: Node, depth: int) -> tuple[str | None, list[Statement]]:
+    def _double_quoted(self, node: "Node", depth: int) -> tuple[str | None, list[Statement]]:
         inner = [
             self._substitution(child, depth) for child in node.children[1:-1] if child.type == "command_substitution"
         ]
@@ -288,7 +292,7 @@ class _Reader:
             raise NotUnderstood
         return _IN_DOUBLE_QUOTES.sub(r"\1", text), inner
 
-    def _substitution(self, node: Node, depth: int) -> Statement:
+    def _substitution(self, node: "Node", depth: int) -> Statement:
         """A `$(…)`. Backquotes have other quoting rules and are rejected."""
         if not self._text(node).startswith("$("):
             raise NotUnderstood
@@ -322,13 +326,13 @@ def _joined(parts: Sequence[Statement], operator: str) -> Statement:
     return parts[0] if len(parts) == 1 else Compound(tuple(parts), (operator,) * (len(parts) - 1))
 
 
-def _exactly(node: Node, count: int) -> list[Node]:
+def _exactly(node: "Node", count: int) -> "list[Node]":
     if len(node.children) != count:
         raise NotUnderstood
     return list(node.children)
 
 
-def _leaves(node: Node) -> Iterator[Node]:
+def _leaves(node: "Node") -> "Iterator[Node]":
     if not node.children or node.type == "heredoc_body":
         yield node
         return

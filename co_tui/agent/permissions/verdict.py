@@ -1,7 +1,8 @@
 """The verdict on a call, and the rules it is based on."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -44,6 +45,16 @@ class Verdict(NamedTuple):
 
 RUN: Final = Verdict("run")
 VERDICT: ContextVar[Verdict] = ContextVar("the verdict under which a call runs", default=RUN)
+
+
+@contextmanager
+def reading_only() -> Iterator[None]:
+    """While open, commands only read, with git guarded."""
+    token = VERDICT.set(Verdict("run", only_reads=True))
+    try:
+        yield
+    finally:
+        VERDICT.reset(token)
 
 
 class Rules(NamedTuple):

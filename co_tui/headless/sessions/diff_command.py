@@ -5,12 +5,16 @@ from pathlib import Path
 
 from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, put_json, say
 from co_tui.inert import inert, one_line
+from co_tui.session.host.address import recorded_address, resume_hint
 from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges, stored_changes
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 
 
 def diff(context: CommandContext, session_id: str, cwd: str, environ: Mapping[str, str], *, as_json: bool) -> int:
     """Returns the exit code; the session may be open elsewhere."""
+    if (address := recorded_address(cwd)) is not None:
+        say(resume_hint(address, session_id))
+        return FAILED
     try:
         changes = stored_changes(context.paths, session_id, Path(cwd), environ)
     except SnapshotsUnusable as unusable:

@@ -9,6 +9,7 @@ from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, ha
 from co_tui.inert import inert, one_line
 from co_tui.session.clean_up import retention_policy
 from co_tui.session.event_wording import clean_up_text, cost_text
+from co_tui.session.host.address import recorded_address
 from co_tui.store.housekeeping import (
     CleanUp,
     clean_up,
@@ -104,7 +105,11 @@ def _cells(row: SessionRow) -> tuple[str, ...]:
     updated = datetime.fromisoformat(row.updated).astimezone()
     share = percent(row.share) if row.share is not None else "–"
     cost = cost_text(row.known_cost, model=row.model) if row.tokens else "–"
-    title = f"{row.title or '(no prompt yet)'}{f' ({whose})' if (whose := _whose(row)) else ''}"
+    title = row.title or "(no prompt yet)"
+    if whose := _whose(row):
+        title += f" ({whose})"
+    if (address := recorded_address(row.cwd)) is not None:
+        title += f" (on {one_line(address.host, 60)})"
     return row.id, f"{updated:%Y-%m-%d %H:%M}", str(row.messages), share, cost, title
 
 

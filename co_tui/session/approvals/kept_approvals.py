@@ -9,6 +9,7 @@ from typing import Any, Final
 from co_tui.agent.permissions.older_answers import converted, read_rule
 from co_tui.paths import path_text, read_small_text, write_atomically
 from co_tui.session.checkout import repository_of
+from co_tui.session.host.address import is_stand_in
 from co_tui.session.synced_files import APPROVALS_FILE, SyncedFiles
 from co_tui.settings.permission_rules import MCP, Rule
 from co_tui.store.file_lock import file_lock
@@ -77,7 +78,7 @@ class KeptApprovals:
 
 def kept_for(files: SyncedFiles, cwd: Path, *, keeps_more: bool = True) -> KeptApprovals:
     """The approvals of the project that contains a folder."""
-    repository, _ = repository_of(cwd)
+    repository = "" if is_stand_in(files.paths.state, cwd) else repository_of(cwd)[0]
     project = Path(repository) if repository else cwd
     on_change = files.approvals_changed(cwd)
     return KeptApprovals(files.paths.state / APPROVALS_FILE, project, keeps_more=keeps_more, on_change=on_change)

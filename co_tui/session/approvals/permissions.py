@@ -10,7 +10,7 @@ from co_tui.agent.permissions.sandbox import sandbox_label
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import COMMAND_TOOLS
 from co_tui.agent.toolkit import AsksFirst, never_asks
-from co_tui.paths import home_text, is_inside, path_text
+from co_tui.paths import is_inside
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
@@ -66,7 +66,7 @@ class Permissions:
         if tool not in COMMAND_TOOLS:
             return ""
         kind = SANDBOX_OFF if verdict.outside_sandbox else self.sandbox
-        return f"{home_text(path_text(self._judge.folder))} · {sandbox_label(kind)}"
+        return f"{self._judge.where} · {sandbox_label(kind)}"
 
     async def verdict(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
         """`answered` are rules from answers that are not logged yet."""

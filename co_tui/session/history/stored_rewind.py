@@ -9,8 +9,9 @@ from co_tui.events import Event, Rewind
 from co_tui.paths import Paths
 from co_tui.session.claiming import claimed
 from co_tui.session.compaction.compaction_files import CompactionFiles
+from co_tui.session.host.address import recorded_address, resume_hint
 from co_tui.session.recorder import Recorder
-from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored
+from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored, RestoreRefused
 from co_tui.session.snapshots.session_files import SessionFiles
 from co_tui.session.snapshots.storage import cut_off_restores
 from co_tui.session.state.derive import replay
@@ -45,6 +46,8 @@ async def rewind_stored(
         await asyncio.wrap_future(writing.recover(session_id))
         state = await asyncio.to_thread(_stored_state, store, session_id)
         first = beginning_of(state, turn)
+        if files and (address := recorded_address(state.cwd)) is not None:
+            raise RestoreRefused(resume_hint(address, session_id))
         recorder = Recorder(session_id, writing, state)
         restores = FileRestores(SessionFiles(recorder, paths, Path(state.cwd), environ))
         note = await restores.recover()

@@ -13,6 +13,7 @@ from co_tui.agent.redact import without_secrets
 from co_tui.events import CommandOutput, Message
 from co_tui.events.storable import dump
 from co_tui.session.environment import Environment
+from co_tui.session.host.user_line import user_line
 from co_tui.session.processes.child_process import LINGER_S, BoundedOutput, ChildProcess
 from co_tui.session.processes.process_guard import ProcessGuard
 from co_tui.session.prompt_messages import command_message
@@ -41,6 +42,8 @@ class UserCommand:
         self._guard = guard
         self._command = command
         self._cwd = environment.cwd
+        self._where = environment.where
+        self._host = environment.host
         self._environ = without_secrets(environment.environ)
         self._timeout_s = runtime.settings.command_timeout_s
         self._output = BoundedOutput(min(MOST_OUTPUT_CHARS, runtime.history.governor.window.tokens // 4))
@@ -69,10 +72,10 @@ class UserCommand:
         try:
             transport, process = await loop.subprocess_shell(
                 lambda: ChildProcess(loop, lambda _, data: self._output.add(data)),
-                self._command,
+                self._command if self._host is None else user_line(self._host, self._command),
                 cwd=self._cwd,
-                env=self._environ,
-                stdin=asyncio.subprocess.DEVNULL,
+                env=self._environ if self._host is None else self._host.connection.environ,
+                stdin=asyncio.subprocess.DEVNULL if self._host is None else asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
@@ -128,7 +131,7 @@ class UserCommand:
         self._recorder.writer.save_reply(self._recorder.session_id, 0, dump(body))
 
     def _message(self, how: str) -> ModelRequest:
-        return command_message(self._command, how, self._output.text, self._cwd)
+        return command_message(self._command, how, self._output.text, self._where)
 
 
 def _kill(transport: asyncio.SubprocessTransport) -> None:

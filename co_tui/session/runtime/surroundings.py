@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic_ai.messages import ModelRequest, TextContent, UserPromptPart
 
@@ -24,6 +24,9 @@ from co_tui.paths import path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.environment import Environment
 
+if TYPE_CHECKING:
+    from co_tui.session.host.remote_host import RemoteHost
+
 LONGEST_S: Final = 2.0
 """For the state of the repository; a session starts without it if it takes longer."""
 NAME_CHARS: Final = 200
@@ -35,7 +38,10 @@ async def surroundings_at_start(environment: Environment, model_handle: ModelHan
     """What a new session logs about where it works; nothing if it does not work in a folder."""
     if not environment.works_in_folder or not model_handle.takes_tools:
         return {}
-    found = await _with_state(environment.cwd, environment.environ)
+    if environment.host is not None:
+        found = await asyncio.to_thread(surroundings_there, environment.host, with_state=True)
+    else:
+        found = await _with_state(environment.cwd, environment.environ)
     return {name: getattr(found, name) for name in Surroundings.FIELDS}
 
 
@@ -45,8 +51,7 @@ async def _with_state(folder: Path, environ: Mapping[str, str]) -> Surroundings:
     if now.branch:
         with suppress(TimeoutError):
             changed = await asyncio.wait_for(asyncio.to_thread(changed_files, folder, _for_git(environ)), LONGEST_S)
-    state = "" if changed is None else "no changes" if not changed else f"{changed:,} changed or new files"
-    return now.but(state=state)
+    return now.but(state=_state_text(changed))
 
 
 def surroundings_now(folder: Path, environ: Mapping[str, str]) -> Surroundings:
@@ -58,6 +63,26 @@ def surroundings_now(folder: Path, environ: Mapping[str, str]) -> Surroundings:
         folder=path_text(folder),
         branch=one_line(repository_of(folder)[1], NAME_CHARS),
     )
+
+
+def surroundings_there(host: "RemoteHost", *, with_state: bool = False) -> Surroundings:
+    """The same on another host, as it said last if it does not answer. Blocks."""
+    try:
+        said = host.surroundings(with_state=with_state)
+    except OSError:
+        said = {"platform": "", "shell": "", "branch": host.repository[1], "changed": None}
+    return Surroundings(
+        date=f"{date.today():%Y-%m-%d, %A}",
+        platform=f"{said['platform']} on {host.address.host}",
+        shell=said["shell"],
+        folder=host.folder,
+        branch=said["branch"],
+        state=_state_text(said["changed"]),
+    )
+
+
+def _state_text(changed: int | None) -> str:
+    return "" if changed is None else "no changes" if not changed else f"{changed:,} changed or new files"
 
 
 def surroundings_text(began: Surroundings | None) -> str:

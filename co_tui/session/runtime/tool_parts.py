@@ -26,6 +26,9 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory, PredictScaffold
 from co_tui.session.hooks.call_hooks import SessionCallHooks
 from co_tui.session.hooks.session_hooks import SessionHooks
+from co_tui.session.host.host_commands import HostCommands
+from co_tui.session.host.host_judge import HostJudge
+from co_tui.session.host.remote_host import SessionHost
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.surroundings import surroundings_text
@@ -66,26 +69,35 @@ class ToolParts:
         self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
+        host = environment.host
+        self._host = host.session(recorder.session_id) if host is not None else None
         own_folder = environment.paths.session(recorder.session_id)
         self._seen = SeenFiles(lambda: recorder.state)
         session_changed = environment.files.session_changed(recorder.session_id)
         self._pages = PageCache(None if environment.private else own_folder, session_changed)
         folder = environment.paths.commands(recorder.session_id)
-        self.commands = RunningCommands(recorder.announce, folder, recorder.session_id)
+        self.commands = _commands(self._host, recorder, folder)
         """The model's running commands."""
         keeps = environment.works_in_folder and not (environment.private or environment.read_only)
-        self.files = SessionFiles(recorder, environment.paths, environment.cwd, environment.environ, keeps=keeps)
+        there = self._host.snapshots(environment.paths, environment.cwd) if self._host is not None else None
+        self.files = SessionFiles(
+            recorder, environment.paths, environment.cwd, environment.environ, keeps=keeps, there=there
+        )
         """The session's changes to files, and how to bring files back."""
         self._checking = Checking({}, self.files.around)
         self.commands.report = self._report_set_aside
         self.commands.tell = self._tell_news
-        self.commands.may_keep = CreatedFiles(environment.questions).ask
+        if self._host is None:  # what was moved away on another host is only reported
+            self.commands.may_keep = CreatedFiles(environment.questions).ask
 
     def permissions(self, settings: Settings) -> Permissions:
         environment = self._environment
         paths = environment.paths
         own = (paths.config, paths.state, paths.data)
         judge = Judge(folder=environment.cwd, home=Path.home(), environ=git_variables(environment.environ), own=own)
+        if self._host is not None:
+            link, shown = self._host.link, self._host.host.text
+            judge = HostJudge(folder=environment.cwd, home=Path.home(), own=own, link=link, shown=shown)
         kept = environment.kept_approvals
         return Permissions(
             judge,
@@ -119,6 +131,7 @@ class ToolParts:
             checking=self._checking,
             read_only=environment.read_only,
             wrap_folder=environment.wrap_folder,
+            host=self._host,
         )
 
     def instructions(self, model: str, settings: Settings, works: WorkingTools | None) -> str:
@@ -133,7 +146,8 @@ class ToolParts:
     def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
         if not works:
             return INSTRUCTIONS
-        folder, read_only = path_text(self._environment.cwd), self._environment.read_only
+        host, read_only = self._environment.host, self._environment.read_only
+        folder = path_text(self._environment.cwd) if host is None else f"{host.folder} on the host {host.address.host}"
         sandbox = "" if settings.command_sandbox == SANDBOX_OFF else sandbox_text(settings.command_sandbox)
         return working_instructions(folder, settings.command_timeout_s, sandbox=sandbox, read_only=read_only)
 
@@ -199,3 +213,9 @@ class ToolParts:
 
     async def _report_set_aside(self, created: CreatedProtected) -> None:
         await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved"))
+
+
+def _commands(host: SessionHost | None, recorder: Recorder, folder: Path) -> RunningCommands:
+    if host is None:
+        return RunningCommands(recorder.announce, folder, recorder.session_id)
+    return HostCommands(recorder.announce, folder, recorder.session_id, link=host.link)

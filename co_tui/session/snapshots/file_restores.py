@@ -8,7 +8,7 @@ from co_tui.events import Event, Fact, FilesRestored, Message, Rewind
 from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.session.run_to_completion import run_to_completion
-from co_tui.session.snapshots.entries import shown_path
+from co_tui.session.snapshots.entries import Snapshot, shown_path
 from co_tui.session.snapshots.file_diffs import SessionChanges, session_changes
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.journal import Line
@@ -115,7 +115,10 @@ class FileRestores:
         if not files.journal.lines:
             return SessionChanges()
         try:
-            return await asyncio.to_thread(session_changes, files.snapshots, files.journal.lines, files.folder)
+            lines = files.journal.lines
+            if files.there is not None:
+                return await asyncio.to_thread(files.there.changes, lines)
+            return await asyncio.to_thread(session_changes, files.snapshots, lines, files.folder)
         except (SnapshotsUnusable, OSError) as error:
             raise RestoreRefused(f"Changes cannot be shown: {_why(error)}.") from error
 
@@ -181,14 +184,16 @@ class FileRestores:
         """Do what the intent says, which the event at `seq` logged; returns what could not be restored."""
         files = self._files
         target = await asyncio.to_thread(files.snapshots.read, intent.target)
-        failed = await asyncio.to_thread(
-            carry_out, files.snapshots, files.folder, target, intent.changed, intent.part_name
-        )
+        bring_back = files.there.carry_out if files.there is not None else self._bring_back
+        failed = await asyncio.to_thread(bring_back, target, intent.changed, intent.part_name)
         after = await asyncio.to_thread(files.snapshots.take)
         line = Line("restore", seq, intent.turn, intent.current, after=after.snapshot.id, target=intent.target)
         files.journal.add(line._replace(undoes=intent.undoes, rewind=seq - 1 if intent.with_rewind else 0))
         drop_intent(files.kept_in)
         return failed
+
+    def _bring_back(self, target: Snapshot, changed: Sequence[str], part_name: str) -> list[str]:
+        return carry_out(self._files.snapshots, self._files.folder, target, changed, part_name)
 
     async def recover(self) -> str:
         """Complete a restore that was killed, if it was logged; returns a sentence about it, or an empty text."""
@@ -211,7 +216,10 @@ class FileRestores:
     async def _complete(self, intent: Intent, seq: int) -> list[str]:
         """Restore what is still as it was before, and leave what changed since the kill."""
         files = self._files
-        await asyncio.to_thread(remove_parts, files.folder, intent.part_name, intent.changed)
+        if files.there is not None:
+            await asyncio.to_thread(files.there.remove_parts, intent.part_name, intent.changed)
+        else:
+            await asyncio.to_thread(remove_parts, files.folder, intent.part_name, intent.changed)
         before = await asyncio.to_thread(files.snapshots.read, intent.current)
         target = await asyncio.to_thread(files.snapshots.read, intent.target)
         now = (await asyncio.to_thread(files.snapshots.take, intent.current)).snapshot

@@ -6,12 +6,13 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import FREE_TOOLS, OWN_TOOLS, WEB_TOOLS
 from co_tui.events import Event, FilesChanged, SessionError
 from co_tui.paths import Paths
+from co_tui.session.host.address import HostUnreachable
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.snapshots.entries import named_paths, shown_path
@@ -20,6 +21,9 @@ from co_tui.session.snapshots.folder_snapshots import FolderSnapshots, Taken
 from co_tui.session.snapshots.journal import Journal, Kind, Line, folder_name
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.settings.rules import PRESENT_PLAN
+
+if TYPE_CHECKING:
+    from co_tui.session.host.host_snapshots import HostSnapshots
 
 MOST_LOGGED_PATHS: Final = 2_000
 HARMLESS_TOOLS: Final = FREE_TOOLS | OWN_TOOLS | WEB_TOOLS | {PRESENT_PLAN}
@@ -33,15 +37,23 @@ class SessionFiles:
     """One for a session. Everything slow is done in threads, one after the other."""
 
     def __init__(
-        self, recorder: Recorder, paths: Paths, folder: Path, environ: Mapping[str, str], *, keeps: bool = True
+        self,
+        recorder: Recorder,
+        paths: Paths,
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        keeps: bool = True,
+        there: "HostSnapshots | None" = None,
     ) -> None:
-        """`keeps` is whether snapshots are taken."""
+        """`keeps` is whether snapshots are taken; `there` takes them of a folder on another host."""
         self.recorder = recorder
         self.folder = folder
         self.keeps = keeps
         self.kept_in = paths.snapshots(recorder.session_id) / folder_name(folder)
         own = (paths.data, paths.config, paths.state)
-        self.snapshots = FolderSnapshots(self.kept_in, folder, environ.get("PATH", os.defpath), own)
+        self.there = there
+        self.snapshots = there or FolderSnapshots(self.kept_in, folder, environ.get("PATH", os.defpath), own)
         self.journal = Journal(self.kept_in)
         self.order = asyncio.Lock()
         """Held while snapshots are taken or brought back."""
@@ -110,6 +122,8 @@ class SessionFiles:
             if begins:
                 self.journal.add(self.line("begin", taken.snapshot.id))
         except (NotCovered, SnapshotsUnusable, OSError) as error:
+            if isinstance(error, HostUnreachable):
+                return False  # the call fails, too, and says so
             self._retry_at = time.monotonic() + RETRY_S
             await self._report(error)
             return False

@@ -47,6 +47,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.events.stored_messages import prompt_of, title_of
+from co_tui.session.host.address import host_of
 from co_tui.session.state.history_edits import is_rewound
 from co_tui.session.state.released import released
 from co_tui.session.state.session_state import (
@@ -165,7 +166,9 @@ def _replanned(state: SessionState) -> SessionState:
 
 
 def _placed(state: SessionState, place: SessionOrigin) -> SessionState:
+    moved = bool(place.cwd and state.cwd) and host_of(place.cwd) != host_of(state.cwd)
     return state.but(
+        allowed=() if moved else state.allowed,  # what was allowed on one host is not on another
         model=place.model or state.model,
         policy=place.policy or state.policy,
         cwd=place.cwd or state.cwd,

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
+from co_tui.paths import ensure_dir
 from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists
 from co_tui.session.tools.command_watch import BackgroundCommand, CommandNews, Tell, WaitedText, watch
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard
@@ -69,6 +70,10 @@ class RunningCommands:
         self._folder_guards: dict[Path, FolderGuard] = {}
         self._watching: asyncio.Task[None] | None = None
         self._notes: list[str] = []
+
+    async def output_folder(self) -> str:
+        """The folder for the output of background commands, which exists now."""
+        return str(ensure_dir(self.folder))
 
     @contextmanager
     def following(self, pid: int, stdout: bytearray, stderr: bytearray) -> Iterator[None]:

@@ -14,7 +14,6 @@ from pydantic_ai_harness.shell import Shell, ShellToolset
 
 from co_tui.agent.permissions.sandbox import refusal_in
 from co_tui.agent.permissions.verdict import VERDICT
-from co_tui.paths import ensure_dir
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.tools.running_commands import CURRENT_CALL, ENDS_WITH_CALL, RunningCommands
 from co_tui.session.turns.current_agent import CURRENT_AGENT
@@ -147,7 +146,7 @@ class _SessionShell(ShellToolset[Any]):
         return f"{result}\n[The sandbox blocked this: {why}. Run the same command again to ask the user.]"
 
     async def _jobs_base(self, ctx: RunContext[Any]) -> str:
-        return str(ensure_dir(self._commands.folder))
+        return await self._commands.output_folder()
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await super().get_tools(ctx)

@@ -1,6 +1,7 @@
 """The tools for the working directory: decides which a session gets, and builds them from the harness's parts."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,9 @@ from co_tui.inert import inert
 from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
+from co_tui.session.host.host_folder import HostFolder
+from co_tui.session.host.host_instructions import HostInstructions
+from co_tui.session.host.remote_host import SessionHost
 from co_tui.session.tools.after_edit import AfterEdit, Checking
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
@@ -72,8 +76,11 @@ class WorkingTools:
         checking: Checking,
         read_only: bool = False,
         wrap_folder: WrapFolder | None = None,
+        host: SessionHost | None = None,
     ) -> None:
+        """`host` is where the folder is, if not here; `folder` is then an empty stand-in."""
         self._folder = folder
+        self._host = host
         self._wrap_folder = wrap_folder
         self._permissions = permissions
         self._settings = settings
@@ -90,8 +97,15 @@ class WorkingTools:
         self._has = tools_for_window(window_tokens, settings.tools)
         self._hides = permissions.hides if permissions.limits_reading else None
         self._files = self._readable_files(seen)
-        read = self._read_wrapped if wrap_folder is not None else None
-        self._changes = FileChanges(FolderFiles(tools=_FILE_TOOLS, content_hashes=False), folder, seen, read)
+        self._changes = self._make_changes(seen)
+
+    def _make_changes(self, seen: SeenFiles) -> FileChanges:
+        """Previews changes, where the files are."""
+        read = self._read_wrapped if self._wrap_folder is not None else None
+        elsewhere = (lambda: Workspace(self._make_folder().backend())) if self._host is not None else None
+        files = FolderFiles(tools=_FILE_TOOLS, content_hashes=False)
+        files.elsewhere = self._host is not None
+        return FileChanges(files, self._folder, seen, read, elsewhere)
 
     def _readable_files(self, seen: SeenFiles) -> "_ReadableFiles":
         files = _ReadableFiles(
@@ -99,6 +113,7 @@ class WorkingTools:
         )
         files.hides = self._hides
         files.seen = seen
+        files.elsewhere = self._host is not None
         files.changes_several = self._window_tokens >= ROOMY_WINDOW_TOKENS
         return files
 
@@ -162,13 +177,15 @@ class WorkingTools:
 
     async def _refuse_without_sandbox(self) -> None:
         """Do not ask about a command that cannot run."""
-        if trouble := await sandbox_problem(self._permissions.sandbox):
+        kind = self._permissions.sandbox
+        if trouble := await (self._host.sandbox_problem(kind) if self._host is not None else sandbox_problem(kind)):
             raise ToolFailed(trouble)
 
     def _make_folder(self) -> SessionFolder:
         permissions = self._permissions
         kind = SANDBOX if self._sandbox.kind == SANDBOX_OFF else self._sandbox.kind
-        return SessionFolder(
+        make = SessionFolder if self._host is None else partial(HostFolder, self._host)
+        return make(
             self._sandbox.but(kind=kind),
             self._commands,
             is_sandboxed=lambda: permissions.sandbox != SANDBOX_OFF,
@@ -180,7 +197,7 @@ class WorkingTools:
         return await Workspace(self._make_folder().backend()).read_bytes(path)
 
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
-        checks = self._settings.after_edit
+        checks = self._settings.after_edit if self._host is None else {}  # they run here
         checking = [self._after_edit(checks)] if checks else []
         return [*checking, self._files]
 
@@ -216,6 +233,8 @@ class WorkingTools:
         return [self._mcp.capability(servers, self._window_tokens), self._mcp.instructions(servers)]
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
+        if self._host is not None:
+            return [HostInstructions(self._host, INSTRUCTION_FILES)]
         folder, project, names, hides = self._folder, self._project, INSTRUCTION_FILES, self._hides
         nested = NestedInstructions(folder, project, names, lambda: self._permissions.state, hides)
         return [ProjectInstructions(folder, project, names, hides), nested]

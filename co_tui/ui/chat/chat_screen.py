@@ -193,7 +193,7 @@ class ChatScreen(ChatRequests):
     def show_folder(self, launch: Launch) -> None:
         """The working folder changed."""
         self.prompt.cwd = launch.cwd
-        self.branch = repository_of(launch.cwd)[1]
+        self.branch = launch.branch
         if self._late is not None:
             self._late.set_folder(launch.cwd)
         self.show_launch(launch)
@@ -230,8 +230,11 @@ class ChatScreen(ChatRequests):
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
+        where = host.text if (host := self._launch.host) is not None else ""
         missing, way = self._embedded_is_missing, self.shortcut_for("model")
-        facts = TitleFacts(state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way)
+        facts = TitleFacts(
+            state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way, where
+        )
         self.query_one(TitleLine).show(facts)
 
     def show_embedded_missing(self, missing: bool) -> None:

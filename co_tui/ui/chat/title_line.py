@@ -45,6 +45,8 @@ class TitleFacts(NamedTuple):
     """Whether the embedded model is not installed."""
     other_model: str = ""
     """The key or command that chooses another model."""
+    where: str = ""
+    """The folder on another host, if the session works there."""
 
 
 class TitleLine(Static):
@@ -87,14 +89,16 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
     policy, branch = one_line(policy_label(facts.policy), 24), one_line(facts.branch, 24)
     without_provider = model_name(facts.model)
-    for who, further in (
-        (model, (effort, policy, sandbox, branch)),
-        (without_provider, (effort, policy, sandbox, branch)),
-        (without_provider, (effort, policy, sandbox)),
-        (without_provider, (sandbox,)),
+    host = facts.where.rpartition(":/")[0]
+    for who, where, further in (
+        (model, facts.where, (effort, policy, sandbox, branch)),
+        (without_provider, facts.where, (effort, policy, sandbox, branch)),
+        (without_provider, host, (effort, policy, sandbox)),
+        (without_provider, host, (sandbox,)),
     ):
         parts = [
             waits,
+            Content.styled(one_line(where, 40), "bold $accent"),
             Content(private),
             Content(one_line(who, 44)),
             *(Content.styled(each, "$muted") for each in further),

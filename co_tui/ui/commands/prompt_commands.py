@@ -21,10 +21,9 @@ async def editor(host: CommandHost, _: str) -> None:
 @command("prompts")
 async def earlier_prompts(host: CommandHost, _: str) -> None:
     """Choosing one replaces the draft, which stays in the prompt history."""
-    from co_tui.paths import path_text
     from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
 
     launch = host.settings.launch
-    chosen = await host.ask(lambda: EarlierPromptsScreen(launch.store, path_text(launch.cwd)))
+    chosen = await host.ask(lambda: EarlierPromptsScreen(launch.store, launch.where))
     if chosen is not None:
         host.view.set_draft(chosen)

@@ -15,7 +15,7 @@ async def browse(host: CommandHost, _: str) -> None:
 
     launch, sessions = host.settings.launch, host.sessions
     chosen = await host.ask(
-        lambda: SessionsScreen(launch.store, path_text(launch.cwd), sessions.session_id, editor=sessions.stored)
+        lambda: SessionsScreen(launch.store, launch.where, sessions.session_id, editor=sessions.stored)
     )
     if chosen is None:
         return
@@ -63,7 +63,7 @@ async def export(host: CommandHost, arguments: str) -> None:
     if not session_id:
         host.fail(NO_SESSION)
         return
-    form, file, is_named = _export_to(arguments, host.settings.launch.cwd, session_id)
+    form, file, is_named = _export_to(arguments, host.settings.launch.saves_in, session_id)
     if is_named and not file.suffix and not set(arguments) & set("/\\ "):
         name = one_line(arguments, 40)
         host.fail(f"Unknown format {name!r}. Use markdown, jsonl or html, or a file such as {name}.md.")

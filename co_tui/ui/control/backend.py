@@ -71,6 +71,7 @@ class Backend:
                 questions=self._questions,
                 environ=launch.environ,
                 works_in_folder=True,
+                host=launch.host,
             )
             self.trouble = configure(launch.settings.telemetry)
         finally:

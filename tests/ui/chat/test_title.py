@@ -26,3 +26,8 @@ def test_what_waits_and_what_is_safe_stays() -> None:
     told = str(title_line(FACTS._replace(questions=2, sandboxed=True, private=True), 70))
     assert "2 approvals pending · private · claude-sonnet-5 · sandboxed" in told and "balanced" not in told
     assert str(title_line(TitleFacts(model="embedded"), 58)).split() == ["co-tui", "embedded"]
+
+
+@pytest.mark.parametrize(("room", "expected"), [(120, "me@box:/srv/app"), (60, "me@box · claude")])
+def test_it_says_on_which_host_the_session_works(room: int, expected: str) -> None:
+    assert expected in str(title_line(FACTS._replace(where="me@box:/srv/app"), room))

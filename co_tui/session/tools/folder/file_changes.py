@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic_ai.workspaces import WorkspaceError
+from pydantic_ai.workspaces import Workspace, WorkspaceError
 from pydantic_ai_harness.filesystem import FileSystem
 
 from co_tui.events.file_diff import NEW_FILE, header
@@ -26,21 +26,28 @@ class FileChanges:
     """Previews changes as diffs. A change that its tool would refuse raises the same error here."""
 
     def __init__(
-        self, files: FileSystem[Any], folder: Path, seen: SeenFiles | None = None, read: ReadFile | None = None
+        self,
+        files: FileSystem[Any],
+        folder: Path,
+        seen: SeenFiles | None = None,
+        read: ReadFile | None = None,
+        elsewhere: Callable[[], Workspace] | None = None,
     ) -> None:
         """`seen` is what the model has seen of the files: a change of a stale one is refused. `read` reads them
-        elsewhere than on the disk."""
+        elsewhere than on the disk; `elsewhere` returns the folder of another host."""
         self._tools = files.get_toolset()
         self._folder = folder
         self._seen = seen
         self._read = read
+        self._elsewhere = elsewhere
 
     async def diff(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The change as a unified diff. Raises what the tool raises for an invalid change."""
-        trial = TrialFolder(self._folder, self._read)
+        base = self._elsewhere() if self._elsewhere is not None else None
+        trial = TrialFolder(self._folder, self._read, base)
         paths = changed_paths(tool, arguments)
         for each in paths if self._seen is not None else ():
-            await self._check_seen(each)
+            await self._check_seen(each, base)
         path = ", ".join(paths)
         tools: Any = self._tools
         match tool:
@@ -54,10 +61,18 @@ class FileChanges:
             case "create_directory":
                 await tools.create_directory(path, workspace=trial)
                 return f"creates the folder {path}"
-        return await asyncio.to_thread(_preview, trial, path, self._folder if tool == "edit_files" else None)
+        folder = self._folder if base is None else Path(await base.working_dir())
+        if base is not None:
+            await _read_originals(trial, base)
+        return await asyncio.to_thread(_preview, trial, path, folder if tool == "edit_files" else None)
 
-    async def _check_seen(self, path: str) -> None:
+    async def _check_seen(self, path: str, base: Workspace | None) -> None:
         assert self._seen is not None
+        if base is not None:
+            with suppress(OSError, ValueError, WorkspaceError):
+                real = await base.realpath(path)
+                self._seen.check(real, path, await base.read_bytes(real))
+            return
         real = await asyncio.to_thread(os.path.realpath, self._folder / path)
         with suppress(OSError, ValueError, WorkspaceError):
             if self._read is not None:
@@ -85,6 +100,16 @@ def _preview(trial: TrialFolder, path: str, folder: Path | None) -> str:
         for file, content in trial.written.items()
     ]
     return "\n".join(filter(None, diffs)) or f"No changes to {path}"
+
+
+async def _read_originals(trial: TrialFolder, base: Workspace) -> None:
+    """What was there before, of files that the change did not read."""
+    for path in trial.written:
+        if path not in trial.originals:
+            try:
+                trial.originals[path] = await base.read_bytes(path)
+            except (OSError, WorkspaceError):
+                trial.originals[path] = None
 
 
 def _inside(file: str, folder: Path) -> str:

@@ -17,6 +17,7 @@ from pydantic_ai.workspaces import WorkspaceError
 from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem
 from pydantic_ai_harness.filesystem._toolset import FileSystemToolset, _recoverable, _Scope
 
+from co_tui.agent.permissions.verdict import reading_only
 from co_tui.folder_files import Entry, FolderWalk
 from co_tui.paths import is_inside, path_text
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
@@ -50,6 +51,8 @@ class FolderFiles(FileSystem[Any]):
     """What the model has seen of the files; None to change files whatever it has seen."""
     changes_several: bool = False
     """Whether to offer the tool that changes several files."""
+    elsewhere: bool = False
+    """Whether the folder is on another host."""
 
     async def wrap_tool_execute(
         self,
@@ -80,6 +83,7 @@ class FolderFiles(FileSystem[Any]):
                 max_retries=self.max_retries,
             )
             self._toolset.hides, self._toolset.seen = self.hides, self.seen
+            self._toolset.elsewhere = self.elsewhere
             if self.changes_several:
                 self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
         return self._toolset
@@ -107,13 +111,17 @@ def _area(scope: _Scope, folder: str, resolved: str) -> _Area:
 
 
 class FolderToolset(FileSystemToolset[Any]):
-    """Lists, finds and searches in this process, in a thread. The harness would start a shell, git and grep."""
+    """Lists, finds and searches in this process, in a thread. The harness would start a shell, git and grep, which it
+    does on another host."""
 
     hides: Callable[[Path], bool] | None = None
     seen: SeenFiles | None = None
+    elsewhere: bool = False
 
     @_retryable
     async def _list_directory(self, scope: _Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
+        if self.elsewhere:
+            return await super()._list_directory(scope, ctx, path)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         try:
             entries = await asyncio.to_thread(_listed, real, Path(scope.bounds.root))
@@ -138,6 +146,9 @@ class FolderToolset(FileSystemToolset[Any]):
         path: str = ".",
         include_glob: str | None = None,
     ) -> str:
+        if self.elsewhere:
+            with reading_only():
+                return await super()._search_files(scope, ctx, pattern, path=path, include_glob=include_glob)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         is_dir = await asyncio.to_thread(os.path.isdir, real)
         folder, prefix = (real, resolved) if is_dir else (posixpath.dirname(real), posixpath.dirname(resolved))
@@ -183,6 +194,9 @@ class FolderToolset(FileSystemToolset[Any]):
     async def _find_files(
         self, scope: _Scope, ctx: RunContext[Any] | None, pattern: str, *, path: str = ".", files_only: bool = False
     ) -> str:
+        if self.elsewhere:
+            with reading_only():
+                return await super()._find_files(scope, ctx, pattern, path=path, files_only=files_only)
         if posixpath.isabs(pattern):
             raise ValueError(f"Pattern {pattern!r} must be relative to the search path, not absolute.")
         glob = FindPattern(pattern, files_only)

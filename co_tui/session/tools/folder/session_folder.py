@@ -3,8 +3,8 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
@@ -87,7 +87,7 @@ class SessionFolder(LocalWorkspace[Any]):
             return ReadOnlyWorkspace(here)
         if not self._sandbox:
             return here
-        return _Sandboxed(here, backend.path, self._sandbox, self._commands, self._is_sandboxed)
+        return SandboxedFolder(here, backend.path, self._sandbox, self._commands, self._is_sandboxed)
 
 
 class _Followed(LocalWorkspaceBackend):
@@ -126,7 +126,7 @@ class _Followed(LocalWorkspaceBackend):
             return await super()._wait_and_collect_output(process, stdout_buffer, stderr_buffer, absolute_deadline)
 
 
-class _Sandboxed(BubblewrapWorkspace):
+class SandboxedFolder(BubblewrapWorkspace):
     """While the sandbox is used, commands run and files are changed only in it. Files in the folder are read directly,
     which is faster, unless a link leads out of it."""
 
@@ -151,7 +151,7 @@ class _Sandboxed(BubblewrapWorkspace):
     ) -> CommandResult:
         if VERDICT.get().outside_sandbox or not self._is_used():
             return await self.wrapped.run(command, shell=shell, env=env, timeout=timeout)
-        env = _guarded(env, self._path, self._guard.folder)
+        env = self._for_reading(env)
         try:
             async with self._protected() as created:
                 result = await super().run(command, shell=shell, env=env, timeout=timeout)
@@ -163,6 +163,12 @@ class _Sandboxed(BubblewrapWorkspace):
                 raise  # the folder itself is gone
             # The turn continues: the model and the user get the error.
             raise WorkspaceError(unusable_sandbox_text(self._kind, str(error))) from error
+
+    def _for_reading(self, env: Mapping[str, str] | None) -> Mapping[str, str] | None:
+        return _guarded(env, self._path, self._guard.folder)
+
+    async def _can_hide(self) -> bool:
+        return await can_hide_processes()
 
     @asynccontextmanager
     async def _protected(self) -> AsyncIterator[list[CreatedProtected]]:
@@ -199,7 +205,7 @@ class _Sandboxed(BubblewrapWorkspace):
 
     async def _sandbox(self) -> list[str]:
         program, *arguments = await super()._sandbox()
-        hidden = [HIDE_PROCESSES] if ENDS_WITH_CALL.get() and await can_hide_processes() else []
+        hidden = [HIDE_PROCESSES] if ENDS_WITH_CALL.get() and await self._can_hide() else []
         return [program, *hidden, *arguments]
 
     async def _login_path_mounts(self, working_dir: str) -> tuple[str, ...]:
@@ -211,7 +217,7 @@ class _Sandboxed(BubblewrapWorkspace):
         if not self._is_used():
             await self.wrapped.write_bytes(path, data)
             return
-        with self._allowing(path):
+        async with self._allowing(path):
             await super().write_bytes(path, data)
         note_written(path)
 
@@ -219,24 +225,24 @@ class _Sandboxed(BubblewrapWorkspace):
         if not self._is_used():
             await self.wrapped.make_dir(path)
             return
-        with self._allowing(path):
+        async with self._allowing(path):
             await super().make_dir(path)
 
     async def remove(self, path: str) -> None:
         if not self._is_used():
             await self.wrapped.remove(path)
             return
-        with self._allowing(path):
+        async with self._allowing(path):
             await super().remove(path)
 
-    @contextmanager
-    def _allowing(self, path: str) -> Iterator[None]:
+    @asynccontextmanager
+    async def _allowing(self, path: str) -> AsyncIterator[None]:
         """A file tool asks before it changes a protected name, so an allowed change is made. Other changes are made
         with those names protected, in case a command put a link to one of them there."""
-        if not self._guard.is_protected(path):
+        if not await asyncio.to_thread(self._guard.is_protected, path):
             yield
             return
-        self._guard.accept(path)
+        await asyncio.to_thread(self._guard.accept, path)
         token = _ALLOWED.set(True)
         try:
             yield

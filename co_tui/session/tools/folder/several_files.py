@@ -48,7 +48,8 @@ class SeveralFiles:
                 or the whole content of a new or replaced file.
         """
         scope = await self._tools._scope(ctx.workspace)
-        trial = TrialFolder(Path(scope.bounds.cwd))
+        base = scope.workspace if getattr(self._tools, "elsewhere", False) else None
+        trial = TrialFolder(Path(scope.bounds.cwd), base=base)
         await try_edits(self._tools, files, trial)
         reals = sorted({await scope.workspace.realpath(path) for path in trial.written})
         async with AsyncExitStack() as held:

@@ -1,0 +1,227 @@
+"""The program on the other host: judges calls by its files, protects names, takes snapshots, follows commands.
+
+It is sent over ssh with the modules it needs, keeps running while the connection holds, and installs nothing. Requests
+and answers are JSON, each after its length. Needs Python 3.10 or newer there and nothing else.
+"""
+
+import asyncio
+import json
+import os
+import platform
+import shutil
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from co_tui.agent.permissions.git_guard import git_variables, guarded_environment
+from co_tui.agent.permissions.git_state import changed_files
+from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.sandbox import Sandbox, can_hide_processes, sandbox_failure
+from co_tui.agent.permissions.shell_syntax import NotUnderstood
+from co_tui.paths import Paths, ensure_dir, find_upwards, read_small_text
+from co_tui.session.checkout import repository_of
+from co_tui.session.host.far_commands import FarCommands
+from co_tui.session.host.far_files import FarFiles
+from co_tui.session.host.far_snapshots import FarSnapshots
+from co_tui.session.host.values import decoded, encoded
+from co_tui.session.processes.process_guard import MARK
+from co_tui.session.snapshots.folder_scan import NotCovered
+from co_tui.session.snapshots.objects import SnapshotsUnusable
+from co_tui.session.tools.folder.folder_guard import FolderGuard
+
+LARGEST_BYTES: Final = 64_000_000
+"""Of one request or answer."""
+SIZE: Final = struct.Struct(">I")
+KEPT_DAYS: Final = 90
+"""What a session left here, such as its snapshots, is removed after this time without use."""
+INSTRUCTION_BYTES: Final = 64_000
+ERRORS: Final = (
+    *(NotCovered, SnapshotsUnusable),
+    *(FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError, OSError, ValueError),
+)
+"""Raised here as they were there; the first that fits."""
+
+
+class FarEnd:
+    """What is asked about one folder of this host, for one session."""
+
+    def __init__(self, folder: str, session_id: str) -> None:
+        self.home = Path(os.path.realpath(Path.home()))
+        self.folder = Path(os.path.realpath(self.home / folder))
+        state = Path(os.environ.get("XDG_STATE_HOME") or self.home / ".local/state") / "co-tui-host"
+        own = state / "sessions" / (session_id or "none")
+        self.paths = Paths(data=state / "data", config=state / "config", state=state)
+        self.path = os.environ.get("PATH", os.defpath)
+        self.commands = FarCommands(own / "commands", f"{MARK}={session_id or 'none'}")
+        self.snapshots = FarSnapshots(own / "snapshots", self.folder, self.path, state)
+        self.files = FarFiles(self.folder)
+        self.guard = FolderGuard(self.folder, own / "set-aside")
+        self.one_at_a_time = threading.Lock()
+
+    def begin(self) -> dict[str, Any]:
+        """Where the session works. Raises OSError if there is no such folder."""
+        os.scandir(self.folder).close()
+        self._forget_old()
+        return {
+            "folder": str(self.folder),
+            "home": str(self.home),
+            "guarded": {**guarded_environment({"PATH": self.path}, self.folder)},
+            **self.surroundings(with_state=False),
+        }
+
+    def _forget_old(self) -> None:
+        """Remove what sessions left here that were not used for long."""
+        latest = time.time() - KEPT_DAYS * 86_400
+        for own in (self.paths.state / "sessions").glob("*"):
+            with suppress(OSError):
+                if max(each.stat().st_mtime for each in (own, *own.glob("*"), *own.glob("snapshots/*"))) < latest:
+                    shutil.rmtree(own, ignore_errors=True)
+
+    def surroundings(self, with_state: bool = True) -> dict[str, Any]:
+        repository, branch = repository_of(self.folder)
+        changed = changed_files(self.folder, git_variables(os.environ)) if branch and with_state else None
+        return {
+            "platform": f"{platform.system()} {platform.release()} ({platform.machine()})",
+            "shell": Path(os.environ.get("SHELL") or "sh").name,
+            "repository": repository,
+            "branch": branch,
+            "changed": changed,
+        }
+
+    def instructions(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The instruction files of the folder and those above in its repository, outermost first."""
+        git = find_upwards(".git", self.folder)
+        project = git.parent if git is not None else self.folder
+        folders = [each for each in (self.folder, *self.folder.parents) if each.is_relative_to(project)]
+        found = []
+        for folder in reversed(folders[:20]):
+            for name in names:
+                with suppress(OSError, ValueError, RuntimeError):
+                    text = read_small_text(folder / name, INSTRUCTION_BYTES, inside=project)
+                    found.append((os.path.relpath(folder / name, self.folder), text))
+                    break
+        return found
+
+    def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, rules: Any, parsed: Any) -> Any:
+        def parse(_: str) -> Any:
+            if parsed is None:
+                raise NotUnderstood
+            return parsed
+
+        environ = git_variables(os.environ)
+        judge = Judge(folder=self.folder, home=self.home, environ=environ, own=(self.paths.state,), parse=parse)
+        return judge.verdict(tool, arguments, mode, rules)
+
+    def sandbox(self, kind: str) -> dict[str, Any]:
+        """Whether the sandbox works here, and its arguments."""
+        ensure_dir(self.commands.folder)
+        sandbox = Sandbox(kind=kind, folder=self.folder, home=self.home, paths=self.paths)
+        return {
+            "failure": asyncio.run(sandbox_failure(kind)),
+            "hides": bool(shutil.which("bwrap")) and asyncio.run(can_hide_processes()),
+            "arguments": sandbox.arguments(self.commands.folder),
+        }
+
+    def guard_begin(self, others_run: bool) -> dict[str, Any]:
+        with self.one_at_a_time:
+            found, created = asyncio.run(self.guard.begin(others_run=others_run))
+        return {"read_only": found.read_only, "pinned": found.pinned, "created": _set_aside(created)}
+
+    def guard_end(self) -> Any:
+        with self.one_at_a_time:
+            return _set_aside(asyncio.run(self.guard.end()))
+
+    def guard_check(self) -> Any:
+        with self.one_at_a_time:
+            return _set_aside(asyncio.run(self.guard.check()))
+
+    def is_protected(self, path: str) -> bool:
+        return self.guard.is_protected(path)
+
+    def accept(self, path: str) -> None:
+        self.guard.accept(path)
+
+    def answer(self, name: str) -> Callable[..., Any]:
+        """The method for a request. Raises LookupError."""
+        whole, _, part = name.partition(".")
+        methods: dict[str, Any] = {"commands": self.commands, "files": self.files, "snapshots": self.snapshots}
+        owner, method = (methods[whole], part) if part else (self, whole)
+        if method.startswith("_") or method == "answer":
+            raise LookupError(name)
+        found: Callable[..., Any] = getattr(owner, method)
+        return found
+
+
+def _set_aside(created: Any) -> Any:
+    """What was moved away: name, where it is now, whether the earlier file is back."""
+    return created and [(each.name, each.kept and str(each.kept), each.restored) for each in created.files]
+
+
+def read_frame(stream: BinaryIO, largest: int = LARGEST_BYTES) -> Any:
+    """The next request or answer; None at the end. Raises ValueError for one that is none."""
+    header = stream.read(SIZE.size)
+    if len(header) < SIZE.size:
+        return None
+    size = SIZE.unpack(header)[0]
+    if size > largest:
+        raise ValueError(f"an answer of {size:,} bytes")
+    data = stream.read(size)
+    return json.loads(data) if len(data) == size else None
+
+
+def write_frame(stream: BinaryIO, value: Any) -> None:
+    data = json.dumps(value).encode()
+    stream.write(SIZE.pack(len(data)) + data)
+    stream.flush()
+
+
+class _Serving:
+    """Answers requests, several at a time, until the connection ends."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        self._source, self._sink = source, sink
+        self._writing = threading.Lock()
+        self._folder = ""
+        self._ends: dict[str, FarEnd] = {}
+        """By session."""
+        self._beginning = threading.Lock()
+
+    def run(self) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            while (request := read_frame(self._source)) is not None:
+                if request["call"] == "begin":
+                    self._answer(request)
+                else:
+                    pool.submit(self._answer, request)
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        try:
+            value = {"value": encoded(self._called(request, decoded(request["given"])))}
+        except BaseException as error:
+            kind = next((each for each in ERRORS if isinstance(error, each)), None)
+            text = str(getattr(error, "strerror", None) or error) or type(error).__name__
+            value = {"error": kind.__name__ if kind is not None else "", "text": text[:2_000]}
+        with self._writing:
+            write_frame(self._sink, {"id": request["id"], **value})
+
+    def _called(self, request: Mapping[str, Any], given: Sequence[Any]) -> Any:
+        name, session_id = request["call"], request["session"]
+        if name == "begin":
+            self._folder, given = str(given[0]), ()
+        with self._beginning:
+            end = self._ends.setdefault(session_id, FarEnd(self._folder, session_id))
+        return end.answer(name)(*given)
+
+
+def main() -> None:
+    """Serve requests on standard input and output; nothing else may print there."""
+    sink = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    _Serving(sys.stdin.buffer, sink).run()
+    os._exit(0)  # a request that still runs has no one to answer

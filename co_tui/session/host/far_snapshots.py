@@ -1,0 +1,62 @@
+"""Snapshots on the other host, next to the folder they cover. What changed is sent, not the whole folder."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from co_tui.session.snapshots.entries import Snapshot
+from co_tui.session.snapshots.file_diffs import session_changes
+from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
+from co_tui.session.snapshots.journal import Line
+from co_tui.session.snapshots.objects import SnapshotsUnusable
+from co_tui.session.snapshots.restore import carry_out, remove_parts
+
+
+class FarSnapshots:
+    """The snapshots of one session's folder, one call at a time."""
+
+    def __init__(self, kept_in: Path, folder: Path, path: str, state: Path) -> None:
+        """`path` is where programs are, `state` our own folder, which is not covered."""
+        self._folder = folder
+        self._snapshots = FolderSnapshots(kept_in, folder, path, (state,))
+        self._order = threading.Lock()
+
+    def take(self, base: str) -> dict[str, Any]:
+        """Take a snapshot: its name, the one before, and how they differ."""
+        with self._order:
+            try:
+                taken = self._snapshots.take(base)
+            except SnapshotsUnusable:
+                # A fork has the snapshots of its own time only; those of long unused sessions are removed.
+                taken = self._snapshots.take()
+        before, now = taken.before, taken.snapshot
+        return {
+            "id": now.id,
+            "before": before.id,
+            "set": {path: entry for path, entry in now.entries.items() if before.entries.get(path) != entry},
+            "gone": [path for path in before.entries if path not in now.entries],
+            "uncovered": now.uncovered,
+        }
+
+    def read(self, name: str) -> dict[str, Any]:
+        with self._order:
+            snapshot = self._snapshots.read(name)
+        return {"entries": snapshot.entries, "uncovered": snapshot.uncovered}
+
+    def carry_out(self, target: str, changed: Sequence[str], part_name: str) -> list[str]:
+        with self._order:
+            if self._snapshots.last is None:
+                self._snapshots.take(target)  # the connection was renewed since the plan
+            return carry_out(self._snapshots, self._folder, self._read(target), changed, part_name)
+
+    def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
+        remove_parts(self._folder, part_name, paths)
+
+    def changes(self, lines: Sequence[Line]) -> Mapping[str, Any]:
+        with self._order:
+            found = session_changes(self._snapshots, lines, self._folder)
+        return {"files": [tuple(each) for each in found.files], "left_out": found.left_out}
+
+    def _read(self, name: str) -> Snapshot:
+        return self._snapshots.read(name)

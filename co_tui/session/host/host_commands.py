@@ -1,0 +1,95 @@
+"""The commands that a session runs on another host: shows their output, stops them, lets none outlive the session."""
+
+import asyncio
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from co_tui.events.storable import storable_text
+from co_tui.session.host.host_guard import HostGuard
+from co_tui.session.host.link import SessionLink
+from co_tui.session.tools.command_watch import LONGEST_WAITED_CHARS, BackgroundCommand, CommandNews
+from co_tui.session.tools.running_commands import WATCH_S, RunningCommands, _Started
+from co_tui.session.turns.current_agent import CURRENT_AGENT
+
+LOOK_S: Final = 2.0
+
+
+class HostCommands(RunningCommands):
+    """Looks at background commands through the connection; while that is lost, they are as they were."""
+
+    def __init__(self, *given: Any, link: SessionLink) -> None:
+        super().__init__(*given)
+        self._link = link
+        self._states: dict[str, BackgroundCommand] = {}
+
+    def guard_there(self, folder: str) -> HostGuard:
+        guard = self._folder_guards.setdefault(Path(folder), HostGuard(folder, self._link))
+        assert isinstance(guard, HostGuard)
+        return guard
+
+    async def output_folder(self) -> str:
+        return str(await asyncio.to_thread(self._link.ask, "commands.prepare"))
+
+    def begin(self, command_id: str, command: str, wait_for: str = "") -> None:
+        self._started[command_id] = started = _Started(command, time.monotonic(), None)
+        self._states[command_id] = BackgroundCommand(command_id, command, 0.0, True, None, "")
+        watching = self._look_until_end(command_id, started, wait_for[:LONGEST_WAITED_CHARS], CURRENT_AGENT.get())
+        self._watches[command_id] = asyncio.create_task(watching, name=f"background command {command_id}")
+
+    async def _look_until_end(self, command_id: str, started: _Started, waited: str, agent: str) -> None:
+        with suppress(OSError):
+            await asyncio.to_thread(self._link.ask, "commands.begin", command_id)
+        while True:
+            with suppress(OSError, LookupError, TypeError, ValueError):  # asked again when the connection is back
+                said = await asyncio.to_thread(self._link.ask, "commands.now", command_id, waited)
+                state = self._states[command_id] = _state(command_id, started, said)
+                if waited and said["printed"]:
+                    await self._tell(CommandNews(state, waited, agent=agent))
+                    waited = ""
+                if not state.running:
+                    await self._tell(CommandNews(state, agent=agent))
+                    return
+            await asyncio.sleep(LOOK_S)
+
+    def background(self) -> list[BackgroundCommand]:
+        return [
+            self._states[command_id]._replace(seconds=time.monotonic() - started.began)
+            for command_id, started in self._started.items()
+        ]
+
+    async def end(self, command_id: str) -> None:
+        if command_id in self._started:
+            self._ended_by_user.add(command_id)
+            with suppress(OSError):
+                await asyncio.to_thread(self._link.ask, "commands.end", command_id)
+
+    async def _watch(self) -> None:
+        while await asyncio.to_thread(self._has_processes):
+            await asyncio.sleep(WATCH_S)
+            with suppress(OSError):
+                await self._check()
+
+    def _has_processes(self) -> bool:
+        try:
+            return bool(self._link.ask("commands.have_processes"))
+        except OSError:
+            return False
+
+    async def close(self) -> None:
+        for watching in self._watches.values():
+            watching.cancel()
+        with suppress(OSError):
+            await asyncio.to_thread(self._link.ask, "commands.end_all", again=bool(self._started))
+        self._started.clear()
+        with suppress(OSError):
+            await super().close()
+
+
+def _state(command_id: str, started: _Started, said: Any) -> BackgroundCommand:
+    code, output = said["code"], storable_text(str(said["output"]))[-4_000:]
+    seconds = time.monotonic() - started.began
+    return BackgroundCommand(
+        command_id, started.command, seconds, bool(said["running"]), code if isinstance(code, int) else None, output
+    )

@@ -1,0 +1,189 @@
+"""Asks the program on the other host. Starts it with the first question, and again when the connection was lost."""
+
+import contextlib
+import os
+import queue
+import subprocess
+import threading
+from typing import IO, Any, Final, NamedTuple, cast
+
+from co_tui.session.host.address import HostUnreachable
+from co_tui.session.host.connection import CONNECTING_S, Connection
+from co_tui.session.host.far_end import ERRORS, read_frame, write_frame
+from co_tui.session.host.sent_program import NO_PYTHON, READY, sent_modules, start_command
+from co_tui.session.host.values import decoded, encoded
+
+ANSWER_S: Final = 120.0
+"""The longest that a question takes there; a snapshot reads for 60 s at most."""
+CLOSING_S: Final = 2.0
+MOST_SAID_BYTES: Final = 10_000
+_ERRORS: Final = {each.__name__: each for each in ERRORS}
+
+
+class HostLink:
+    """Blocks: call it in a thread. Several may ask at the same time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._far: _FarProgram | None = None
+        self._starting = threading.Lock()
+        self.began: dict[str, Any] = {}
+        """What the host said about the folder."""
+
+    def ask(self, call: str, *given: Any, session_id: str = "", again: bool = True) -> Any:
+        """The answer to a question; with `again`, a lost connection is renewed and the question asked once more.
+
+        Raises `HostUnreachable`, and what the call raises there: `NotCovered`, `SnapshotsUnusable`, OSError.
+        """
+        known = self._far
+        try:
+            return self._started().ask(call, given, session_id)
+        except HostUnreachable:
+            if not again or known is None:  # a new connection that fails will fail again
+                raise
+            return self._started().ask(call, given, session_id)
+
+    def _started(self) -> "_FarProgram":
+        with self._starting:
+            if self._far is None or self._far.is_over:
+                self._far = far = _FarProgram(self.connection)
+                try:
+                    self.began = far.ask("begin", (self.connection.address.folder,), "")
+                except BaseException:
+                    far.close()
+                    raise
+            return self._far
+
+    def session(self, session_id: str) -> "SessionLink":
+        return SessionLink(self, session_id)
+
+    def close(self) -> None:
+        if self._far is not None:
+            self._far.close()
+
+
+class SessionLink(NamedTuple):
+    """The same for one session."""
+
+    link: HostLink
+    session_id: str
+
+    def ask(self, call: str, *given: Any, again: bool = True) -> Any:
+        return self.link.ask(call, *given, session_id=self.session_id, again=again)
+
+
+class _FarProgram:
+    """The running program. Raises `HostUnreachable` if it does not start."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._process = subprocess.Popen(
+            connection.command(start_command()),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=connection.environ, start_new_session=True,
+        )  # fmt: skip
+        self._said = bytearray()
+        self._answers: dict[int, queue.SimpleQueue[Any]] = {}
+        self._last = 0
+        self._order = threading.Lock()
+        self.is_over = False
+        self._ready = threading.Event()
+        self._errors = threading.Thread(target=self._read_errors, daemon=True)
+        self._errors.start()
+        self._answering = threading.Thread(target=self._read, daemon=True)
+        self._answering.start()
+        with contextlib.suppress(OSError, ValueError):  # it may be over already, with its pipes closed
+            self._input.write(sent_modules())
+            self._input.flush()
+        if not self._ready.wait(CONNECTING_S) or self.is_over:
+            self.close()
+            raise self._failure()
+
+    @property
+    def _input(self) -> IO[bytes]:
+        return cast("IO[bytes]", self._process.stdin)
+
+    def ask(self, call: str, given: Any, session_id: str) -> Any:
+        answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        asked = {"call": call, "given": encoded(given), "session": session_id}
+        with self._order:
+            self._last += 1
+            number = self._last
+            self._answers[number] = answer
+            try:
+                if self.is_over:
+                    raise OSError
+                write_frame(cast(Any, self._input), {"id": number, **asked})
+            except (OSError, ValueError):
+                answer.put(None)
+        try:
+            found = answer.get(timeout=ANSWER_S)
+        except queue.Empty:
+            self.close()
+            found = None
+        finally:
+            self._answers.pop(number, None)
+        if found is None:
+            raise self._failure()
+        if "error" in found:
+            raise _error(found)
+        return decoded(found.get("value"))
+
+    def _read(self) -> None:
+        """Hand out the answers; anything that is not one ends the connection."""
+        source = cast(Any, self._process.stdout)
+        try:
+            printed = 0
+            while line := source.readline(1_000):
+                printed += len(line)
+                if line.endswith(READY):
+                    self._ready.set()
+                    break
+                if printed > MOST_SAID_BYTES:
+                    raise ValueError
+            while (found := read_frame(source)) is not None:
+                if (waiting := self._answers.get(found["id"])) is not None:
+                    waiting.put(found)
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            pass
+        self._end()
+
+    def _end(self) -> None:
+        self.is_over = True
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+        self._errors.join(CLOSING_S)
+        for each in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with contextlib.suppress(OSError):
+                cast("IO[bytes]", each).close()
+        self._ready.set()
+        with self._order:
+            for waiting in self._answers.values():
+                waiting.put(None)
+
+    def _read_errors(self) -> None:
+        source = cast("IO[bytes]", self._process.stderr)
+        with contextlib.suppress(OSError, ValueError):
+            while piece := os.read(source.fileno(), 4_096):
+                self._said = (self._said + piece)[-MOST_SAID_BYTES:]
+
+    def _failure(self) -> HostUnreachable:
+        if self._process.returncode == NO_PYTHON:
+            host = self._connection.address.host
+            return HostUnreachable(
+                f"{host} has no Python 3.10 or newer, which co-tui needs there. Install python3 there."
+            )
+        return self._connection.failure(self._said.decode(errors="replace"))
+
+    def close(self) -> None:
+        self.is_over = True
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        self._answering.join(CLOSING_S)
+
+
+def _error(found: dict[str, Any]) -> Exception:
+    text = str(found.get("text", ""))[:2_000]
+    kind = _ERRORS.get(str(found["error"]), OSError)
+    return kind(text)

@@ -1,0 +1,1 @@
+"""Work on another host."""

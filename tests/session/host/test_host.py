@@ -1,0 +1,249 @@
+"""Another host: its address, failures of the connection, verdicts by its files, and answers that are not trusted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai.exceptions import ToolFailed
+
+from co_tui.agent.permissions.shell_syntax import parse
+from co_tui.agent.permissions.verdict import Verdict
+from co_tui.arguments import parse as parse_arguments
+from co_tui.events import Event, SessionResume
+from co_tui.session.host.address import (
+    AddressRefused,
+    HostAddress,
+    HostUnreachable,
+    host_address,
+    recorded_address,
+    resume_hint,
+)
+from co_tui.session.host.connection import Connection
+from co_tui.session.host.host_judge import NOT_JUDGED, HostJudge
+from co_tui.session.host.link import HostLink
+from co_tui.session.host.remote_host import RemoteHost, connect
+from co_tui.session.host.values import decoded, encoded
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings.permission_rules import Rule, RuleInForce
+from tests.support.ssh_host import SshHost, stand_in_host
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> SshHost:
+    return stand_in_host(tmp_path / "box")
+
+
+@pytest.mark.parametrize("name", ["-oProxyCommand=touch x", "", "a b", "box;id", "box\n", "$(id)", "--"])
+def test_what_is_no_host_is_refused(name: str) -> None:
+    with pytest.raises(AddressRefused, match="not a host"):
+        host_address(name)
+
+
+@given(st.from_regex(r"[a-z]{1,9}@[a-z][a-z0-9.-]{0,9}", fullmatch=True), st.text(min_size=1, max_size=20))
+def test_an_address_is_read_back_from_the_log(name: str, folder: str) -> None:
+    if "\0" in folder or "\n" in folder:
+        return
+    address = HostAddress(name, f"/{folder}")
+    assert recorded_address(address.text) == address
+
+
+@pytest.mark.parametrize("cwd", ["/srv/app", "/home/a:/b", "", "C:\\x", "notes"])
+def test_a_folder_of_this_machine_is_no_address(cwd: str) -> None:
+    assert recorded_address(cwd) is None
+
+
+def test_the_hint_quotes_the_folder() -> None:
+    hint = resume_hint(HostAddress("me@box", "/srv/my app; rm"), "id-1")
+    assert "co-tui --host me@box '/srv/my app; rm' --resume id-1" in hint
+
+
+@pytest.mark.parametrize(
+    ("line", "folder"),
+    [
+        ("--host me@box", None),
+        ("--host me@box /srv/app", "/srv/app"),
+        ("--host=me@box /srv/app --continue", "/srv/app"),
+        ("--host me@box run -p hi", None),
+        ("--host me@box /srv/app run -p hi", "/srv/app"),
+        ("run --host me@box /srv/app -p hi", "/srv/app"),
+        ("run -p hi --host me@box", None),
+    ],
+)
+def test_the_folder_follows_the_host(line: str, folder: str | None) -> None:
+    options = parse_arguments(line.split())
+    assert options.remote_host == "me@box"
+    assert getattr(options, "remote_folder", None) == folder
+
+
+def test_the_host_of_serve_is_its_own_address() -> None:
+    options = parse_arguments(["serve", "--host", "0.0.0.0", "--port", "1"])
+    assert options.host == "0.0.0.0" and not hasattr(options, "remote_host")
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "ssh: Could not resolve hostname box: Name or service not known",
+            "No connection to box: its name is not known.",
+        ),
+        ("me@box: Permission denied (publickey,password).", "Run `ssh box` once"),
+        ("Host key verification failed.", "its host key is not known yet, or it changed. Run `ssh box` once"),
+        ("ssh: connect to host box port 22: Connection refused", "it refuses the connection."),
+        ("something\nodd \x1b[31mhappened", "No connection to box: odd"),
+        ("", "ssh ended without a reason"),
+    ],
+)
+def test_a_failed_connection_is_one_sentence(host: SshHost, said: str, expected: str) -> None:
+    connection = Connection(HostAddress("box"), host.environ)
+    sentence = str(connection.failure(said))
+    connection.close()
+    assert expected in sentence and "\n" not in sentence and "\x1b" not in sentence
+
+
+def test_without_ssh_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(HostUnreachable, match="needs the program ssh"):
+        connect(HostAddress("box"), {"PATH": str(tmp_path)})
+
+
+def test_a_missing_folder_is_named(host: SshHost) -> None:
+    with pytest.raises(HostUnreachable, match=r"box:/nowhere cannot be used as a folder: No such file"):
+        connect(HostAddress("box", "/nowhere"), host.environ)
+
+
+def test_a_host_without_python_is_named(host: SshHost) -> None:
+    (host.folder / "bin/ssh").write_text("#!/bin/sh\nexit 93\n")
+    with pytest.raises(HostUnreachable, match=r"no Python 3\.10 or newer"):
+        connect(HostAddress("box"), host.environ)
+
+
+def test_a_host_that_talks_nonsense_is_refused(host: SshHost) -> None:
+    (host.folder / "bin/ssh").write_text("#!/bin/sh\nprintf 'co-tui is ready\\n\\377\\377\\377\\377'; exec cat\n")
+    with pytest.raises(HostUnreachable):
+        connect(HostAddress("box"), host.environ)
+
+
+@pytest.fixture
+def connected(host: SshHost) -> Any:
+    folder = host.home / "project"
+    folder.mkdir()
+    made = connect(HostAddress("box", "project"), host.environ)
+    yield made
+    made.close()
+
+
+def verdict(made: RemoteHost, tool: str, mode: str = "ask", rules: Any = (), **arguments: Any) -> Verdict:
+    session = made.session("one")
+    judge = HostJudge(folder=Path("/nowhere"), home=Path("/nowhere"), link=session.link, shown=made.text)
+    return judge.verdict(tool, arguments, mode, rules)
+
+
+def test_calls_are_judged_by_the_files_there(connected: RemoteHost, host: SshHost) -> None:
+    there = host.home / "project"
+    (there / "a.txt").write_text("a")
+    (there / "out").symlink_to(host.home)
+    assert verdict(connected, "run_command", command="cat a.txt").only_reads
+    assert verdict(connected, "run_command", command="cat out/x").action == "ask"
+    assert verdict(connected, "run_command", command="cat *").action == "ask"  # one of the names is a link out
+    assert verdict(connected, "run_command", command="rm a.txt").danger
+    assert verdict(connected, "run_command", "plan", command="touch b").action == "refuse"
+    assert verdict(connected, "write_file", "edits", path="a.txt").action == "run"
+    assert verdict(connected, "write_file", "edits", path="out/a.txt").action == "ask"
+    assert "can make programs run" in verdict(connected, "write_file", "edits", path=".git/config").reason
+    denied = (RuleInForce("deny", Rule("Read", "./secret/**"), "settings"),)
+    assert verdict(connected, "read_file", rules=denied, path="secret/key").action == "refuse"
+    assert verdict(connected, "search_files", rules=denied, path=".").action == "ask"
+
+
+def test_git_that_would_run_a_program_there_is_asked_about(connected: RemoteHost, host: SshHost) -> None:
+    git = host.home / "project/.git"
+    git.mkdir()
+    for name, text in {
+        "HEAD": "ref: refs/heads/main\n",
+        "config": "[core]\n\tfsmonitor = /bin/evil\n\tx = 1\n",
+    }.items():
+        (git / name).write_text(text)
+    (git / "objects").mkdir()
+    (git / "refs").mkdir()
+    asked = verdict(connected, "run_command", command="git status")
+    assert asked.action == "ask"
+
+
+def test_tools_of_this_machine_are_judged_here(connected: RemoteHost, host: SshHost) -> None:
+    with host.down():
+        assert verdict(connected, "web_fetch", url="https://example.org/").action == "ask"
+        with pytest.raises(ToolFailed, match=r"it refuses the connection\. The next call connects again"):
+            verdict(connected, "run_command", command="ls")
+    assert verdict(connected, "run_command", command="ls").only_reads
+
+
+class Liar(HostLink):
+    """A host that answers what a test says."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def ask(self, call: str, *given: Any, session_id: str = "", again: bool = True) -> Any:
+        return decoded(json.loads(json.dumps(self.answer)))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        {"action": "run"},
+        encoded(Verdict("run"))  | {"action": "anything"},
+        encoded(Verdict("run")) | {"only_reads": "yes"},
+        encoded(Verdict("run")) | {"rules": ["Bash"]},
+        encoded(Verdict("ask", rules=(Rule("mcp__files"),))),
+        encoded(Verdict("ask", rules=(Rule("WebFetch", "domain:*"),))),
+        encoded(Verdict("ask", rules=(Rule("Bash"),))),
+        encoded(Verdict("run", new=("x" * 1_000_000,))),
+        {"_": "Path", "x": 1},
+        {"_": "Verdict"},
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_no_verdict_needs_approval(answer: Any) -> None:
+    judge = HostJudge(folder=Path("/"), home=Path("/"), link=Liar(answer).session(""), shown="box:/x")
+    verdict = judge.verdict("run_command", {"command": "ls"}, "auto", ())
+    assert verdict == Verdict("ask", NOT_JUDGED, new=("ls",))
+
+
+@pytest.mark.parametrize("line", ["ls -la", "a | b && c > d", "x=1 y \"$(z)\" 'q'", "for", "cat <<EOF\nx\nEOF"])
+def test_a_parsed_line_is_the_same_there(line: str) -> None:
+    try:
+        parsed = parse(line)
+    except Exception:
+        return
+    assert decoded(json.loads(json.dumps(encoded(parsed)))) == parsed
+
+
+def test_a_fork_begins_with_snapshots_of_its_own(connected: RemoteHost, host: SshHost) -> None:
+    (host.home / "project/a.txt").write_text("a")
+    first = connected.session("one").link.ask("snapshots.take", "")
+    fork = connected.session("two").link.ask("snapshots.take", first["id"])
+    assert first["id"] and fork["before"] == "" and fork["set"] == first["set"]
+    again = connected.session("two").link.ask("snapshots.take", fork["id"])
+    assert (again["before"], again["set"]) == (fork["id"], {})
+
+
+def test_the_connection_is_renewed(connected: RemoteHost, host: SshHost) -> None:
+    assert connected.surroundings(with_state=False)["platform"]
+    host.cut()
+    assert connected.surroundings(with_state=False)["platform"]
+
+
+def test_what_was_allowed_on_one_host_is_asked_again_on_another() -> None:
+    def resumed(before: str, now: str) -> SessionState:
+        state = SessionState(cwd=before, allowed=(Rule("Bash", "rm:*"),))
+        return apply(state, Event(session_id="s", seq=1, timestamp="", fact=SessionResume(cwd=now)))
+
+    assert resumed("box:/srv/app", "/home/me").allowed == ()
+    assert resumed("box:/srv/app", "other:/srv/app").allowed == ()
+    assert resumed("/home/me", "box:/srv/app").allowed == ()
+    assert resumed("box:/srv/app", "box:/srv/app").allowed == (Rule("Bash", "rm:*"),)
+    assert resumed("/home/me", "/home/you").allowed == (Rule("Bash", "rm:*"),)

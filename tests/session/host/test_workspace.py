@@ -1,0 +1,56 @@
+"""The folder on another host keeps the library's rules for workspaces."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic_ai.workspaces import Workspace, WorkspaceBackend
+from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
+
+from co_tui.session.host.address import HostAddress
+from co_tui.session.host.host_commands import HostCommands
+from co_tui.session.host.host_folder import HostBackend
+from co_tui.session.host.remote_host import RemoteHost, connect
+from tests.support.ssh_host import stand_in_host
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteHost]:
+    made = stand_in_host(tmp_path_factory.mktemp("host") / "box")
+    (made.home / "project").mkdir()
+    connected = connect(HostAddress("box", "project"), made.environ)
+    yield connected
+    connected.close()
+
+
+class TestHostBackend(WorkspaceBackendSuite):
+    # These rules are for other kinds of backends, or cannot be tried as root.
+    test_concurrent_first_use_shares_one_environment = None
+    test_permission_denied_uses_builtin_error = None
+    test_a_backend_attached_by_ref_reaches_the_same_environment = None
+    test_destroying_environment_during_command_raises_unavailable = None
+    test_attaching_to_a_destroyed_environment_raises_unavailable = None
+
+    @pytest.fixture
+    def backend(self, tmp_path: Path, host: RemoteHost) -> Iterator[WorkspaceBackend]:
+        session = host.session("one")
+        commands = HostCommands(lambda _: None, tmp_path / "own", "one", link=session.link)
+        yield HostBackend(session, commands)
+        asyncio.run(commands.guard.close())
+
+    async def test_a_file_that_is_too_large_is_not_sent(self, backend: WorkspaceBackend) -> None:
+        os.truncate(_made(Path(await backend.working_dir()) / "large"), 50_000_000)
+        with pytest.raises(OSError, match="larger than 40 MB"):
+            await Workspace(backend).read_bytes("large")
+
+
+def _made(file: Path) -> Path:
+    file.touch()
+    return file
