@@ -25,7 +25,7 @@ def open_store(
 ) -> "Store":
     """The store that setting `database` names, SQLite when it is empty; a private one never writes to the disk.
 
-    `report` gets sentences about a long migration.
+    `report` gets sentences about a long migration, and about a server that is away or back.
     """
     if private:
         from co_tui.store.sqlite.in_memory import InMemoryStore
@@ -34,7 +34,7 @@ def open_store(
     if database:
         from co_tui.store.postgres.store import PostgresStore
 
-        return PostgresStore(paths, database, partial(_password, paths, environ, database))
+        return PostgresStore(paths, database, partial(_password, paths, environ, database), report)
     store = SqliteStore(paths)
     if report is not None:
         store.migrate(report)

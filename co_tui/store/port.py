@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
@@ -221,6 +221,10 @@ class Store(Closable, Protocol):
 
     @property
     def prompt_drafts(self) -> PromptDrafts: ...
+
+    def report_to(self, report: "Callable[[str], None]") -> None:
+        """Report here, from any thread, that the server is away or back, and what became of what was kept here."""
+        ...
 
     def reading(self) -> Reading:
         """A reader that sees everything written before each query. Its opener closes it."""

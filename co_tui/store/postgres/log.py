@@ -22,7 +22,8 @@ from co_tui.store.timestamps import now
 Connection: TypeAlias = psycopg.Connection[Any]
 
 _COLUMNS: Final = tuple(SessionCounters.__dataclass_fields__)
-_SELECT: Final = f"SELECT last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s FOR UPDATE"
+_SELECT: Final = f"SELECT last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s"
+_LOCK: Final = " FOR UPDATE"
 _SAVED: Final = (*_COLUMNS, "filter_text", "last_text")
 _UPDATE: Final = f"UPDATE sessions SET {', '.join(f'{column} = %s' for column in _SAVED)} WHERE id = %s"
 _CREATE: Final = "INSERT INTO sessions(id, created, updated) VALUES(%s, %s, %s)"
@@ -50,9 +51,15 @@ class Known(NamedTuple):
 def locked(connection: Connection, session_id: str, leases: Leases) -> Known | None:
     """The session's row; None when there is none yet. Raises `StoreError` when this process may not write it."""
     lease = leases.find(connection, session_id)
-    row = connection.execute(_SELECT, (session_id,))
+    row = connection.execute(f"{_SELECT}{_LOCK}", (session_id,))
     leases.check(session_id, lease.fetchone())
     found = row.fetchone()
+    return Known(SessionCounters(*found[1:]), found[0]) if found else None
+
+
+def row_of(connection: Connection, session_id: str, *, locked: bool = False) -> Known | None:
+    """The session's row, whoever writes it; `locked` until the end of the transaction."""
+    found = connection.execute(f"{_SELECT}{_LOCK if locked else ''}", (session_id,)).fetchone()
     return Known(SessionCounters(*found[1:]), found[0]) if found else None
 
 
@@ -119,6 +126,10 @@ def save_reply(connection: Connection, session_id: str, number: int, body: str, 
         raise SessionNotFound(f"Session {session_id} no longer exists.")
     if number == 0:
         drop_reply(connection, session_id)
+    put_reply(connection, session_id, number, body)
+
+
+def put_reply(connection: Connection, session_id: str, number: int, body: str) -> None:
     connection.execute(_SAVE_REPLY, (session_id, number, plain_text(body)))
 
 

@@ -13,6 +13,7 @@ from co_tui.paths import Paths
 from co_tui.store.prompt_drafts import PromptDraftFiles
 
 if TYPE_CHECKING:
+    from co_tui.store.postgres.away.kept_here import KeptHere
     from co_tui.store.postgres.read_connections import ReadConnections
     from co_tui.store.postgres.reader import Reader
     from co_tui.store.postgres.server import Server
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
 class PostgresStore:
     """Several processes on several machines may use the same database; leases assign each session to one."""
 
-    def __init__(self, paths: Paths, url: str, password: Callable[[], str] = str) -> None:
-        """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then."""
+    def __init__(
+        self, paths: Paths, url: str, password: Callable[[], str] = str, report: Callable[[str], None] | None = None
+    ) -> None:
+        """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then.
+
+        `report` gets sentences about a server that is away or back, from any thread.
+        """
+        self._report = report or (lambda _: None)
+        self._kept_folder = paths.state / "kept"
         self._url, self._password = url, password
         self._folders = (paths.session, paths.snapshots)
         self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
@@ -42,26 +50,36 @@ class PostgresStore:
 
         return ReadConnections(self._server)
 
+    @cached_property
+    def _kept(self) -> "KeptHere":
+        from co_tui.store.postgres.away.kept_here import KeptHere
+
+        return KeptHere(self._kept_folder, self._server.location)
+
+    def report_to(self, report: Callable[[str], None]) -> None:
+        self._report = report
+
     @property
     def location(self) -> str:
         return self._server.location
 
     def reading(self) -> "Reader":
-        from co_tui.store.postgres.reader import Reader
+        from co_tui.store.postgres.away.kept_reader import KeptReader
 
-        return Reader(self._connections)
+        return KeptReader(self._connections, self._kept)
 
     def writing(self) -> "Writer":
         from co_tui.store.postgres.writer import Writer
 
         with self._opening:
             if self._writer is None:
-                self._writer = Writer(self._server)
+                self._writer = Writer(self._server, self._kept, lambda sentence: self._report(sentence), self._carry)
             return self._writer
 
     def claim(self, session_id: str) -> "SessionLease":
         writer = self.writing()
-        return SessionLease(writer, session_id, writer.claim(session_id))
+        writer.claim(session_id)
+        return SessionLease(writer, session_id)
 
     def delete(self, session_id: str) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.
@@ -71,6 +89,15 @@ class PostgresStore:
 
         for folder in self._folders:
             shutil.rmtree(folder(session_id), ignore_errors=True)
+
+    def _carry(self, source: str, target: str) -> None:
+        """Copy a session's files to a fork of it."""
+        import shutil
+        from contextlib import suppress
+
+        for folder in self._folders:
+            with suppress(OSError, shutil.Error):  # without them, it can still be continued
+                shutil.copytree(folder(source), folder(target), symlinks=True, dirs_exist_ok=True)
 
     def claimed(self) -> frozenset[str]:
         with self.reading() as reading:
@@ -94,15 +121,14 @@ class PostgresStore:
 class SessionLease:
     """The right to write one session, renewed until it is released."""
 
-    def __init__(self, writer: "Writer", session_id: str, number: int) -> None:
-        self._writer = writer
+    def __init__(self, writer: "Writer", session_id: str) -> None:
+        self._writer: Writer | None = writer
         self._session_id = session_id
-        self._number: int | None = number
 
     def release(self) -> None:
-        number, self._number = self._number, None
-        if number is not None:
-            self._writer.release(self._session_id, number)
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.release(self._session_id)
 
     def __enter__(self) -> Self:
         return self

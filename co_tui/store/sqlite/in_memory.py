@@ -8,6 +8,8 @@ from co_tui.store.sqlite.shared_connection import SharedConnection
 from co_tui.store.store_errors import SessionBusy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from co_tui.store.sqlite.reader import Reader
     from co_tui.store.sqlite.writer import Writer
 
@@ -26,6 +28,9 @@ class InMemoryStore:
         self._claimed: set[str] = set()
         self._lock = threading.Lock()
         self.prompt_drafts = InMemoryPromptDrafts()
+
+    def report_to(self, report: "Callable[[str], None]") -> None:
+        """Nothing to report: no server is between."""
 
     def reading(self) -> "Reader":
         from co_tui.store.sqlite.reader import Reader
