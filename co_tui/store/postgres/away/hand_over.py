@@ -114,7 +114,8 @@ def _forked(connection: Connection, kept: Kept, leases: Leases, is_open: bool) -
     known = bulk.copied(connection, session.session_id, session.fork_id, session.base, timestamp)
     if not known.counters.last_seq:
         log.create(connection, session.fork_id, timestamp)
-    known = log.write(connection, kept.events, known)
+    ours = [event.but(session_id=session.fork_id) for event in kept.events]
+    known = log.write(connection, ours, known)
     counters = known.counters
     title = f"{counters.title} (from {leases.owner.host})".strip()
     origin = {name: getattr(counters, name) for name in ("model", "policy", "cwd", "repository", "branch")}
