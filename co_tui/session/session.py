@@ -192,6 +192,11 @@ class Session:
         return self._recorder.session_id
 
     @property
+    def stored_id(self) -> str:
+        """The session to resume later: a fork, once another machine has continued this one."""
+        return self._recorder.stored_id
+
+    @property
     def is_kept(self) -> bool:
         """False for a private session, which ends with its process."""
         return not self._environment.private

@@ -284,7 +284,9 @@ def _talk(url: str, home: Path, acknowledged: Connection) -> None:
     with opened(home, url, Told()) as store:
         store.claim("new")
         store.writing().append("new", [SessionStart(), said("0")]).result()
-        store.writing().save_reply("new", 0, '{"turn": 1, "message": {"kind": "response", "parts": [{"content": "partial"}]}}').result()
+        store.writing().save_reply(
+            "new", 0, '{"turn": 1, "message": {"kind": "response", "parts": [{"content": "partial"}]}}'
+        ).result()
         number = 0
         while True:
             acknowledged.send(number)

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from co_tui.events import Event, Fact
+from co_tui.inert import one_line
 from co_tui.store.event_rows import check_first_event
 from co_tui.store.postgres.away.hand_over import HandedOver, Kept, hand_over
 from co_tui.store.postgres.away.journal import Journal, KeptSession
@@ -20,7 +21,8 @@ from co_tui.store.session_ids import new_session_id
 from co_tui.store.store_errors import SessionBusy, SessionNotFound, StoreError
 
 T = TypeVar("T")
-_LAST_SEQ = "SELECT last_seq FROM sessions WHERE id = %s"
+SHOWN_CHARS: Final = 80
+_LAST_SEQ: Final = "SELECT last_seq FROM sessions WHERE id = %s"
 
 
 class MakeChange(Protocol):
@@ -101,6 +103,8 @@ class Away:
 
     def forget(self, session_id: str) -> None:
         name = self.present_id(session_id)
+        if name != session_id:
+            self._carry_files(session_id, name)  # those since it moved
         self._leases.forget(name, self._leases.number_of(name))
         self._open.discard(session_id)
         self._kept.forget_move(session_id)
@@ -226,7 +230,7 @@ class Away:
             self._kept.move(opened, done.session_id)
         self._report(
             f"Session {name} was continued elsewhere meanwhile. What was said here is in session {done.session_id} "
-            f"(“{done.title}”)."
+            f"(“{one_line(done.title, SHOWN_CHARS)}”)."
         )
 
     def _take_leases(self, make: MakeChange) -> None:
