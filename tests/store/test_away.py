@@ -271,7 +271,7 @@ def test_what_needs_the_server_is_refused_in_one_sentence(
         lambda: writing.append("s", [SessionRename(title="new")]).result(),
     ]
     for request in requests:
-        with pytest.raises(StoreError, match="cannot be reached.* This needs the database: try again when it is back"):
+        with pytest.raises(StoreError, match=r"cannot be reached.* This needs the database: try again when it is back"):
             request()
     with store.claim("s"), pytest.raises(StoreError, match="Session s can be opened when it is back"):
         writing.recover("s").result()
