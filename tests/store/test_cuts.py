@@ -19,7 +19,7 @@ from co_tui.store.store_errors import SessionNotFound, StoreError
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
 from tests.support.long_run import drawn
-from tests.support.postgres import PostgresServer, postgres_server, postgres_store
+from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.waiting import PATIENCE_S, wait_until
 
 MOST_BYTES = 9_000
@@ -27,13 +27,34 @@ MOST_BYTES = 9_000
 SEED = 28
 
 
+class Machine(PostgresStore):
+    """A store that knows what it reported."""
+
+    def __init__(self, home: Path, url: str) -> None:
+        self._told = list[str]()
+        super().__init__(locate({"CO_TUI_HOME": str(home)}), url, report=self._told.append)
+
+    def count(self, words: str) -> int:
+        return sum(words in sentence for sentence in self._told)
+
+    @property
+    def is_away(self) -> bool:
+        return self.count("kept on this machine") > self.count("is back")
+
+    def settle(self) -> None:
+        """Notice what was cut, and wait until everything is handed over."""
+        self.writing().save_reply("nothing", 1, "").exception(PATIENCE_S)
+        wait_until(lambda: not self.is_away)
+
+
 class Run:
     """A machine with a bad connection, another with a good one, and what each was told to be saved."""
 
-    def __init__(self, here: PostgresStore, elsewhere: PostgresStore, way: CutConnections, told: list[str]) -> None:
+    def __init__(self, here: Machine, elsewhere: Machine, way: CutConnections) -> None:
         self.chance, self.done = random.Random(SEED), Counter[str]()
-        self._here, self._elsewhere, self._way, self._told = here, elsewhere, way, told
+        self._here, self._elsewhere, self._way = here, elsewhere, way
         self._number = 0
+        self._killed: PostgresServer | None = None
 
     def round(self, server: PostgresServer, database: str) -> None:
         """One session of some changes, with a cut among them, until everything is handed over."""
@@ -52,8 +73,10 @@ class Run:
         if self.chance.random() < 0.3:
             self._cut(server)
         self._append(name, said_here)
+        if self.chance.random() < 0.7:
+            self._come_back()
         self._change_whole_session(name)
-        self._come_back(server)
+        self._come_back()
         assert self._log(self._here, name) == said_here, "all once, in order, as the machine that said it sees it"
         (last,) = self._append(name, said_here)
         assert self._log(self._elsewhere, last.session_id) == said_here
@@ -71,6 +94,10 @@ class Run:
         assert [event.fact for event in events] == facts
         said_here += texts
         self.done["appends"] += 1
+        if self._killed is not None:
+            self._killed.start()
+            self._killed = None
+            self._elsewhere.settle()
         return events[-1:]
 
     def _take_over(self, server: PostgresServer, database: str, name: str) -> list[str]:
@@ -92,7 +119,7 @@ class Run:
         log = [Event(session_id=target, seq=1, timestamp="2026-01-01T00:00:00Z", fact=SessionStart())]
         log += [log[0].but(seq=seq, fact=said(f"in {target} {seq}")) for seq in range(2, 40)]
         kind = self.chance.choice(("fork", "import", "delete"))
-        before = self._seqs(self._here, name) if kind == "fork" and not self._is_away else []
+        before = self._seqs(self._here, name) if kind == "fork" and not self._here.is_away else []
         if kind == "delete":
             self._elsewhere.writing().import_log(log).result(PATIENCE_S)
         if self.chance.random() < 0.5:
@@ -132,26 +159,14 @@ class Run:
             self._way.take_down()
         else:
             server.kill()
-            self._killed = True
+            self._killed = server  # until the next append
 
-    _killed = False
-
-    @property
-    def _is_away(self) -> bool:
-        return self._count("kept on this machine") > self._count("is back")
-
-    def _count(self, words: str) -> int:
-        return sum(words in sentence for sentence in self._told)
-
-    def _come_back(self, server: PostgresServer) -> None:
-        self._way.is_down = False
-        if self._killed:
-            server.start()
-            self._killed = False
-        self._here.writing().save_reply("nothing", 1, "").exception(PATIENCE_S)  # what was cut is noticed
-        wait_until(lambda: not self._is_away)
-        self.done["hand-overs"] = self._count("has what was kept here")
-        self.done["forks of what was kept"] = self._count("continued elsewhere")
+    def _come_back(self) -> None:
+        self._way.bring_back()
+        self._here.settle()
+        self.done["times away"] = self._here.count("kept on this machine")
+        self.done["hand-overs"] = self._here.count("has what was kept here")
+        self.done["forks of what was kept"] = self._here.count("continued elsewhere")
 
     def _log(self, store: PostgresStore, name: str, by: str = "here") -> list[str]:
         with store.reading() as reading:
@@ -182,14 +197,14 @@ def run(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Run, Post
     monkeypatch.setattr(writer_module, "RETRY_S", 0.01)
     monkeypatch.setattr(reconnect_module, "FIRST_TRY_S", 0.01)
     monkeypatch.setattr(reconnect_module, "LONGEST_PAUSE_S", 0.01)
-    server, told = postgres_server(), list[str]()
+    server = postgres_server()
     database = server.new_database().split("?")[0].rpartition("/")[2]
     with (
         cut_connections(server.socket) as way,
-        postgres_store(home / "elsewhere", server.url(database)) as elsewhere,
-        PostgresStore(locate({"CO_TUI_HOME": str(home)}), way.url(database), report=told.append) as here,
+        Machine(home / "elsewhere", server.url(database)) as elsewhere,
+        Machine(home, way.url(database)) as here,
     ):
-        yield Run(here, elsewhere, way, told), server, database
+        yield Run(here, elsewhere, way), server, database
 
 
 def test_however_a_connection_is_cut_everything_that_was_acknowledged_is_there_once_and_in_order(

@@ -45,6 +45,10 @@ class CutConnections:
         self.is_down = True
         self.cut()
 
+    def bring_back(self) -> None:
+        """From now on nothing is cut or refused."""
+        self._bytes_left, self.is_down = None, False
+
     def _counted(self, data: bytes) -> tuple[bytes, bool]:
         """How much of it still passes, and whether the connection is lost then."""
         left = self._bytes_left
