@@ -139,6 +139,6 @@ class Journal:
         is_empty = not self.sessions()
         self._connection.close()
         if is_empty:
-            for path in (self.path, *(self.path.with_name(f"{self.path.name}{end}") for end in ("-wal", "-shm"))):
+            for path in self.path.parent.glob(f"{self.path.name}*"):  # with SQLite's own files
                 path.unlink(missing_ok=True)
         self._lock.release()
