@@ -11,40 +11,16 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import CompactionComplete, Event, Fact, Message, SessionFork, SessionStart
-from co_tui.paths import locate
-from co_tui.store.postgres import writer as writer_module
-from co_tui.store.postgres.away import reconnect as reconnect_module
 from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.store_errors import SessionNotFound, StoreError
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
 from tests.support.long_run import drawn
+from tests.support.machines import KILLED, MOST_BYTES, Machine, cut_at_random, hurry
 from tests.support.postgres import PostgresServer, postgres_server
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import PATIENCE_S
 
-MOST_BYTES = 9_000
-"""More than a connection and a change take."""
 SEED = 28
-
-
-class Machine(PostgresStore):
-    """A store that knows what it reported."""
-
-    def __init__(self, home: Path, url: str) -> None:
-        self._told = list[str]()
-        super().__init__(locate({"CO_TUI_HOME": str(home)}), url, report=self._told.append)
-
-    def count(self, words: str) -> int:
-        return sum(words in sentence for sentence in self._told)
-
-    @property
-    def is_away(self) -> bool:
-        return self.count("kept on this machine") > self.count("is back")
-
-    def settle(self) -> None:
-        """Notice what was cut, and wait until everything is handed over."""
-        self.writing().save_reply("nothing", 1, "").exception(PATIENCE_S)
-        wait_until(lambda: not self.is_away)
 
 
 class Run:
@@ -148,16 +124,10 @@ class Run:
             assert found == [] or (outcome == "refused" and found == whole)
 
     def _cut(self, server: PostgresServer) -> None:
-        kind = self.chance.choices(("bytes", "bytes, then down", "now", "down", "killed"), (6, 4, 2, 2, 0.3))[0]
+        kind = cut_at_random(self.chance, self._way)
         self.done["cuts"] += 1
         self.done[f"cut: {kind}"] += 1
-        if kind.startswith("bytes"):
-            self._way.cut_after(self.chance.randrange(1, MOST_BYTES), then_down="down" in kind)
-        elif kind == "now":
-            self._way.cut()
-        elif kind == "down":
-            self._way.take_down()
-        else:
+        if kind == KILLED:
             server.kill()
             self._killed = server  # until the next append
 
@@ -192,11 +162,7 @@ def _again(read):  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def run(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Run, PostgresServer, str]]:
-    monkeypatch.setattr(writer_module, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(writer_module, "LONG_PATIENCE_S", 0.5)
-    monkeypatch.setattr(writer_module, "RETRY_S", 0.01)
-    monkeypatch.setattr(reconnect_module, "FIRST_TRY_S", 0.01)
-    monkeypatch.setattr(reconnect_module, "LONGEST_PAUSE_S", 0.01)
+    hurry(monkeypatch)
     server = postgres_server()
     database = server.new_database().split("?")[0].rpartition("/")[2]
     with (
