@@ -49,6 +49,7 @@ async def test_whatever_is_cut_the_session_goes_on_and_all_of_it_reaches_the_ser
             way.bring_back()
         said = [text for text in texts(session.state) if text.startswith(("question", "answer"))]
         assert said[-1].startswith("answer") and not session.has_unsaved
+        assert session.stored_id == session.id, "it never became a fork"
         await session.close()
         await asyncio.to_thread(store.settle)
         with Machine(home / "elsewhere", server.url(database)) as elsewhere, elsewhere.reading() as reading:

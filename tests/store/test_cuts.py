@@ -56,6 +56,7 @@ class Run:
         assert self._log(self._here, name) == said_here, "all once, in order, as the machine that said it sees it"
         (last,) = self._append(name, said_here)
         assert self._log(self._elsewhere, last.session_id) == said_here
+        assert taken_over or last.session_id == name, "only what another machine continued becomes a fork"
         if taken_over:
             assert self._log(self._elsewhere, name, "there") == taken_over
         lease.release()

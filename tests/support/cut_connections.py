@@ -47,7 +47,7 @@ class CutConnections:
 
     def bring_back(self) -> None:
         """From now on nothing is cut or refused."""
-        self._bytes_left, self.is_down = None, False
+        self._cut, self._bytes_left, self.is_down = None, None, False
 
     def _counted(self, data: bytes) -> tuple[bytes, bool]:
         """How much of it still passes, and whether the connection is lost then."""

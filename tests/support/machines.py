@@ -15,7 +15,15 @@ from tests.support.waiting import PATIENCE_S, wait_until
 MOST_BYTES = 9_000
 """More than a connection and a change take."""
 KILLED = "server killed"
-_CUTS = {"bytes": 6.0, "bytes, then down": 4.0, "now": 2.0, "down": 2.0, KILLED: 0.3}
+_CUTS = {
+    "commit unanswered": 3.0,
+    "commit unheard": 1.0,
+    "bytes": 6.0,
+    "bytes, then down": 4.0,
+    "now": 2.0,
+    "down": 2.0,
+    KILLED: 0.3,
+}
 """How likely each is."""
 
 
@@ -33,6 +41,8 @@ def cut_at_random(chance: random.Random, way: CutConnections) -> str:
     kind = chance.choices(list(_CUTS), list(_CUTS.values()))[0]
     if kind.startswith("bytes"):
         way.cut_after(chance.randrange(1, MOST_BYTES), then_down="down" in kind)
+    elif kind.startswith("commit"):
+        way.cut_next_commit(done=kind == "commit unanswered", then_down=chance.random() < 0.5)
     elif kind == "now":
         way.cut()
     elif kind == "down":

@@ -22,8 +22,7 @@ from co_tui.store.timestamps import now
 Connection: TypeAlias = psycopg.Connection[Any]
 
 _COLUMNS: Final = tuple(SessionCounters.__dataclass_fields__)
-_SELECT: Final = f"SELECT last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s"
-_LOCK: Final = " FOR UPDATE"
+_SELECT: Final = f"SELECT last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s FOR UPDATE"
 _SAVED: Final = (*_COLUMNS, "filter_text", "last_text")
 _UPDATE: Final = f"UPDATE sessions SET {', '.join(f'{column} = %s' for column in _SAVED)} WHERE id = %s"
 _CREATE: Final = "INSERT INTO sessions(id, created, updated) VALUES(%s, %s, %s)"
@@ -38,6 +37,7 @@ _SAVE_REPLY: Final = (
     "INSERT INTO drafts(session_id, number, body) VALUES(%s, %s, %s)"
     " ON CONFLICT (session_id, number) DO UPDATE SET body = excluded.body"
 )
+_ROW: Final = f"SELECT last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s"
 
 
 class Known(NamedTuple):
@@ -51,15 +51,9 @@ class Known(NamedTuple):
 def locked(connection: Connection, session_id: str, leases: Leases) -> Known | None:
     """The session's row; None when there is none yet. Raises `StoreError` when this process may not write it."""
     lease = leases.find(connection, session_id)
-    row = connection.execute(f"{_SELECT}{_LOCK}", (session_id,))
+    row = connection.execute(_SELECT, (session_id,))
     leases.check(session_id, lease.fetchone())
     found = row.fetchone()
-    return Known(SessionCounters(*found[1:]), found[0]) if found else None
-
-
-def row_of(connection: Connection, session_id: str, *, locked: bool = False) -> Known | None:
-    """The session's row, whoever writes it; `locked` until the end of the transaction."""
-    found = connection.execute(f"{_SELECT}{_LOCK if locked else ''}", (session_id,)).fetchone()
     return Known(SessionCounters(*found[1:]), found[0]) if found else None
 
 
@@ -144,6 +138,12 @@ def recover(connection: Connection, session_id: str, leases: Leases) -> tuple[Ev
     facts = recovered(body for (body,) in rows)
     drop_reply(connection, session_id)
     return add(connection, session_id, facts, known, now()) if facts and known else ()
+
+
+def row_of(connection: Connection, session_id: str, *, locked: bool = False) -> Known | None:
+    """The session's row, without a look at its lease; `locked` until the end of the transaction."""
+    found = connection.execute(f"{_ROW}{' FOR UPDATE' if locked else ''}", (session_id,)).fetchone()
+    return Known(SessionCounters(*found[1:]), found[0]) if found else None
 
 
 def plain_text(text: str) -> str:

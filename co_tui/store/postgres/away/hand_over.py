@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from co_tui.events import Event, SessionFork, SessionRename
-from co_tui.store.event_rows import EventRow
 from co_tui.store.postgres import bulk, log
 from co_tui.store.postgres.away.journal import Journal, KeptReply, KeptSession
 from co_tui.store.postgres.leases import Leases
@@ -16,9 +15,7 @@ from co_tui.store.session_counts import SessionCounters
 from co_tui.store.store_errors import StoreError
 from co_tui.store.timestamps import now
 
-_THERE: Final = (
-    "SELECT seq, type, timestamp, payload FROM events WHERE session_id = %s AND seq > %s AND seq <= %s ORDER BY seq"
-)
+_THERE: Final = "SELECT seq, type, timestamp FROM events WHERE session_id = %s AND seq > %s AND seq <= %s ORDER BY seq"
 _COPY_REPLY: Final = (
     "INSERT INTO drafts(session_id, number, body) SELECT %s, number, body FROM drafts"
     " WHERE session_id = %s ON CONFLICT (session_id, number) DO NOTHING"
@@ -55,9 +52,8 @@ def hand_over(connection: Connection, kept: Kept, leases: Leases, is_open: bool)
     last = known.counters.last_seq if known is not None else 0
     if there == len(kept.events) and last > session.base + there:
         return HandedOver(session.session_id, session.base + there, "")  # it came in before others went on
-    if last != session.base + there or not _may_write(leases, session, lease):
+    if last != session.base + there or not _may_write(connection, session, leases, lease, is_open):
         return _forked(connection, kept, leases, is_open)
-    _settle_lease(connection, session, leases, is_open)
     if known is None:
         if not kept.events:
             return HandedOver(session.session_id, 0, "")
@@ -72,8 +68,8 @@ def _already_there(connection: Connection, kept: Kept) -> int:
     """How many of the events the server has: those whose commit it did not get to confirm."""
     if not kept.events:
         return 0
-    rows = [EventRow.of(event) for event in kept.events]
-    ours = [(row.seq, row.type, row.timestamp, row.payload) for row in rows]
+    # To the microsecond; the payload may be stored in another form.
+    ours = [(event.seq, event.type, event.timestamp) for event in kept.events]
     found = connection.execute(_THERE, (kept.session.session_id, kept.session.base, ours[-1][0])).fetchall()
     count = 0
     while count < len(found) and tuple(found[count]) == ours[count]:
@@ -81,25 +77,23 @@ def _already_there(connection: Connection, kept: Kept) -> int:
     return count
 
 
-def _may_write(leases: Leases, session: KeptSession, lease: "tuple[object, ...] | None") -> bool:
-    """Whether no other process has the session now: the lease still holds, or can be taken."""
-    if lease is not None and lease[0] == session.lease:
+def _may_write(
+    connection: Connection, session: KeptSession, leases: Leases, lease: "tuple[object, ...] | None", is_open: bool
+) -> bool:
+    """Whether no other process has the session: the lease still holds, or can be taken for a session that is open."""
+    is_ours = lease is not None and lease[0] == session.lease
+    if is_ours and is_open and leases.number_of(session.session_id) == session.lease:
         return True
     leases.forget(session.session_id, session.lease)
     try:
-        leases.check(session.session_id, lease)
+        if not is_ours:
+            leases.check(session.session_id, lease)
+        leases.release(connection, session.session_id, session.lease)
+        if is_open:
+            leases.take(connection, session.session_id)
     except StoreError:
         return False
     return True
-
-
-def _settle_lease(connection: Connection, session: KeptSession, leases: Leases, is_open: bool) -> None:
-    """Hold the lease of a session that is open here, and of no other."""
-    if is_open and session.lease and leases.number_of(session.session_id) == session.lease:
-        return
-    leases.release(connection, session.session_id, session.lease)
-    if is_open:
-        leases.take(connection, session.session_id)
 
 
 def _forked(connection: Connection, kept: Kept, leases: Leases, is_open: bool) -> HandedOver:
