@@ -213,6 +213,33 @@ def test_what_was_kept_becomes_a_fork_when_the_session_was_continued_elsewhere(
     assert elsewhere.claimed() == frozenset() and log(store, "s") == [(1, "shared"), (2, "there")]
 
 
+def test_a_fork_whose_commit_was_not_answered_gets_what_is_said_until_the_next_try(
+    store: PostgresStore,
+    elsewhere: PostgresStore,
+    server: PostgresServer,
+    database: str,
+    way: CutConnections,
+    told: Told,
+) -> None:
+    store.claim("s")
+    append(store, "s", "shared")
+    expire(server, database)
+    with elsewhere.claim("s"):
+        append(elsewhere, "s", "there")
+    way.cut_next_commit(done=False)
+    append(store, "s", "late")  # kept here: its connection is lost
+    way.cut_next_commit(done=True, then_down=True)
+    wait_until(lambda: way.is_down)
+    append(store, "s", "later")
+    way.is_down = False
+    told.wait_for("is back")
+    (last,) = append(store, "s", "last")
+    forked = ["shared", "late", "later", "session.fork", "session.rename", "last"]
+    assert log(elsewhere, last.session_id) == list(enumerate(forked, 1))
+    with elsewhere.reading() as reading:
+        assert len(reading.sessions()) == 2
+
+
 def test_a_lease_that_another_took_and_gave_back_without_a_word_is_taken_again(
     store: PostgresStore,
     elsewhere: PostgresStore,

@@ -105,6 +105,10 @@ def delete(connection: Connection, session_id: str, leases: Leases) -> None:
     """Remove a session and all that belongs to it."""
     if log.locked(connection, session_id, leases) is None:
         raise SessionNotFound(f"No session {session_id}.")
+    remove(connection, session_id)
+
+
+def remove(connection: Connection, session_id: str) -> None:
     connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
     for table in ("drafts", "message_texts", "events"):
         connection.execute(f"DELETE FROM {table} WHERE session_id = %s", (session_id,))

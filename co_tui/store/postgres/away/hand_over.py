@@ -20,6 +20,8 @@ _COPY_REPLY: Final = (
     "INSERT INTO drafts(session_id, number, body) SELECT %s, number, body FROM drafts"
     " WHERE session_id = %s ON CONFLICT (session_id, number) DO NOTHING"
 )
+_FACTS_OF_FORK: Final = 2
+"""Logged at the end of a fork: where it is from, and its title."""
 
 
 class Kept(NamedTuple):
@@ -48,7 +50,7 @@ def hand_over(connection: Connection, kept: Kept, leases: Leases, is_open: bool)
     session = kept.session
     lease = leases.find(connection, session.session_id).fetchone()
     known = log.row_of(connection, session.session_id, locked=True)
-    there = _already_there(connection, kept)
+    there = _already_there(connection, kept, session.session_id)
     last = known.counters.last_seq if known is not None else 0
     if there == len(kept.events) and last > session.base + there:
         return HandedOver(session.session_id, session.base + there, "")  # it came in before others went on
@@ -64,13 +66,13 @@ def hand_over(connection: Connection, kept: Kept, leases: Leases, is_open: bool)
     return HandedOver(session.session_id, known.counters.last_seq, "")
 
 
-def _already_there(connection: Connection, kept: Kept) -> int:
-    """How many of the events the server has: those whose commit it did not get to confirm."""
+def _already_there(connection: Connection, kept: Kept, session_id: str) -> int:
+    """How many of the events a session on the server has: those whose commit it did not get to confirm."""
     if not kept.events:
         return 0
     # To the microsecond; the payload may be stored in another form.
     ours = [(event.seq, event.type, event.timestamp) for event in kept.events]
-    found = connection.execute(_THERE, (kept.session.session_id, kept.session.base, ours[-1][0])).fetchall()
+    found = connection.execute(_THERE, (session_id, kept.session.base, ours[-1][0])).fetchall()
     count = 0
     while count < len(found) and tuple(found[count]) == ours[count]:
         count += 1
@@ -103,8 +105,14 @@ def _forked(connection: Connection, kept: Kept, leases: Leases, is_open: bool) -
     leases.release(connection, session.session_id, session.lease)
     if is_open:
         leases.take(connection, session.fork_id)
-    if (made := log.row_of(connection, session.fork_id)) is not None:
-        return HandedOver(session.fork_id, made.counters.last_seq, made.counters.title)
+    if (made := log.row_of(connection, session.fork_id, locked=True)) is not None:
+        there = _already_there(connection, kept, session.fork_id)
+        if made.counters.last_seq != session.base + there + _FACTS_OF_FORK:  # another machine goes on with it already
+            log.add(connection, session.fork_id, [event.fact for event in kept.events[there:]], made, timestamp)
+            there = len(kept.events)
+        if there == len(kept.events):
+            return HandedOver(session.fork_id, made.counters.last_seq, made.counters.title)
+        bulk.remove(connection, session.fork_id)  # made by an earlier try; more was said since
     known = bulk.copied(connection, session.session_id, session.fork_id, session.base, timestamp)
     if not known.counters.last_seq:
         log.create(connection, session.fork_id, timestamp)
