@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from co_tui.events import Event, UsageInfo
-from co_tui.store.postgres.away.kept_here import KeptHere
+from co_tui.store.postgres.away.kept_here import KeptHere, KeptPlace
 from co_tui.store.postgres.bulk import ALL_SEQS
 from co_tui.store.postgres.read_connections import ReadConnections
 from co_tui.store.postgres.reader import Reader
@@ -35,28 +35,39 @@ class KeptReader(Reader):
         return super().session(self._kept.present_id(name))
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
-        session_id = self._kept.present_id(session_id)
-        place, last = self._kept.place(session_id), ALL_SEQS if upto is None else upto
+        place, kept = None, list[Event]()
+        while True:
+            name = self._kept.present_id(session_id)
+            if (place := self._kept.place(name)) is not None:
+                with FileReader(place.path) as reading:
+                    kept = list(reading.events(name, max(after, place.base), upto))
+            if self._is_unchanged(session_id, name, place):
+                break
+        last = ALL_SEQS if upto is None else upto
         if place is None:
-            yield from super().events(session_id, after, upto)
+            yield from super().events(name, after, upto)
             return
-        with FileReader(place.path) as reading:  # all at once: they may be handed over meanwhile
-            kept = list(reading.events(session_id, max(after, place.base), upto))
         if after < place.base:
-            yield from super().events(session_id, after, min(place.base, last))
+            yield from super().events(name, after, min(place.base, last))
         yield from kept
 
+    def _is_unchanged(self, session_id: str, name: str, place: KeptPlace | None) -> bool:
+        """False when it was handed over while its file was read."""
+        return self._kept.present_id(session_id) == name and self._kept.place(name) == place
+
     def last_events(self, session_id: str, count: int, before: int | None = None) -> list[Event]:
-        session_id = self._kept.present_id(session_id)
-        place = self._kept.place(session_id)
+        name = self._kept.present_id(session_id)
+        place = self._kept.place(name)
         if place is None:
-            return super().last_events(session_id, count, before)
+            return super().last_events(name, count, before)
         with FileReader(place.path) as reading:
-            kept = reading.last_events(session_id, count, before)
+            kept = reading.last_events(name, count, before)
+        if not self._is_unchanged(session_id, name, place):
+            return self.last_events(session_id, count, before)
         if len(kept) == count or place.base == 0:
             return kept
         first = min(place.base + 1, before if before is not None else ALL_SEQS)
-        return super().last_events(session_id, count - len(kept), first) + kept
+        return super().last_events(name, count - len(kept), first) + kept
 
     def preview(self, session_id: str, count: int = 6, chars: int = 1000) -> Preview:
         if path := self._whole(session_id):
