@@ -251,7 +251,7 @@ class Writer:
         """Make changes here. Those that need the server fail with a sentence."""
         try:
             self._away.keep(batch)
-        except StoreError as error:
+        except Exception as error:
             _fail(batch, error)
             return
         if self._in_doubt is not None and self._in_doubt[1] is batch:

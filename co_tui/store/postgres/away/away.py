@@ -206,7 +206,7 @@ class Away:
 
     def _handed_over(self, make: MakeChange, journal: Journal, session: KeptSession) -> bool:
         kept, name = Kept.read(journal, session), session.session_id
-        opened = next((each for each in self._open if self.present_id(each) == name), None)
+        opened = next((each for each in tuple(self._open) if self.present_id(each) == name), None)
         try:
             done: HandedOver = make(partial(hand_over, kept=kept, leases=self._leases, is_open=opened is not None))
         except DatabaseUnreachable:
@@ -235,6 +235,6 @@ class Away:
 
     def _take_leases(self, make: MakeChange) -> None:
         """Of sessions that were opened while the server was away, and not written since."""
-        for session_id in [each for each in self._open if not self._leases.number_of(self.present_id(each))]:
+        for session_id in [each for each in tuple(self._open) if not self._leases.number_of(self.present_id(each))]:
             with suppress(SessionBusy):  # its next change says so
                 make(partial(self._leases.take, session_id=self.present_id(session_id)))

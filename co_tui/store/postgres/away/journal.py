@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from co_tui.events import Event, Fact
 from co_tui.store.event_rows import EventRow
@@ -62,7 +62,7 @@ class Journal:
         self._lock.acquire()
         try:
             self._connection = connect_for_writing(self.path)
-            self._connection.execute(_TABLE)
+            self._rows(_TABLE)
         except BaseException:
             self._lock.release()
             raise
@@ -77,13 +77,19 @@ class Journal:
             raise explained(error, self.path) from error
 
     def sessions(self) -> list[KeptSession]:
-        return [self._made(row) for row in self._connection.execute(f"{_KEPT} ORDER BY rowid").fetchall()]
+        return [self._made(row) for row in self._rows(f"{_KEPT} ORDER BY rowid")]
 
     def find(self, session_id: str) -> KeptSession | None:
-        row = self._connection.execute(f"{_KEPT} WHERE session_id = ?", (session_id,)).fetchone()
-        return self._made(row) if row else None
+        rows = self._rows(f"{_KEPT} WHERE session_id = ?", session_id)
+        return self._made(rows[0]) if rows else None
 
-    def _made(self, row: tuple[str, int, int, int, str]) -> KeptSession:
+    def _rows(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+
+    def _made(self, row: tuple[Any, ...]) -> KeptSession:
         session_id, base, lease, ends_reply, fork_id = row
         return KeptSession(session_id, base, lease, bool(ends_reply), fork_id)
 
@@ -124,7 +130,7 @@ class Journal:
             return list(reading.events(session_id))
 
     def reply(self, session_id: str) -> list[KeptReply]:
-        rows = self._connection.execute(_REPLY, (session_id, *REPLY_SLOTS)).fetchall()
+        rows = self._rows(_REPLY, session_id, *REPLY_SLOTS)
         return [KeptReply(int(slot.removeprefix(REPLY_SLOT).lstrip("#") or 0), body) for slot, body in rows]
 
     def remove(self, session_id: str) -> None:
@@ -136,9 +142,13 @@ class Journal:
 
     def close(self) -> None:
         """Leave the file to the next process, unless nothing is in it."""
-        is_empty = not self.sessions()
-        self._connection.close()
-        if is_empty:
-            for path in self.path.parent.glob(f"{self.path.name}*"):  # with SQLite's own files
-                path.unlink(missing_ok=True)
-        self._lock.release()
+        try:
+            is_empty = not self.sessions()
+            self._connection.close()
+            if is_empty:
+                for path in self.path.parent.glob(f"{self.path.name}*"):  # with SQLite's own files
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise explained(error, self.path) from error
+        finally:
+            self._lock.release()
