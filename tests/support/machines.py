@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import locate
-from co_tui.store.postgres import writer
+from co_tui.store.postgres import jobs, writer
 from co_tui.store.postgres.away import reconnect
 from co_tui.store.postgres.store import PostgresStore
 from tests.support.cut_connections import CutConnections
@@ -31,7 +31,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Go away at the first failure, and try the server again at once."""
     monkeypatch.setattr(writer, "PATIENCE_S", 0.0)
     monkeypatch.setattr(writer, "LONG_PATIENCE_S", 0.5)
-    monkeypatch.setattr(writer, "RETRY_S", 0.01)
+    monkeypatch.setattr(jobs, "RETRY_S", 0.01)
     monkeypatch.setattr(reconnect, "FIRST_TRY_S", 0.01)
     monkeypatch.setattr(reconnect, "LONGEST_PAUSE_S", 0.01)
 

@@ -16,12 +16,11 @@ from co_tui.store.event_rows import check_durable
 from co_tui.store.postgres import bulk, log
 from co_tui.store.postgres.away.away import Away
 from co_tui.store.postgres.away.kept_here import KeptHere
-from co_tui.store.postgres.commits import FORGET_WRITERS, CommitInDoubt, Commits
-from co_tui.store.postgres.jobs import Job
+from co_tui.store.postgres.commits import FORGET_WRITERS, Commits
+from co_tui.store.postgres.jobs import Batches, Job, ServerAway
 from co_tui.store.postgres.leases import FORGET_LEASES, RENEW_S, Leases
 from co_tui.store.postgres.log import Connection
-from co_tui.store.postgres.postgres_failures import DatabaseUnreachable, explained, may_succeed_again
-from co_tui.store.postgres.repeated import SavedUnheard
+from co_tui.store.postgres.postgres_failures import DatabaseUnreachable, explained
 from co_tui.store.postgres.server import Server
 from co_tui.store.store_errors import SessionTakenOver, StoreError
 from co_tui.store.stored_values import ImportOutcome
@@ -34,9 +33,6 @@ PATIENCE_S: Final = 2.0
 """How long changes wait for a server that restarts before they are kept here."""
 LONG_PATIENCE_S: Final = 15.0
 """The same for a change that cannot be kept here."""
-RETRY_S: Final = 0.25
-MOST_RETRIES: Final = 5
-"""Of a transaction that the server undid because of another one."""
 
 
 class Writer:
@@ -52,9 +48,7 @@ class Writer:
         self.leases = Leases(server.host)
         self._away = Away(server, kept, self.leases, report, carry_files)
         self._commits = Commits(server, self.leases.owner.writer)
-        self._unheard = SavedUnheard()
-        self._in_doubt: tuple[int, list[Job[Any]]] | None = None
-        """The last transaction, when neither its failure nor its success is known."""
+        self._batches = Batches(self._commits, self.leases)
         self._jobs: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
         self._renewed = time.monotonic()
         self._closed = False
@@ -74,7 +68,7 @@ class Writer:
 
         def work(connection: Connection) -> tuple[Event, ...]:
             name = self._away.present_id(session_id)
-            saved = self._unheard.beginning_of(name, facts)
+            saved = self._batches.unheard.beginning_of(name, facts)
             events = saved + log.append(connection, name, facts[len(saved) :], self.leases)
             if ends_draft:
                 log.drop_reply(connection, name)
@@ -212,7 +206,7 @@ class Writer:
         except StoreError as error:
             self._away.leave(error)
             return
-        self._settled([])
+        self._batches.settled([])
         self._away.come_back(self._make_one)
 
     def _commit(self, batch: list[Job[Any]]) -> None:
@@ -222,8 +216,8 @@ class Writer:
             if self._away.is_away:
                 self._keep(batch)
                 return
-            self._make(batch, max(map(_patience, batch)))
-        except _Away as away:
+            self._batches.make(batch, max(map(_patience, batch)))
+        except ServerAway as away:
             self._away.leave(away.reason)
             self._keep(batch)
         except Exception as error:
@@ -236,8 +230,7 @@ class Writer:
             self._finish(batch)
 
     def _finish(self, batch: list[Job[Any]]) -> None:
-        self.leases.commit()
-        self._unheard.commit()
+        self._batches.finish()
         late = [job for job in batch if isinstance(job.error, SessionTakenOver) and job.keep and job.session_id]
         for job in batch:
             self._away.saw(job.events)
@@ -254,93 +247,25 @@ class Writer:
         except Exception as error:
             _fail(batch, error)
             return
-        if self._in_doubt is not None and self._in_doubt[1] is batch:
-            self._in_doubt = None  # handing over finds out which of it is there
+        self._batches.forget(batch)  # handing over finds out which of it is there
         for job in batch:
             job.finish()
 
     def _make_one(self, work: Callable[[Connection], T]) -> T:
         """A change of the writer's own. Raises `StoreError`."""
         job = Job(work)
+        batch: list[Job[Any]] = [job]
         try:
-            self._make([job], PATIENCE_S)
-        except _Away as away:
-            self._in_doubt = None
+            self._batches.make(batch, PATIENCE_S)
+        except ServerAway as away:
+            self._batches.forget(batch)
             raise DatabaseUnreachable(str(away.reason)) from away
         except psycopg.Error as error:
             raise explained(error, self._server.location) from error
         if job.error is not None:
             raise job.error
-        self.leases.commit()
-        self._unheard.commit()
+        self._batches.finish()
         return job.result
-
-    def _make(self, batch: list[Job[Any]], patience_s: float) -> None:
-        """Commit the batch once, however often the connection is lost. Raises `_Away` when it stays away."""
-        until, retries = time.monotonic() + patience_s, 0
-        for job in batch:
-            job.is_tried = False
-        while True:
-            try:
-                self._connect()
-                if self._settled(batch):
-                    return
-                self._commits.make(lambda connection: self._perform(batch, connection))
-                return
-            except CommitInDoubt as doubt:
-                self._in_doubt = (doubt.number, batch)
-                failure = _Away(doubt.reason)
-            except _Away as error:
-                failure = error
-            except psycopg.Error as error:
-                retries += 1
-                if not may_succeed_again(error) or retries > MOST_RETRIES:
-                    raise
-                continue
-            if time.monotonic() >= until:
-                raise failure
-            time.sleep(RETRY_S)
-
-    def _connect(self) -> None:
-        try:
-            self._commits.connected()
-        except StoreError as error:
-            raise _Away(error) from error
-
-    def _settled(self, batch: list[Job[Any]]) -> bool:
-        """Find out about a transaction in doubt; returns whether it was this batch, and is done."""
-        if self._in_doubt is None:
-            return False
-        (number, jobs), self._in_doubt = self._in_doubt, None
-        if not self._commits.is_committed(number):
-            return False
-        if jobs is batch:
-            return True
-        for job in jobs:
-            if job.events:
-                self._unheard.add(job.events[0].session_id, job.events)
-        return False
-
-    def _perform(self, batch: list[Job[Any]], connection: Connection) -> None:
-        """Run all jobs. One that refuses has read and not written, so that the others can be committed."""
-        self.leases.begin()
-        self._unheard.begin()
-        for job in batch:
-            job.error, job.is_tried = None, False
-        for job in batch:
-            try:
-                job.result = job.work(connection)
-            except StoreError as error:
-                job.error = error
-            job.is_tried = True
-
-
-class _Away(Exception):
-    """The server cannot be used, for now."""
-
-    def __init__(self, reason: StoreError) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
 
 
 def _patience(job: Job[Any]) -> float:
