@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 AT_COMMIT = b"COMMIT\0"
 """In the stream from a client, and in the server's answer; texts end with a zero."""
+AT_END = b"Z\0\0\0\5"
+"""The end of an answer: the server undid the transaction instead."""
 
 
 class CutConnections:
@@ -103,7 +105,7 @@ class CutConnections:
                         break
                     continue
                 heard += data
-                if AT_COMMIT in heard:
+                if AT_COMMIT in heard or AT_END in heard:
                     break
         _hang_up(client, server)
 
