@@ -26,7 +26,7 @@ def open_store(
 ) -> "Store":
     """The store that setting `database` names, SQLite when it is empty; a private one never writes to the disk.
 
-    `report` gets sentences about a long migration.
+    `report` gets sentences about a long migration, and about a server that is away or back.
     """
     if private:
         from co_tui.store.sqlite.in_memory import InMemoryStore
@@ -36,7 +36,7 @@ def open_store(
         from co_tui.store.postgres.store import PostgresStore
 
         password = partial(_password, paths, environ, database)
-        return PostgresStore(paths, database, password, partial(_hiding, paths, environ))
+        return PostgresStore(paths, database, password, partial(_hiding, paths, environ), report)
     store = SqliteStore(paths)
     if report is not None:
         store.migrate(report)

@@ -85,7 +85,11 @@ async def _run_work(session: Session, listener: Listener, work: Work, show: Show
         read = await stop.wait_with_grace(printing)
     if stop.asked:
         given_up = "" if read else " Output was closed; the rest was dropped."
-        kept = f"the partial reply is saved in session {session.id}" if session.is_kept else "the session was private"
+        kept = (
+            f"the partial reply is saved in session {session.stored_id}"
+            if session.is_kept
+            else "the session was private"
+        )
         say(f"Interrupted; {kept}.{given_up}")
         return INTERRUPTED
     if (lost := printing.result()) is not None:

@@ -1,10 +1,8 @@
 """Everything sessions share: files, settings, the store, and how to reach models."""
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +36,6 @@ if TYPE_CHECKING:
     from co_tui.session.tools.folder.session_folder import WrapFolder
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]
-
-
-def new_session_id() -> str:
-    """Sorts by time, reads as a date, and does not collide between processes."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 @dataclass(slots=True, kw_only=True)

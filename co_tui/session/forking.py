@@ -6,12 +6,13 @@ from typing import Any
 
 from co_tui.events import SessionFork, SessionRename
 from co_tui.session.compaction.compaction_files import CompactionFiles
-from co_tui.session.environment import Environment, new_session_id
+from co_tui.session.environment import Environment
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.storage import carry_snapshots
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
+from co_tui.store.session_ids import new_session_id
 
 ORIGIN = ("model", "policy", "cwd", "repository", "branch", "repository_id")
 

@@ -28,7 +28,7 @@ from co_tui.session.board.board_update import UpdatedBoard
 from co_tui.session.board.session_board import board_facts
 from co_tui.session.claiming import claim, release
 from co_tui.session.compaction.compactor import CompactionRefused
-from co_tui.session.environment import Environment, new_session_id
+from co_tui.session.environment import Environment
 from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
@@ -52,6 +52,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
 from co_tui.settings import Settings
 from co_tui.store.port import SessionLock
+from co_tui.store.session_ids import new_session_id
 
 
 class Session:
@@ -208,6 +209,11 @@ class Session:
     @property
     def id(self) -> str:
         return self._recorder.session_id
+
+    @property
+    def stored_id(self) -> str:
+        """The session to resume later: a fork, once another machine has continued this one."""
+        return self._recorder.stored_id
 
     @property
     def is_kept(self) -> bool:

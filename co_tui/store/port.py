@@ -268,6 +268,10 @@ class Store(Closable, Protocol):
         """Keeps the files of sessions, projects and the user equal on all machines that use this store."""
         ...
 
+    def report_to(self, report: "Callable[[str], None]") -> None:
+        """Report here, from any thread, that the server is away or back, and what became of what was kept here."""
+        ...
+
     def reading(self) -> Reading:
         """A reader that sees everything written before each query. Its opener closes it."""
         ...

@@ -13,6 +13,7 @@ from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings.permission_rules import BASH, Rule
 from co_tui.store.notes.context_board import new_entry
 from co_tui.store.store_errors import NOT_SHARED
+from tests.support.cut_connections import cut_connections
 from tests.support.environments import environment_for
 from tests.support.here import Here
 from tests.support.postgres import ASKED, postgres_server, postgres_store
@@ -80,6 +81,24 @@ def test_a_server_that_is_away_is_one_sentence(here: Here) -> None:
     assert result.err == (
         "co-tui: Database postgresql://me@localhost:1/db cannot be reached: connection refused. Try again later.\n"
     )
+
+
+def test_a_turn_while_the_server_is_away_is_kept_here_and_handed_over_by_the_next(served_here: Here) -> None:
+    server = postgres_server()
+    name = server.new_database().split("?")[0].rpartition("/")[2]
+    with cut_connections(server.socket) as way:
+        served_here.environ["CO_TUI_DATABASE"] = way.url(name)
+        way.take_down()
+        away = served_here("run", "-p", "Remember the heron.")
+        assert away.code == 0
+        assert away.err.count("What is said meanwhile is kept on this machine and handed over later.") == 1
+        refused = served_here("run", "--resume", "20260101-000000-abcdef", "-p", "hello")
+        assert refused.code == 1 and "cannot be reached" in refused.err.splitlines()[-1]
+        way.bring_back()
+        back = served_here("run", "-p", "And the egret.")
+        assert back.code == 0 and back.err.count(f"Database {way.url(name)} has what was kept here.") == 1
+        listed = served_here("sessions").out
+        assert "Remember the heron" in listed and "And the egret" in listed
 
 
 @pytest.mark.parametrize("url", ["postgresql://me:hunter22@h/x", "postgresql://me@h/x?password=hunter22"])

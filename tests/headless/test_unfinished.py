@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from co_tui.events import ApprovalRequested, SessionFork
-from co_tui.session.environment import new_session_id
+from co_tui.store.session_ids import new_session_id
 from tests.headless.test_working import call
 from tests.headless.test_working import folder as folder
 from tests.headless.test_working import here as here

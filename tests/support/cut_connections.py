@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 AT_COMMIT = b"COMMIT\0"
 """In the stream from a client, and in the server's answer; texts end with a zero."""
+AT_END = b"Z\0\0\0\5"
+"""The end of an answer: the server undid the transaction instead."""
 
 
 class CutConnections:
@@ -17,6 +19,8 @@ class CutConnections:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._cut: str | None = None
         self._then_down = False
+        self._bytes_left: int | None = None
+        self._open: list[socket.socket] = []
         self.is_down = False
         """Whether new connections are refused."""
         threading.Thread(target=self._accept, daemon=True).start()
@@ -28,6 +32,35 @@ class CutConnections:
         """Lose the connection of the next commit, after the server has done it or before it hears of it."""
         self._cut = "after" if done else "before"
         self._then_down = then_down
+
+    def cut_after(self, count: int, *, then_down: bool = False) -> None:
+        """Lose the connection that passes the last of so many bytes, in either direction and in the middle of it."""
+        self._then_down, self._bytes_left = then_down, count
+
+    def cut(self) -> None:
+        """Lose all connections."""
+        open_, self._open = self._open, []
+        _hang_up(*open_)
+
+    def take_down(self) -> None:
+        """Lose all connections, and refuse new ones until `is_down` is False again."""
+        self.is_down = True
+        self.cut()
+
+    def bring_back(self) -> None:
+        """From now on nothing is cut or refused."""
+        self._cut, self._bytes_left, self.is_down = None, None, False
+
+    def _counted(self, data: bytes) -> tuple[bytes, bool]:
+        """How much of it still passes, and whether the connection is lost then."""
+        left = self._bytes_left
+        if left is None:
+            return data, False
+        if len(data) < left:
+            self._bytes_left = left - len(data)
+            return data, False
+        self._bytes_left, self.is_down = None, self._then_down
+        return data[:left], True
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -42,6 +75,9 @@ class CutConnections:
         server = socket.socket(socket.AF_UNIX)
         with client, server, contextlib.suppress(OSError):
             server.connect(self._server)
+            self._open += [client, server]
+            if self.is_down:
+                return
             muted = threading.Event()
             threading.Thread(target=self._copy_back, args=(client, server, muted), daemon=True).start()
             while data := client.recv(65536):
@@ -52,22 +88,30 @@ class CutConnections:
                         _hang_up(client, server)
                         return
                     muted.set()  # what follows is still passed on: the server answers at the end of a batch
+                data, is_cut = self._counted(data)
                 server.sendall(data)
+                if is_cut:
+                    _hang_up(client, server)
+                    return
 
     def _copy_back(self, client: socket.socket, server: socket.socket, muted: threading.Event) -> None:
         heard = b""
         with contextlib.suppress(OSError):
             while data := server.recv(65536):
                 if not muted.is_set():
+                    data, is_cut = self._counted(data)
                     client.sendall(data)
+                    if is_cut:
+                        break
                     continue
                 heard += data
-                if AT_COMMIT in heard:
+                if AT_COMMIT in heard or AT_END in heard:
                     break
         _hang_up(client, server)
 
     def close(self) -> None:
         self.is_down = True
+        self.cut()
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()

@@ -37,21 +37,39 @@ def fork(
     connection: Connection, source: str, target: str, upto: int | None, fact: SessionFork, leases: Leases
 ) -> tuple[Event, ...]:
     """Begin `target` with all that `source` holds up to a seq, under the same seqs, so that references stay true."""
-    last, timestamp = ALL_SEQS if upto is None else upto, now()
+    timestamp = now()
     if log.locked(connection, target, leases) is not None:
         raise StoreError(f"Session {target} exists already.")
     check_readable(connection, source)
-    counters = SessionCounters(updated=timestamp)
-    for event in _events(connection, source, target, last):
-        counters.count(event)
-    if not counters.last_seq:
+    known = copied(connection, source, target, ALL_SEQS if upto is None else upto, timestamp)
+    if not known.counters.last_seq:
         raise SessionNotFound(f"No session {source}.")
+    return log.add(connection, target, (fact,), known, timestamp)
+
+
+def copied(connection: Connection, source: str, target: str, upto: int, timestamp: str) -> Known:
+    """Copy events up to a seq, and their texts, on the server; what is known of the copy. Nothing without a source."""
+    counters = _counted(connection, source, target, upto, timestamp)
+    if not counters.last_seq:
+        return Known(counters, 0)
     log.create(connection, target, timestamp)
     connection.execute(_COPY_EVENTS, (target, source, counters.last_seq))
     connection.execute(_COPY_TEXTS, (target, session_number(target), source, counters.last_seq))
     latest = connection.execute("SELECT coalesce(max(id), 0) FROM message_texts WHERE session_id = %s", (target,))
     row = latest.fetchone()
-    return log.add(connection, target, (fact,), Known(counters, row[0] if row else 0), timestamp)
+    return Known(counters, row[0] if row else 0)
+
+
+def _counted(connection: Connection, source: str, target: str, upto: int, timestamp: str) -> SessionCounters:
+    """The counters of a session at a seq. At its end its row has them, so that no event is sent here."""
+    row = log.row_of(connection, source)
+    if row is not None and row.counters.last_seq <= upto:
+        row.counters.updated = timestamp
+        return row.counters
+    counters = SessionCounters(updated=timestamp)
+    for event in _events(connection, source, target, upto):
+        counters.count(event)
+    return counters
 
 
 def _events(connection: Connection, source: str, target: str, upto: int) -> Iterator[Event]:
@@ -92,6 +110,10 @@ def delete(connection: Connection, session_id: str, leases: Leases) -> None:
     """Remove a session and all that belongs to it."""
     if log.locked(connection, session_id, leases) is None:
         raise SessionNotFound(f"No session {session_id}.")
+    remove(connection, session_id)
+
+
+def remove(connection: Connection, session_id: str) -> None:
     connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
     for table in ("drafts", "message_texts", "events"):
         connection.execute(f"DELETE FROM {table} WHERE session_id = %s", (session_id,))

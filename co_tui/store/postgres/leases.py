@@ -17,7 +17,7 @@ import psycopg
 
 from co_tui.inert import one_line
 from co_tui.store.postgres.ownership import OWN
-from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionOfAnother, StoreError
+from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionOfAnother, SessionTakenOver
 
 LEASE_S: Final = 60
 """Without a word from its writer, a session can be taken over after this time."""
@@ -86,6 +86,10 @@ class Leases:
     def __bool__(self) -> bool:
         return bool(self._held)
 
+    def number_of(self, session_id: str) -> int:
+        """0 for a session that this process does not hold."""
+        return self._held.get(session_id, 0)
+
     def begin(self) -> None:
         """Before each try of a transaction."""
         self._taken = {}
@@ -135,11 +139,11 @@ class Leases:
         return connection.execute(f"{_FIND} FOR UPDATE", (session_id,))
 
     def check(self, session_id: str, row: tuple[Any, ...] | None) -> None:
-        """Raises `SessionBusy` when another process has the session, `StoreError` when it was taken from this one."""
+        """Raises `SessionBusy` when another process has it, `SessionTakenOver` when it was taken from this one."""
         held, lease = self._held.get(session_id), Lease(*row) if row else None
         if held is not None and (lease is None or lease.number != held):
             by = f" by another co-tui ({_where(lease)})" if lease else ""
-            raise StoreError(
+            raise SessionTakenOver(
                 f"Session {session_id} was taken over{by} while this one was away. "
                 "Nothing more is saved here: fork it to go on, or continue there."
             )

@@ -41,6 +41,7 @@ _SAVE_REPLY: Final = (
     "INSERT INTO drafts(session_id, number, body) VALUES(%s, %s, %s)"
     " ON CONFLICT (session_id, number) DO UPDATE SET body = excluded.body"
 )
+_ROW: Final = f"SELECT last_text, {', '.join(_COLUMNS)} FROM sessions WHERE id = %s"
 
 
 class Known(NamedTuple):
@@ -128,7 +129,12 @@ def save_reply(connection: Connection, session_id: str, number: int, body: str, 
         raise SessionNotFound(f"Session {session_id} no longer exists.")
     if number == 0:
         drop_reply(connection, session_id)
-    connection.execute(_SAVE_REPLY, (session_id, number, plain_text(redaction_of(connection).json_text(body))))
+    put_reply(connection, session_id, number, body)
+
+
+def put_reply(connection: Connection, session_id: str, number: int, body: str) -> None:
+    hidden = redaction_of(connection).json_text(body)
+    connection.execute(_SAVE_REPLY, (session_id, number, plain_text(hidden)))
 
 
 def drop_reply(connection: Connection, session_id: str) -> None:
@@ -142,6 +148,12 @@ def recover(connection: Connection, session_id: str, leases: Leases) -> tuple[Ev
     facts = recovered(body for (body,) in rows)
     drop_reply(connection, session_id)
     return add(connection, session_id, facts, known, now()) if facts and known else ()
+
+
+def row_of(connection: Connection, session_id: str, *, locked: bool = False) -> Known | None:
+    """The session's row, without a look at its lease; `locked` until the end of the transaction."""
+    found = connection.execute(f"{_ROW}{' FOR UPDATE' if locked else ''}", (session_id,)).fetchone()
+    return Known(SessionCounters(*found[1:]), found[0]) if found else None
 
 
 def plain_text(text: str) -> str:

@@ -12,6 +12,7 @@ SHOWN_CHARS: Final = 200
 _RETRIED: Final = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
 _GOING_DOWN: Final = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
 _PASSWORD: Final = ("password authentication failed", "no password supplied", "authentication failed")
+_CUT: Final = ("server closed the connection", "ssl connection has been closed", "ssl syscall error")
 _UNVERIFIED: Final = ("certificate", "ssl", "tls")
 
 
@@ -51,7 +52,7 @@ def explained(error: psycopg.Error, location: str) -> StoreError:
         )
     if "database" in lowered and "does not exist" in lowered:
         return StoreError(f"Database {location} does not exist. Create it there, or change setting database.")
-    if any(each in lowered for each in _UNVERIFIED) and "server closed the connection" not in lowered:
+    if any(each in lowered for each in _UNVERIFIED) and not any(each in lowered for each in _CUT):
         return StoreError(
             f"Database {location} could not be verified: {text}. Name its certificate authority with "
             "sslrootcert in setting database, or its sslmode."

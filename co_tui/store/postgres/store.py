@@ -16,6 +16,7 @@ from co_tui.store.cached_list import CachedList
 from co_tui.store.prompt_drafts import SyncedDrafts
 
 if TYPE_CHECKING:
+    from co_tui.store.postgres.away.kept_here import KeptHere
     from co_tui.store.postgres.change_listener import ChangeListener, Follower
     from co_tui.store.postgres.files.file_sync import PostgresFileSync
     from co_tui.store.postgres.read_connections import ReadConnections
@@ -36,12 +37,16 @@ class PostgresStore:
         url: str,
         password: Callable[[], str] = str,
         hiding: "Callable[[], Hiding] | None" = None,
+        report: Callable[[str], None] | None = None,
     ) -> None:
         """Nothing is opened before it is needed. A URL that cannot be used raises `StoreError` then.
 
-        `hiding` is asked before something is first written; without it, texts are stored as they are.
+        `hiding` is asked before something is first written; without it, texts are stored as they are. `report` gets
+        sentences about a server that is away or back, from any thread.
         """
         self._url, self._password, self._hiding = url, password, hiding
+        self._report = report or (lambda _: None)
+        self._kept_folder = paths.state / "kept"
         self._folders = (paths.session, paths.snapshots)
         name = hashlib.sha256(url.encode("utf-8", "replace")).hexdigest()[:16]
         self.cached_list = CachedList(paths.state / "session-lists" / f"{name}.json")
@@ -80,21 +85,31 @@ class PostgresStore:
     def _without_secrets(self, text: str) -> str:
         return self._server.redaction.get().json_text(text)
 
+    @cached_property
+    def _kept(self) -> "KeptHere":
+        from co_tui.store.postgres.away.kept_here import KeptHere
+
+        return KeptHere(self._kept_folder, self._server.location)
+
+    def report_to(self, report: Callable[[str], None]) -> None:
+        self._report = report
+
     @property
     def location(self) -> str:
         return self._server.location
 
     def reading(self) -> "Reader":
-        from co_tui.store.postgres.reader import Reader
+        from co_tui.store.postgres.away.kept_reader import KeptReader
 
-        return Reader(self._connections)
+        return KeptReader(self._connections, self._kept)
 
     def writing(self) -> "Writer":
         from co_tui.store.postgres.writer import Writer
 
         with self._opening:
             if self._writer is None:
-                self._writer = writer = Writer(self._server)
+                report = lambda sentence: self._report(sentence)  # noqa: E731  # `report_to` may change it
+                self._writer = writer = Writer(self._server, self._kept, report, self._carry)
                 writer.after_commit = lambda: self.files.send_again(writer)
                 self.files.send_unsent(writer)
                 self.files.drop_deleted(writer, self._remove_files)
@@ -102,7 +117,8 @@ class PostgresStore:
 
     def claim(self, session_id: str, *, take_over: bool = False) -> "SessionLease":
         writer = self.writing()
-        return SessionLease(writer, session_id, writer.claim(session_id, take_over=take_over))
+        writer.claim(session_id, take_over=take_over)
+        return SessionLease(writer, session_id)
 
     def delete(self, session_id: str) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.
@@ -116,6 +132,15 @@ class PostgresStore:
 
         for folder in self._folders:
             shutil.rmtree(folder(session_id), ignore_errors=True)
+
+    def _carry(self, source: str, target: str) -> None:
+        """Copy a session's files to a fork of it."""
+        import shutil
+        from contextlib import suppress
+
+        for folder in self._folders:
+            with suppress(OSError, shutil.Error):  # without them, it can still be continued
+                shutil.copytree(folder(source), folder(target), symlinks=True, dirs_exist_ok=True)
 
     def claimed(self) -> frozenset[str]:
         with self.reading() as reading:
@@ -148,15 +173,14 @@ class PostgresStore:
 class SessionLease:
     """The right to write one session, renewed until it is released."""
 
-    def __init__(self, writer: "Writer", session_id: str, number: int) -> None:
-        self._writer = writer
+    def __init__(self, writer: "Writer", session_id: str) -> None:
+        self._writer: Writer | None = writer
         self._session_id = session_id
-        self._number: int | None = number
 
     def release(self) -> None:
-        number, self._number = self._number, None
-        if number is not None:
-            self._writer.release(self._session_id, number)
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.release(self._session_id)
 
     def __enter__(self) -> Self:
         return self

@@ -11,6 +11,8 @@ from co_tui.store.store_errors import SessionBusy
 from co_tui.store.synced.synced_file import LOCAL_FILES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from co_tui.store.sqlite.reader import Reader
     from co_tui.store.sqlite.writer import Writer
 
@@ -31,6 +33,9 @@ class InMemoryStore:
         self._claimed: set[str] = set()
         self._lock = threading.Lock()
         self.prompt_drafts = InMemoryPromptDrafts()
+
+    def report_to(self, report: "Callable[[str], None]") -> None:
+        """Nothing to report: no server is between."""
 
     def reading(self) -> "Reader":
         from co_tui.store.sqlite.reader import Reader

@@ -56,6 +56,9 @@ class SqliteStore:
 
             connect_for_writing(self._database, self._locks, report).close()
 
+    def report_to(self, report: Callable[[str], None]) -> None:
+        """Nothing to report: no server is between."""
+
     def reading(self) -> "Reader":
         from co_tui.store.sqlite.reader import Reader
 

@@ -37,6 +37,7 @@ class EngineStart:
 
     async def load(self, model: str) -> str:
         """Load the engine; returns why it cannot be used, empty if it can."""
+        self._backend.launch.store.report_to(partial(self._note_from_thread, asyncio.get_running_loop()))
         try:
             await asyncio.to_thread(self._backend.load, model)
         except Exception as error:
@@ -48,6 +49,10 @@ class EngineStart:
         except Exception as error:  # sessions work without them
             report(self._host, "Starting MCP servers", error)
         return ""
+
+    def _note_from_thread(self, loop: asyncio.AbstractEventLoop, sentence: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the app has ended
+            loop.call_soon_threadsafe(self._chat.feed.note, sentence)
 
     async def follow_up(self) -> None:
         """Fill the prompt history, report dropped approvals, and start the upkeep."""
