@@ -375,7 +375,11 @@ def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
             backup.check()
 
 
-@pytest.mark.parametrize("content", [b"hello", b"PK\x03\x04", gzip.compress(b"x" * 5_000), gzip.compress(b"")])
+@pytest.mark.parametrize(
+    "content",
+    [b"hello", b"PK\x03\x04", gzip.compress(b"x" * 5_000), gzip.compress(b"")],
+    ids=["text", "zip", "compressed", "empty"],
+)
 def test_another_file_is_no_backup(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(content)
     with Backup(tmp_path / "x") as backup, pytest.raises(BackupRefused, match=r"Cannot restore"):

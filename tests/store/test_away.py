@@ -192,7 +192,7 @@ def test_what_was_kept_becomes_a_fork_when_the_session_was_continued_elsewhere(
     way.take_down()
     append(store, "s", "here")
     expire(server, database)
-    with elsewhere.claim("s"):
+    with elsewhere.claim("s", take_over=True):
         append(elsewhere, "s", "there")
     way.is_down = False
     sentence = told.wait_for("was continued elsewhere meanwhile")
@@ -224,7 +224,7 @@ def test_a_fork_whose_commit_was_not_answered_gets_what_is_said_until_the_next_t
     store.claim("s")
     append(store, "s", "shared")
     expire(server, database)
-    with elsewhere.claim("s"):
+    with elsewhere.claim("s", take_over=True):
         append(elsewhere, "s", "there")
     way.cut_next_commit(done=False)
     append(store, "s", "late")  # kept here: its connection is lost
@@ -253,7 +253,7 @@ def test_a_lease_that_another_took_and_gave_back_without_a_word_is_taken_again(
         way.take_down()
         append(store, "s", "two")
         expire(server, database)
-        elsewhere.claim("s").release()
+        elsewhere.claim("s", take_over=True).release()
         way.is_down = False
         told.wait_for("is back")
         append(store, "s", "three")
@@ -267,7 +267,7 @@ def test_who_wakes_up_late_goes_on_in_a_fork_of_what_it_knew(
     asleep = store.claim("s")
     append(store, "s", "before")
     expire(server, database)
-    with elsewhere.claim("s"):
+    with elsewhere.claim("s", take_over=True):
         append(elsewhere, "s", "after")
         (late,) = append(store, "s", "late")
         assert "was continued elsewhere" in told.wait_for("What was said here is in session")

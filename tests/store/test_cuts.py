@@ -86,7 +86,7 @@ class Run:
             except SessionNotFound:
                 return []
         server.execute("UPDATE co_tui.leases SET expires = now() - interval '1 second'", database)
-        with self._elsewhere.claim(name):
+        with self._elsewhere.claim(name, take_over=True):
             self._elsewhere.writing().append(name, [said(f"there {name}")]).result(PATIENCE_S)
         self.done["sessions taken over"] += 1
         return [f"there {name}"]

@@ -45,7 +45,7 @@ class Job(Generic[T]):
     def events(self) -> tuple[Event, ...]:
         """What the last try has logged."""
         tried = self.result if self.is_tried and self.error is None else None
-        return tried if isinstance(tried, tuple) else ()
+        return tried if isinstance(tried, tuple) and all(isinstance(each, Event) for each in tried) else ()
 
     def finish(self) -> None:
         if self.error is not None:

@@ -23,6 +23,7 @@ _TABLES: Final = (
     " ORDER BY 1"
 )
 """Those with what belongs to a session, as yet unprotected. Leases are there before their session is."""
+_PROTECTED: Final = "SELECT 1 FROM pg_policies WHERE schemaname = current_schema() AND tablename = 'sessions' LIMIT 1"
 _OF_SESSIONS: Final = """
 ALTER TABLE sessions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY readable ON sessions FOR SELECT USING (owner = current_user::text OR (shared AND trashed = ''));
@@ -57,7 +58,7 @@ def protect(connection: psycopg.Connection[Any]) -> None:
     version = connection.execute("SELECT version()").fetchone()
     if version is None or "CockroachDB" in str(version[0]):
         return
-    if connection.execute("SELECT 1 FROM pg_policies WHERE schemaname = current_schema() LIMIT 1").fetchone() is None:
+    if connection.execute(_PROTECTED).fetchone() is None:
         connection.execute(_OF_SESSIONS.encode())
     for (table,) in connection.execute(_TABLES).fetchall():
         connection.execute(_OF_A_SESSION.format(table=table).encode())

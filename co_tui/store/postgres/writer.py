@@ -174,7 +174,7 @@ class Writer:
                     break
                 job, following = following, None
             is_open = job is not None
-            self._commit([each for each in batch if each.done.set_running_or_notify_cancel()])
+            self._commit_surely([each for each in batch if each.done.set_running_or_notify_cancel()])
             if self._answers.is_set() and is_open:
                 self._return()
             self._renew_when_due()
@@ -222,7 +222,18 @@ class Writer:
             self._away.leave(error)
             return
         self._batches.settled([])
-        self._away.come_back(self._make_one)
+        try:
+            self._away.come_back(self._make_one)
+            self.after_commit()
+        except Exception as error:  # as a file here that cannot be read: what is kept stays, and is tried again
+            self._away.leave(StoreError(f"What was kept here could not be handed over: {error}"))
+
+    def _commit_surely(self, batch: list[Job[Any]]) -> None:
+        """Answer every change, whatever happens: without this thread, all later ones would wait for ever."""
+        try:
+            self._commit(batch)
+        except Exception as error:
+            _fail([job for job in batch if not job.done.done()], error)
 
     def _commit(self, batch: list[Job[Any]]) -> None:
         if not batch:
@@ -285,7 +296,9 @@ class Writer:
 
 
 def _patience(job: Job[Any]) -> float:
-    return LONG_PATIENCE_S if job.waits and job.keep is None else PATIENCE_S
+    if job.keep is not None:
+        return PATIENCE_S
+    return LONG_PATIENCE_S if job.waits else 0.0
 
 
 def _fail(batch: list[Job[Any]], error: Exception) -> None:
