@@ -152,25 +152,29 @@ class Session:
             if listener is not None:
                 recorder.listen(listener)
             session = cls(environment, lock, recorder, model_handle, window)
-            # Parsing a long history takes a while.
-            await asyncio.to_thread(session._factory.parsed.messages, state.history)
-            before = state.usage.token_limit if state.usage else None
-            await session._restore_scaffold(state.model, before or window.tokens)
-            await session._recorder.record(session._resumed(state), *recovered(state))
-            await session.switcher.record_model_change(state.model, before)
-            await session.switcher.record_policy_change(state.policy, before)
-            session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
-            await session._complete_restores()
-            await session.edits.restore()
-            if session._was_measured_differently(state):
-                await session._runtime.history.report_now()
-            session._factory.hooks.begin("resume")
+            await session._continue(state, window)
         except BaseException:
             await release(lock)
             if model_handle is not None:
                 await model_handle.close()
             raise
         return session
+
+    async def _continue(self, state: SessionState, window: Window) -> None:
+        """Log that the session is resumed, and restore what belongs to it."""
+        # Parsing a long history takes a while.
+        await asyncio.to_thread(self._factory.parsed.messages, state.history)
+        before = state.usage.token_limit if state.usage else None
+        await self._restore_scaffold(state.model, before or window.tokens)
+        await self._recorder.record(self._resumed(state), *recovered(state))
+        await self.switcher.record_model_change(state.model, before)
+        await self.switcher.record_policy_change(state.policy, before)
+        self.mode_refused = await begin_in_mode(self._recorder, self._environment.settings.mode)
+        await self._complete_restores()
+        await self.edits.restore()
+        if self._was_measured_differently(state):
+            await self._runtime.history.report_now()
+        self._factory.hooks.begin("resume")
 
     def _resumed(self, state: SessionState) -> SessionResume:
         own = {key: value for key, value in (("model", state.model), ("policy", state.policy)) if value}

@@ -20,7 +20,7 @@ async def test_a_claim_that_succeeds_after_its_caller_was_cancelled_is_released(
     asked, answered = threading.Event(), threading.Event()
     at_once = SqliteStore.claim
 
-    def slow(store: SqliteStore, session_id: str) -> SessionLock:
+    def slow(store: SqliteStore, session_id: str, *, take_over: bool = False) -> SessionLock:
         asked.set()
         assert answered.wait(PATIENCE_S)
         return at_once(store, session_id)

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from co_tui.events import SessionStart
 from co_tui.store.postgres import server as server_module
 from co_tui.store.postgres import writer as writer_module
 from co_tui.store.postgres.migrations import STEPS
-from co_tui.store.postgres.server import Server, check_version
+from co_tui.store.postgres.server import PROGRAM, Server, check_version
 from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.store_errors import SessionBusy, StoreError
 from tests.store.test_contract import said
@@ -168,6 +169,21 @@ def test_who_tries_again_after_a_failure_saves_nothing_twice(
         assert store.writing().append("s", [said("two")]).result()[0].seq == 4, "said again later, it is another"
         lease.release()
         assert texts(store, "s") == ["one", "two", "three", "two"]
+
+
+def test_a_lost_connection_of_which_the_server_does_not_know_holds_nothing_up(
+    way: CutConnections, server: PostgresServer, url: str, home: Path
+) -> None:
+    with postgres_store(home, way.url(name_of(url))) as store:
+        store.writing().append("s", [said("one")]).result()
+        writer = store.writing().leases.owner.writer
+        with psycopg.connect(server.url(name_of(url)), application_name=f"{PROGRAM} {writer}") as lost:
+            lost.execute("UPDATE co_tui.writers SET seen = now()")  # it waits for the rest, for hours
+            way.cut()
+            assert store.writing().append("s", [said("two")]).result(PATIENCE_S)[0].seq == 2
+            with contextlib.suppress(psycopg.Error):
+                lost.rollback()
+            lost.close()
 
 
 def test_a_claim_whose_answer_is_lost_is_made_once(way: CutConnections, url: str, home: Path) -> None:

@@ -4,6 +4,7 @@ Each writer has a row with the number of its last transaction, which every trans
 lost, that number says whether the commit happened; reading it waits for a transaction that the server still works on.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import psycopg
 
 from co_tui.store.postgres.migrations import migrate
 from co_tui.store.postgres.postgres_failures import explained, is_lost
-from co_tui.store.postgres.server import Server
+from co_tui.store.postgres.server import PROGRAM, Server
 from co_tui.store.store_errors import StoreError
 
 _DURABLE: Final = (
@@ -20,6 +21,10 @@ _DURABLE: Final = (
 """What is acknowledged survives the server's death, whatever its usual setting."""
 _REGISTER: Final = "INSERT INTO writers(id) VALUES(%s) ON CONFLICT (id) DO NOTHING"
 _LAST: Final = "SELECT number FROM writers WHERE id = %s FOR UPDATE"
+_END_LOST: Final = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE application_name = %s AND usename = current_user AND pid <> pg_backend_pid()"
+)
 _RAISE: Final = "UPDATE writers SET number = %s, seen = now() WHERE id = %s"
 FORGET_WRITERS: Final = "DELETE FROM writers WHERE seen < now() - interval '90 days'"
 
@@ -37,7 +42,8 @@ class Commits:
 
     def __init__(self, server: Server, writer: str) -> None:
         self._server = server
-        self._writer = writer
+        self._writer, self._name = writer, f"{PROGRAM} {writer}"
+        self._was_connected = False
         self._connection: psycopg.Connection[Any] | None = None
         self._number = 0
 
@@ -45,9 +51,10 @@ class Commits:
         """Connect if there is no connection. Raises `StoreError`."""
         if self._connection is not None and not self._connection.closed:
             return
-        connection = self._server.connect()
+        connection = self._server.connect(name=self._name)
         try:
             migrate(connection, self._server.location)
+            self._end_lost(connection)
             connection.execute(_DURABLE)
             connection.execute(_REGISTER, (self._writer,))
             self._number = connection.execute(_LAST, (self._writer,)).fetchone()[0]  # type: ignore[index]
@@ -57,6 +64,14 @@ class Commits:
                 raise explained(error, self._server.location) from error
             raise
         self._connection = connection
+
+    def _end_lost(self, connection: psycopg.Connection[Any]) -> None:
+        """End this writer's earlier connection, if the server does not know that it is lost: in the middle of a
+        transaction it would hold its locks for hours. Not on CockroachDB."""
+        if self._was_connected:
+            with contextlib.suppress(psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFunction):
+                connection.execute(_END_LOST, (self._name,))
+        self._was_connected = True
 
     def is_committed(self, number: int) -> bool:
         """Whether a transaction that was in doubt has happened; known once connected again."""

@@ -16,6 +16,7 @@ from co_tui.store.store_errors import StoreError
 OLDEST_SERVER: Final = 110_000
 """As `server_version` counts; CockroachDB says 13, older releases of YugabyteDB 11."""
 CONNECT_S: Final = 10
+PROGRAM: Final = "co-tui"
 VERIFIED: Final = "verify-full"
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _OWN_ROOTS: Final = Path("~/.postgresql/root.crt")
@@ -68,12 +69,15 @@ class Server:
     def __repr__(self) -> str:
         return f"Server({self.location!r})"
 
-    def connect(self, *, read_only: bool = False) -> psycopg.Connection[Any]:
-        """A new connection, in which each statement is a transaction unless it says otherwise. Raises `StoreError`."""
+    def connect(self, *, read_only: bool = False, name: str = PROGRAM) -> psycopg.Connection[Any]:
+        """A new connection, in which each statement is a transaction unless it says otherwise. Raises `StoreError`.
+
+        The server lists it by its name.
+        """
         password = self._password()
         secret: dict[str, Any] = {"password": password} if password else {}
         try:
-            connection = psycopg.connect(**self.parameters, **secret, autocommit=True, application_name="co-tui")
+            connection = psycopg.connect(**self.parameters, **secret, autocommit=True, application_name=name)
         except psycopg.Error as error:
             raise explained(error, self.location) from None  # the cause holds what was passed
         try:

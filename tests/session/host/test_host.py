@@ -1,6 +1,7 @@
 """Another host: its address, failures of the connection, verdicts by its files, and answers that are not trusted."""
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +137,12 @@ def connected(host: SshHost) -> Any:
     made.close()
 
 
+ONE = uuid.uuid4().hex
+"""A session; what is left of its commands is found by its name."""
+
+
 def verdict(made: RemoteHost, tool: str, mode: str = "ask", rules: Any = (), **arguments: Any) -> Verdict:
-    session = made.session("one")
+    session = made.session(ONE)
     judge = HostJudge(folder=Path("/nowhere"), home=Path("/nowhere"), link=session.link, shown=made.text)
     return judge.verdict(tool, arguments, mode, rules)
 
@@ -224,10 +229,10 @@ def test_a_parsed_line_is_the_same_there(line: str) -> None:
 
 def test_a_fork_begins_with_snapshots_of_its_own(connected: RemoteHost, host: SshHost) -> None:
     (host.home / "project/a.txt").write_text("a")
-    first = connected.session("one").link.ask("snapshots.take", "")
-    fork = connected.session("two").link.ask("snapshots.take", first["id"])
+    first = connected.session(ONE).link.ask("snapshots.take", "")
+    fork = connected.session(f"{ONE}-2").link.ask("snapshots.take", first["id"])
     assert first["id"] and fork["before"] == "" and fork["set"] == first["set"]
-    again = connected.session("two").link.ask("snapshots.take", fork["id"])
+    again = connected.session(f"{ONE}-2").link.ask("snapshots.take", fork["id"])
     assert (again["before"], again["set"]) == (fork["id"], {})
 
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic_ai.workspaces import Workspace, WorkspaceBackend
+from pydantic_ai.workspaces import Workspace, WorkspaceBackend, WorkspaceTimeoutError
 from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
 
 from co_tui.session.host.address import HostAddress
@@ -38,10 +39,17 @@ class TestHostBackend(WorkspaceBackendSuite):
     test_destroying_environment_during_command_raises_unavailable = None
     test_attaching_to_a_destroyed_environment_raises_unavailable = None
 
+    async def test_timeout_raises_workspace_timeout_error(self, backend: WorkspaceBackend) -> None:
+        """As the library's, which does not say what happened instead."""
+        assert isinstance(backend, HostBackend)
+        with pytest.raises(WorkspaceTimeoutError):
+            pytest.fail(f"it ended: {await backend.run(['sh', '-c', 'sleep 3600'], timeout=1.0)}")
+
     @pytest.fixture
     def backend(self, tmp_path: Path, host: RemoteHost) -> Iterator[WorkspaceBackend]:
-        session = host.session("one")
-        commands = HostCommands(lambda _: None, tmp_path / "own", "one", link=session.link)
+        name = uuid.uuid4().hex  # what is left of a session's commands is found by its name
+        session = host.session(name)
+        commands = HostCommands(lambda _: None, tmp_path / "own", name, link=session.link)
         yield HostBackend(session, commands)
         asyncio.run(commands.guard.close())
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from co_tui.exchange.intake import import_files
 from co_tui.exchange.intake.import_files import FileImport
 from co_tui.session.approvals.questions import CompactionQuestion, SummaryQuestion
 from co_tui.session.queue import WaitingPrompt
+from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionOfAnother
 from co_tui.trust import TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.chat.transcript_feed import QUEUED, STEERING, WaitingShown
@@ -100,7 +102,16 @@ async def another_folder(app: Any) -> None:
 
 
 async def open_elsewhere(app: Any) -> None:
-    await resuming(app).elsewhere("4711")
+    await resuming(app).elsewhere(SessionBusy("It is open.", "4711"))
+
+
+async def left_open(app: Any) -> None:
+    until = datetime(2026, 3, 1, 12, 3).astimezone()
+    await resuming(app).elsewhere(SessionAbandoned("It was not closed.", "blue-laptop", until))
+
+
+async def of_another(app: Any) -> None:
+    await resuming(app).elsewhere(SessionOfAnother("It is shared.", "alice"))
 
 
 async def another_model(app: Any) -> None:
@@ -118,7 +129,7 @@ async def review(app: Any) -> None:
 
 
 async def test_questions(pictures: Pictures, home: Path, provider: Provider) -> None:
-    asked = (trust, another_folder, open_elsewhere, another_model, may_compact, review)
+    asked = (trust, another_folder, open_elsewhere, left_open, of_another, another_model, may_compact, review)
     scenes = {question.__name__.replace("_", " "): asking(question) for question in asked}
     launch = launch_for(home, provider)
     await pictures.of_each(AskedWhenNeeded(launch.but(loaded=launch.loaded.but(withheld=WISH))), scenes)
