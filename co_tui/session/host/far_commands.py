@@ -1,6 +1,5 @@
 """The background commands of a session on the other host: how they are, and how they end."""
 
-import json
 import os
 import shutil
 import signal
@@ -10,12 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.paths import ensure_dir
+from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code
+from co_tui.session.processes.process_guard import group_exists
 
 STOPPING_S: Final = 2.0
 POLL_S: Final = 0.05
 MOST_SHOWN_BYTES: Final = 4_000
 MOST_LOOKED_BYTES: Final = 4_000_000
-LOGS: Final = ("stdout.log", "stderr.log")
 
 
 class FarCommands:
@@ -39,10 +39,10 @@ class FarCommands:
         """Whether it runs, its exit code, the end of its output, and whether it printed `waited`."""
         job = self._job(name)
         group = self._groups.get(name) or self._group(name)
-        code = _exit_code(job)
-        running = code is None and group is not None and _exists(group)
-        shown = b"\n".join(filter(None, (_end_of(job / each, MOST_SHOWN_BYTES).rstrip() for each in LOGS)))
-        printed = bool(waited) and any(waited.encode() in _end_of(job / each, MOST_LOOKED_BYTES) for each in LOGS)
+        code = exit_code(job / STATUS)
+        running = code is None and group is not None and group_exists(group)
+        shown = b"\n".join(filter(None, (end_of(job / each, MOST_SHOWN_BYTES).rstrip() for each in LOGS)))
+        printed = bool(waited) and any(waited.encode() in end_of(job / each, MOST_LOOKED_BYTES) for each in LOGS)
         return {
             "running": running,
             "code": code if not running else None,
@@ -57,14 +57,14 @@ class FarCommands:
             return
         latest = time.monotonic() + STOPPING_S
         _signal(group, signal.SIGTERM)
-        while _exists(group) and _exit_code(self._job(name)) is None and time.monotonic() < latest:
+        while group_exists(group) and exit_code(self._job(name) / STATUS) is None and time.monotonic() < latest:
             time.sleep(POLL_S)
         _signal(group, signal.SIGKILL)
 
     def end_all(self) -> None:
         """End all of this session, and remove what they wrote."""
         for job in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
-            if job.name.isalnum() and _exit_code(job) is None:
+            if job.name.isalnum() and exit_code(job / STATUS) is None:
                 self.end(job.name)
         for process in self._marked():
             with suppress(ProcessLookupError, PermissionError):
@@ -89,41 +89,9 @@ class FarCommands:
         return self.folder / name
 
     def _group(self, name: str) -> int | None:
-        fields = _end_of(self._job(name) / "handle", 100).split()
+        fields = end_of(self._job(name) / "handle", 100).split()
         group = int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
         return group if group > 1 else None
-
-
-def _exit_code(job: Path) -> int | None:
-    with suppress(ValueError, KeyError, TypeError, RecursionError):
-        code = json.loads(_end_of(job / "status.json", 1_000))["exit_code"]
-        return code if isinstance(code, int) else None
-    return None
-
-
-def _end_of(file: Path, most_bytes: int) -> bytes:
-    """The last bytes of a file; links are not followed, since commands can write there."""
-    try:
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    try:
-        size = os.fstat(handle).st_size
-        return os.pread(handle, most_bytes, max(0, size - most_bytes))
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
-
-
-def _exists(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _signal(group: int, number: signal.Signals) -> None:

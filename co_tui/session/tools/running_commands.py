@@ -1,7 +1,6 @@
 """The running commands of one session: show their output, stop them, and let none outlive the session."""
 
 import asyncio
-import json
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from typing import Final, NamedTuple
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.paths import ensure_dir
+from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code
 from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists
 from co_tui.session.tools.command_watch import BackgroundCommand, CommandNews, Tell, WaitedText, watch
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard
@@ -32,7 +32,6 @@ POLL_S: Final = 0.02
 REAPED_S: Final = 1.0
 """After this, a process group whose last process exited is gone."""
 _WRITTEN_OVER: Final = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
-STATUS: Final = "status.json"
 WATCH_S: Final = 2.0
 """How often to check the folder while commands run in its sandbox in the background."""
 CURRENT_CALL: ContextVar[str] = ContextVar("the call whose command runs", default="")
@@ -192,15 +191,15 @@ class RunningCommands:
 
     def _now(self, command_id: str, started: _Started) -> BackgroundCommand:
         job = self.folder / command_id
-        code = _exit_code(job / STATUS)
+        code = exit_code(job / STATUS)
         running = code is None and started.group is not None and group_exists(started.group)
-        output = _ends(_end_of(job / "stdout.log"), _end_of(job / "stderr.log"))
+        output = _ends(*(end_of(job / each, MOST_SHOWN_BYTES) for each in LOGS))
         return BackgroundCommand(command_id, started.command, time.monotonic() - started.began, running, code, output)
 
 
 def _group(handle: Path) -> int | None:
     """The process group of a command from its handle file; never 0 or 1, which would mean other processes."""
-    fields = _end_of(handle).split()
+    fields = end_of(handle, MOST_SHOWN_BYTES).split()
     group = int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
     return group if group > 1 else None
 
@@ -210,7 +209,7 @@ async def _end(group: int, status: Path) -> None:
     latest = time.monotonic() + STOPPING_S
     _signal(group, signal.SIGTERM)
     # There is no notification, and an unreaped process may be listed for a while after its exit.
-    while group_exists(group) and _exit_code(status) is None and time.monotonic() < latest:  # noqa: ASYNC110
+    while group_exists(group) and exit_code(status) is None and time.monotonic() < latest:  # noqa: ASYNC110
         await asyncio.sleep(POLL_S)
     _signal(group, signal.SIGKILL)
 
@@ -218,29 +217,6 @@ async def _end(group: int, status: Path) -> None:
 def _signal(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-def _exit_code(status: Path) -> int | None:
-    try:
-        code = json.loads(_end_of(status))["exit_code"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return code if isinstance(code, int) else None
-
-
-def _end_of(file: Path) -> bytes:
-    """The last bytes of a file; links are not followed, since commands can write there."""
-    try:
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    try:
-        size = os.fstat(handle).st_size
-        return os.pread(handle, MOST_SHOWN_BYTES, max(0, size - MOST_SHOWN_BYTES))
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
 
 
 def _ends(*streams: bytes | bytearray) -> str:
