@@ -37,9 +37,9 @@ async def held_back(
         loading.wait()
         load(backend, model)
 
-    async def resumes(backend: Backend, *arguments: Any) -> Any:
+    async def resumes(backend: Backend, *arguments: Any, **options: Any) -> Any:
         await opening.wait()
-        return await resume(backend, *arguments)
+        return await resume(backend, *arguments, **options)
 
     def release() -> None:
         loading.set()
