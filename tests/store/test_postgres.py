@@ -186,6 +186,31 @@ def test_a_lost_connection_of_which_the_server_does_not_know_holds_nothing_up(
             lost.close()
 
 
+def test_a_reader_that_is_closed_while_it_is_cancelled_gives_its_connection_back(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starting, closing = threading.Event(), threading.Event()
+    start = threading.Thread.start
+
+    def started_late(thread: threading.Thread) -> None:
+        if thread.name == "cancelling":
+            starting.set()
+            closing.wait(0.2)  # long enough for a close that does not wait
+        start(thread)
+
+    reading = store.reading()
+    assert reading.count() == 0
+    monkeypatch.setattr(threading.Thread, "start", started_late)
+    cancelling = threading.Thread(target=reading.cancel)
+    cancelling.start()
+    assert starting.wait(PATIENCE_S)
+    reading.close()
+    closing.set()
+    cancelling.join()
+    with store.reading() as other:
+        assert other.count() == 0
+
+
 def test_a_claim_whose_answer_is_lost_is_made_once(way: CutConnections, url: str, home: Path) -> None:
     with postgres_store(home, way.url(name_of(url))) as store:
         store.writing()

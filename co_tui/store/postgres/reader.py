@@ -58,17 +58,21 @@ class Reader:
         self._closed = self._cancelled = False
         self._lock = threading.Lock()
         self._cancelling: threading.Thread | None = None
+        self._starting_to_cancel = threading.Lock()
 
     def cancel(self) -> None:
         """Stop the running query of another thread, and all later ones. Does not wait for the server."""
         self._cancelled = True
-        if (connection := self._connection) is not None and self._cancelling is None:
-            self._cancelling = threading.Thread(target=_cancel, args=(connection,), daemon=True)
-            self._cancelling.start()
+        with self._starting_to_cancel:
+            connection = None if self._closed or self._cancelling is not None else self._connection
+            if connection is not None:
+                self._cancelling = threading.Thread(target=_cancel, args=(connection,), name="cancelling", daemon=True)
+                self._cancelling.start()
 
     def close(self) -> None:
         with self._lock:
-            self._closed = True
+            with self._starting_to_cancel:
+                self._closed = True
             if self._cancelling is not None:  # else it could stop a query of the connection's next user
                 self._cancelling.join()
             if self._connection is not None:
