@@ -109,7 +109,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _run_on_host(options: "Options", paths: Paths, environ: Mapping[str, str]) -> int:
-    """The same with the tools of a session on another host; here, an empty folder stands in for the one there."""
+    """The same with the tools of a session on another host; here, an empty folder takes its place."""
     from co_tui.session.host.address import AddressRefused, HostUnreachable, host_address, stand_in
     from co_tui.session.host.remote_host import connect
 

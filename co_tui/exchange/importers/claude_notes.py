@@ -1,4 +1,4 @@
-"""What Claude Code writes besides the conversation: commands in tags, attachments, and the queue of prompts."""
+"""What Claude Code writes in addition to the conversation: commands in tags, attachments, and the queue of prompts."""
 
 import base64
 import binascii

@@ -47,7 +47,7 @@ class PageSize(NamedTuple):
 
 
 class ServedApp(AppService):
-    """Starts without a shell, tells its page the app's last words, and is gone when `stop` returns."""
+    """Starts without a shell, sends its page the app's last words, and is gone when `stop` returns."""
 
     def __init__(
         self, command: AppCommand, owner: str, session: str, when_ended: "Callable[[ServedApp], None]"

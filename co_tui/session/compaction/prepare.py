@@ -50,7 +50,7 @@ async def prepare(compaction: Compaction, questions: Questions) -> None:
 
 
 async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
-    """What is in progress, and with a journal where the work stands: the agent must still know it after the
+    """What is in progress, and with a journal the state of the work: the agent must still know it after the
     compaction."""
     history, refs = compaction.history, compaction.job.refs
     stands = {}

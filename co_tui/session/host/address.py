@@ -77,7 +77,7 @@ def continue_hint(address: HostAddress, session_id: str) -> str:
 
 
 def is_stand_in(state: Path, folder: Path) -> bool:
-    """Whether a folder stands in for one on another host. It belongs to no repository that is around it."""
+    """Whether a folder takes the place of one on another host. It belongs to no repository that is around it."""
     return folder.parent == state / _STAND_INS
 
 

@@ -18,7 +18,7 @@ from co_tui.store.sqlite.schema import TEXTS_ARE_REBUILT, lacks_texts
 from co_tui.store.sqlite.transaction import LET_OTHERS_IN_S, PATIENCE_S, STEP_CHARS, transaction
 
 Report: TypeAlias = Callable[[str], None]
-"""Tells the user a sentence."""
+"""Shows the user a sentence."""
 
 EVENTS_AT_ONCE = 1_000
 REPORTS = 20

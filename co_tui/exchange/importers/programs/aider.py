@@ -1,7 +1,7 @@
 """The chat history of aider: Markdown, in which each start of it is a session.
 
 What the user typed is a heading, what aider said a quote, and all else the model's. Each of aider's own lines ends in
-two spaces, which tells a quote of the model from them.
+two spaces; a quote without them is the model's.
 """
 
 import re

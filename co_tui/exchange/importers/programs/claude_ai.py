@@ -40,7 +40,7 @@ def load(document: Document) -> list[ImportedSession]:
 
 
 def with_rest(found: list[ImportedSession], document: Document, damaged: int, empty: int) -> list[ImportedSession]:
-    """What an export holds besides: counted with the first conversation of it."""
+    """What else an export holds: counted with the first conversation of it."""
     if not found:
         return []
     rest = {"empty conversations": empty, "other files of the export": document.other_files}

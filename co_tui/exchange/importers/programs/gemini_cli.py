@@ -33,7 +33,7 @@ NAME: Final = "gemini-cli"
 _SNAPSHOT: Final = "<state_snapshot>"
 """How a summary that replaces compressed messages begins."""
 _SETUP: Final = ("This is the Gemini CLI. We are setting up the context", "<session_context>")
-"""How what the program tells the model in the user's name begins."""
+"""How a note begins that the program sends to the model in the user's name."""
 _NOTICES: Final = ("info", "error", "warning", "about", "help", "stats", "quit", "tool_group", "compression")
 
 
