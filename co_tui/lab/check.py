@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, SystemPromptPart, ToolReturnPart, UserPromptPart
 
+from co_tui.agent.wire.rules.wires import refused_by
+from co_tui.agent.wire.sendable_reply import sendable
 from co_tui.context.turns import is_prompt
 
 
@@ -26,6 +28,8 @@ class _Seen(NamedTuple):
     position: int = -1
     """Position in the conversation of the latest message so far."""
     ordered: bool = True
+    refused: tuple[str, ...] = ()
+    """Messages that a provider would refuse, and which one."""
 
 
 class Inspector:
@@ -35,6 +39,8 @@ class Inspector:
         self._positions: dict[int, tuple[int, ModelMessage]] = {}
         self._system: tuple[str, ...] = ()
         self._prompt: object = None
+        self._refused_before: set[str] = set()
+        """What the conversation itself has, which no request can mend."""
         self._request: Sequence[ModelMessage] = ()
         self._seen: list[_Seen] = []
 
@@ -42,6 +48,7 @@ class Inspector:
         """Add the next message of the conversation."""
         self._positions[id(message)] = (len(self._positions), message)
         self._system += _system(message)
+        self._refused_before.update(_refused(message))
         if is_prompt(message):
             self._prompt = _prompts(message)[-1]
 
@@ -55,6 +62,7 @@ class Inspector:
             found.append("I3 latest prompt")
         if not seen.ordered:
             found.append("I5 order")
+        found += [each for each in seen.refused if each not in self._refused_before]
         if not fits:
             found.append("I6 does not fit")
         return found
@@ -84,6 +92,7 @@ class Inspector:
             prompts=seen.prompts + _prompts(message),
             position=max(position, seen.position),
             ordered=seen.ordered and position >= seen.position,
+            refused=seen.refused + _refused(message),
         )
 
 
@@ -102,6 +111,11 @@ def _pairs(message: ModelMessage, open_calls: tuple[str, ...]) -> tuple[tuple[st
             found += ["I1 unanswered call"] * len(left)
             left = []
     return tuple(left), tuple(found)
+
+
+def _refused(message: ModelMessage) -> tuple[str, ...]:
+    """The wires that refuse the message as it is sent."""
+    return tuple(f"G12 refused by {wire}" for each in sendable([message]) for wire in refused_by(each))
 
 
 def _system(message: ModelMessage) -> tuple[str, ...]:

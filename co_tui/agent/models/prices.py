@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model
 from pydantic_ai.usage import RequestUsage
 
 
@@ -32,6 +33,15 @@ def saved_by_cache(response: ModelResponse) -> float | None:
     plain = replace(response, usage=replace(usage, cache_read_tokens=0, cache_write_tokens=0))
     without, paid = price_of(plain), price_of(response)
     return None if without is None or paid is None else without - paid
+
+
+def empty_reply(model: Model) -> ModelResponse:
+    """A reply of this model without content, to look up prices."""
+    try:
+        address = model.base_url
+    except Exception:  # clients without an address raise different errors
+        address = None
+    return ModelResponse(parts=[], model_name=model.model_name, provider_name=model.system, provider_url=address)
 
 
 def price_of_input(like: ModelResponse, tokens: int) -> float | None:

@@ -1,6 +1,7 @@
 """Settings of a request: how long the reply may be, and how much the model thinks first."""
 
 import re
+import sys
 from functools import cache
 from typing import Any, Final, cast
 
@@ -58,6 +59,27 @@ def _thinking_tokens(settings: ModelSettings) -> int:
 def with_effort(settings: ModelSettings, effort: str) -> ModelSettings:
     """The settings with a thinking effort; unchanged when it is empty."""
     return ModelSettings(**settings, thinking=cast(ThinkingEffort, effort)) if effort else settings
+
+
+def with_cache_key(settings: ModelSettings, session_id: str) -> ModelSettings:
+    """The settings with a session's key for the prompt cache, unless they have one."""
+    named: dict[str, Any] = {"openai_prompt_cache_key": session_id} if session_id else {}
+    return cast(ModelSettings, {**named, **settings})
+
+
+def on_wire(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
+    """The settings as the model's provider takes them: OpenAI's Responses API stores no reply unless set otherwise,
+    and only it gets the key for the prompt cache."""
+    if _uses_responses(model):
+        return cast(ModelSettings, {"openai_store": False, **(settings or {})})
+    if settings is None or "openai_prompt_cache_key" not in settings:
+        return settings
+    return cast(ModelSettings, {name: each for name, each in settings.items() if name != "openai_prompt_cache_key"})
+
+
+def _uses_responses(model: Model) -> bool:
+    openai = sys.modules.get("pydantic_ai.models.openai")  # slow to import, and not needed by other providers
+    return openai is not None and isinstance(model, openai.OpenAIResponsesModel)
 
 
 @cache

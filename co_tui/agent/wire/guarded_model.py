@@ -29,9 +29,11 @@ from pydantic_ai.tools import RunContext
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.agent.model_messages import repaired
+from co_tui.agent.models.request_settings import on_wire
 from co_tui.agent.wire.http import Exchange, exchange
-from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
+from co_tui.agent.wire.model_errors import BadReply, FormRefused, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
 from co_tui.agent.wire.portable_history import portable
+from co_tui.agent.wire.refused_form import RefusedForm
 from co_tui.agent.wire.refused_images import RefusedImages
 from co_tui.agent.wire.refused_search import RefusedSearch
 from co_tui.agent.wire.repaired_arguments import with_repaired_arguments
@@ -57,6 +59,7 @@ class GuardedModel(WrapperModel):
         super().__init__(wrapped)
         self._refused = RefusedImages()
         self._refused_search = RefusedSearch()
+        self._refused_form = RefusedForm()
 
     async def request(
         self,
@@ -64,6 +67,7 @@ class GuardedModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
+        model_settings = on_wire(self.wrapped, model_settings)
         with _readable():
             asked = self._sendable(messages, model_request_parameters)
             try:
@@ -75,15 +79,18 @@ class GuardedModel(WrapperModel):
 
     def _sendable(self, messages: list[ModelMessage], parameters: ModelRequestParameters) -> "_Asked":
         """The request without what this model's provider refused before."""
-        kept = self._refused.removed_from(portable(messages, self.wrapped))
+        kept = self._refused_form.removed_from(self._refused.removed_from(portable(messages, self.wrapped)))
         return _Asked(kept, self._refused_search.removed_from(parameters))
 
     def _without_refused(self, error: AgentRunError, asked: "_Asked") -> "_Asked":
-        """What to send instead; raises the error if it is not about something that can be left out."""
+        """What to send instead. Raises `FormRefused` if the next request leaves out what the error is about, and the
+        error itself if nothing can be left out."""
         if (messages := self._refused.after(error, asked.messages)) is not None:
             return asked._replace(messages=messages)
         if (parameters := self._refused_search.after(error, asked.parameters)) is not None:
             return asked._replace(parameters=parameters)
+        if left_out := self._refused_form.after(error, asked.messages):
+            raise FormRefused(error, left_out) from error
         raise error
 
     @asynccontextmanager
@@ -95,6 +102,7 @@ class GuardedModel(WrapperModel):
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
         seen = Exchange()
+        model_settings = on_wire(self.wrapped, model_settings)
         timeout = (model_settings or {}).get("timeout")
         silence_s = float(timeout) if isinstance(timeout, int | float) else SILENCE_S
         asked = self._sendable(messages, model_request_parameters)
@@ -122,7 +130,9 @@ def _readable() -> Iterator[None]:
     """Report unexpected errors of a provider's library as an unreadable reply, which causes them."""
     try:
         yield
-    except (AgentRunError, UserError, BadReply, OSError, httpx2.HTTPError, httpx2.StreamError, UnicodeEncodeError):
+    except (AgentRunError, UserError, BadReply, FormRefused):
+        raise
+    except (OSError, httpx2.HTTPError, httpx2.StreamError, UnicodeEncodeError):
         raise  # already classified, or not about the reply
     except RecursionError:
         raise ReplyUnreadable("it is nested too deeply.") from None

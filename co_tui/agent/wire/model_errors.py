@@ -9,6 +9,16 @@ class KeyMissing(ModelUnusable):
     """The model's provider needs a key, and there is none."""
 
 
+class FormRefused(Exception):
+    """The provider refused a request for its form; the next one is sent without the offending part."""
+
+    def __init__(self, refusal: Exception, left_out: str) -> None:
+        super().__init__(str(refusal))
+        self.left_out = left_out
+        self.body = getattr(refusal, "body", None)
+        self.status_code = getattr(refusal, "status_code", None)
+
+
 class BadReply(Exception):
     """Something is wrong with a reply; the text says what."""
 

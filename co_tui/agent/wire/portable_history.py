@@ -33,10 +33,14 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 
 from co_tui.agent.wire.refused_images import not_sent
+from co_tui.agent.wire.sendable_reply import BARE, bare, sendable
 
 COMMON_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 """Call ids that all providers but Mistral accept: Anthropic limits the characters, OpenAI the length."""
+LONGEST_ID: Final = 40
 MISTRAL_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
+NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
+LONGEST_NAME: Final = 64
 CHAT_FIELDS: Final = frozenset({"content", "reasoning", "reasoning_content"})
 """Fields in which OpenAI-compatible servers send thoughts; the library uses them as the thought's id."""
 
@@ -44,7 +48,9 @@ CHAT_FIELDS: Final = frozenset({"content", "reasoning", "reasoning_content"})
 def portable(messages: Sequence[ModelMessage], model: Model) -> list[ModelMessage]:
     """Copies of the messages that this model's provider accepts."""
     calls = _CallIds(MISTRAL_ID if model.system == "mistral" else COMMON_ID)
-    return [_request(m, model, calls) if isinstance(m, ModelRequest) else _response(m, model, calls) for m in messages]
+    return sendable(
+        [_request(m, model, calls) if isinstance(m, ModelRequest) else _response(m, model, calls) for m in messages]
+    )
 
 
 class _CallIds:
@@ -55,10 +61,13 @@ class _CallIds:
         self._used: set[str] = set()
         self._renamed: dict[str, str] = {}
 
-    def own(self, id: str) -> None:
-        """Reserve an id that this provider assigned."""
+    def own(self, id: str) -> str:
+        """An id that this provider assigned; another one if it did so before, or it is too long to be sent."""
+        if id in self._used or len(id) > LONGEST_ID:
+            return self.foreign(id)
         self._used.add(id)
         self._renamed.pop(id, None)
+        return id
 
     def foreign(self, id: str) -> str:
         fitting = id
@@ -75,13 +84,26 @@ class _CallIds:
 
 def _response(message: ModelResponse, model: Model, calls: _CallIds) -> ModelResponse:
     if _is_own(message, model):
-        for part in message.parts:
-            if isinstance(part, ToolCallPart):
-                calls.own(part.tool_call_id)
-        parts = [_fitting_thought(part, model) if isinstance(part, ThinkingPart) else part for part in message.parts]
+        parts = [_own(part, model, calls) for part in message.parts]
         return replace(message, parts=parts) if parts != message.parts else message
     parts = [plain for part in message.parts for plain in _plain(part, calls)]
     return replace(message, parts=parts, provider_name=None, provider_response_id=None, provider_details=None)
+
+
+def _own(part: ModelResponsePart, model: Model, calls: _CallIds) -> ModelResponsePart:
+    match part:
+        case ThinkingPart():
+            return _fitting_thought(part, model)
+        case ToolCallPart():
+            return replace(part, **_named(part.tool_name, calls.own(part.tool_call_id)))
+        case _:
+            return part
+
+
+def _named(tool: str | None, call_id: str) -> Mapping[str, Any]:
+    """The name and id of a call, or of its return. A model may call tools by names that no provider takes back."""
+    fitting = None if tool is None else NOT_IN_NAMES.sub("_", tool)[:LONGEST_NAME] or "_"
+    return {"tool_name": fitting, "tool_call_id": call_id}
 
 
 def _is_own(message: ModelResponse, model: Model) -> bool:
@@ -113,15 +135,14 @@ def _plain_thought(part: ThinkingPart) -> ThinkingPart:
 
 def _plain(part: ModelResponsePart, calls: _CallIds) -> Iterator[ModelResponsePart]:
     """A part of another provider's reply without its provider-specific data."""
-    bare: Mapping[str, Any] = {"id": None, "provider_name": None, "provider_details": None}
     match part:
         case ThinkingPart():
             if part.content:  # otherwise it is only a signature
                 yield _plain_thought(part)
         case ToolCallPart():
-            yield replace(part, **bare, tool_call_id=calls.foreign(part.tool_call_id))
+            yield replace(part, **BARE, **_named(part.tool_name, calls.foreign(part.tool_call_id)))
         case TextPart() | FilePart():
-            yield replace(part, **bare)
+            yield bare(part)
         case NativeToolCallPart() | NativeToolReturnPart() | CompactionPart():
             pass  # ran on the other provider's side
         case _:
@@ -136,8 +157,7 @@ def _request(message: ModelRequest, model: Model, calls: _CallIds) -> ModelReque
 def _request_part(part: ModelRequestPart, model: Model, calls: _CallIds) -> ModelRequestPart:
     match part:
         case ToolReturnPart() | RetryPromptPart():
-            fitting = calls.of_return(part.tool_call_id)
-            return replace(part, tool_call_id=fitting) if fitting != part.tool_call_id else part
+            return replace(part, **_named(part.tool_name, calls.of_return(part.tool_call_id)))
         case UserPromptPart(content=content) if not isinstance(content, str):
             return replace(part, content=[_reachable(item, model) for item in content])
         case _:

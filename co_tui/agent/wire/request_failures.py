@@ -9,7 +9,7 @@ from pydantic_ai import exceptions as errors
 
 from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of
 from co_tui.agent.redact import redact
-from co_tui.agent.wire.model_errors import ReplyCutOff, ReplyTooLong, ReplyUnreadable
+from co_tui.agent.wire.model_errors import FormRefused, ReplyCutOff, ReplyTooLong, ReplyUnreadable
 from co_tui.events.model_names import served, short_name
 from co_tui.events.storable import storable_text
 
@@ -70,6 +70,7 @@ _UNREADABLE = "{name} sent an unreadable reply: {detail}"
 _BROKEN = "Lost the connection to {name}{at}: {detail}"
 _OWN_FAILURES = (errors.ModelOverloadedError, errors.ModelUnavailableError, errors.ModelServerError)
 _RULES: Final = (
+    _Rule(FormRefused, "form", "{name} rejected the request: {detail}"),
     _Rule(ReplyCutOff, "cut_off", "{name}{at} stopped mid-reply: {detail}", True),
     _Rule(ReplyTooLong, "too_long", "The reply of {name} was stopped: {detail} Partial reply kept."),
     _Rule(ReplyUnreadable, "malformed", _UNREADABLE, True),
@@ -134,11 +135,15 @@ _RULES: Final = (
 )
 
 
+_WANTS_KEY: Final = "{name}{at} asks for a key, and none was sent: {detail}"
+
+
 def read_failure(error: Exception, asked: RequestTarget) -> Failure:
     """Classify an error of a model run."""
     detail = _detail(error, asked.secrets)
     rule = next(each for each in _RULES if isinstance(error, each.errors) and each.when(error, detail))
-    sentence = _sentence(rule.sentence, error, detail, asked)
+    is_keyless = rule.kind == "authentication" and bool(asked.address) and not asked.key_source
+    sentence = _sentence(_WANTS_KEY if is_keyless else rule.sentence, error, detail, asked)
     if advice := _key_advice(asked) if rule.kind == "authentication" else _ADVICE.get(rule.kind, ""):
         sentence = f"{sentence}{'' if sentence.endswith(('.', '!', '?', '…')) else '.'} {advice}"
     return Failure(
@@ -217,8 +222,11 @@ def _key_source(asked: RequestTarget) -> str:
 
 
 def _key_advice(asked: RequestTarget) -> str:
-    """How to enter another key; one in the environment is used before a kept one."""
+    """How to enter a key; one in the environment is used before a kept one, and only the server that base_url names
+    gets one."""
     provider = provider_of(asked.model)
+    if (at := served(asked.model)) is not None and at.address and not asked.key_source:
+        return f"Set base_url to this address and add its key with /login, or {_ANOTHER}."
     if provider is None:
         return f"Set the right key and restart co-tui, or {_ANOTHER}."
     login = f"run `co-tui login {provider.prefix}`"

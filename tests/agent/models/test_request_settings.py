@@ -8,13 +8,14 @@ import pytest
 from pydantic_ai import Agent
 
 from co_tui.agent.models.open_model import ModelConfig, open_model
-from co_tui.agent.models.request_settings import ignores_effort
+from co_tui.agent.models.request_settings import ignores_effort, with_cache_key
 from co_tui.events import UsageInfo
+from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support import provider_formats as formats
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
-from tests.support.provider_sessions import session_with
+from tests.support.provider_sessions import handle_for, session_with
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -39,6 +40,46 @@ async def test_anthropic_is_asked_to_cache_tools_instructions_and_the_conversati
     assert asked["system"][-1]["cache_control"].items() >= marked.items()
     assert asked["cache_control"].items() >= marked.items(), "and it grows with the conversation"
     assert usage[-1].cached_tokens == 900
+
+
+WORK = Reply(raw=(formats.responses_work("look", "call_1"),))
+
+
+async def test_the_responses_api_stores_nothing_and_knows_the_session(home: Path, provider: Provider) -> None:
+    provider.default, provider.script = GPT, [WORK]
+    async with session_with(home, provider, "responses") as session:
+        assert await session.submit("look") is Outcome.DONE
+        assert await session.submit("again " * 900) is Outcome.DONE
+        await session.compact()
+        name, environment = session.id, session._environment
+        await session.close()
+        resumed = await Session.resume(environment, name)
+        assert await resumed.submit("and now?") is Outcome.DONE
+        await resumed.close()
+    assert len(provider.requests) == 4 and provider.summary_requests
+    for asked in (*provider.requests, *provider.summary_requests):
+        assert asked["store"] is False and asked["prompt_cache_key"] == name
+    for asked in provider.requests[1:3]:
+        assert "reasoning.encrypted_content" in asked["include"]
+        (thought,) = [item for item in asked["input"] if item.get("type") == "reasoning"]
+        assert thought["encrypted_content"] == "ZW5j", "reasoning survives without being stored by the provider"
+
+
+async def test_only_the_responses_api_gets_the_key_of_the_session(home: Path, provider: Provider) -> None:
+    provider.default = Reply(text="Hello.")
+    async with session_with(home, provider, "chat") as session:
+        assert await session.submit("hi") is Outcome.DONE
+    assert not {"store", "prompt_cache_key"} & provider.requests[-1].keys()
+
+
+async def test_what_is_set_for_a_request_wins(home: Path, provider: Provider) -> None:
+    provider.default = GPT
+    settings = {"openai_store": True, "openai_prompt_cache_key": "own"}
+    model = handle_for("responses", provider)
+    async with Agent(await model.model()).run_stream("hi", model_settings=with_cache_key(settings, "s1")) as reply:
+        await reply.get_output()
+    await model.close()
+    assert (provider.requests[-1]["store"], provider.requests[-1]["prompt_cache_key"]) == (True, "own")
 
 
 def asked_of_gpt(sent: dict[str, Any]) -> str:

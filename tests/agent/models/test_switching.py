@@ -1,5 +1,6 @@
 """Continue a conversation with another provider: the first one's private data is not sent."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from itertools import pairwise, product
@@ -19,9 +20,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.test import TestModel
 
 from co_tui.agent.wire.portable_history import MISTRAL_ID, portable
+from co_tui.session.compaction.model_summaries import SummaryModels
+from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support import provider_formats as formats
+from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.provider import Provider, Reply
 from tests.support.provider_sessions import BUILD, session_with
 
@@ -163,3 +167,45 @@ def test_mistral_gets_ids_of_nine_characters_and_files_of_others_by_name() -> No
     assert MISTRAL_ID.fullmatch(called.parts[0].tool_call_id)
     assert called.parts[0].tool_call_id == answered.parts[0].tool_call_id
     assert messages[1].parts[0].tool_call_id == "toolu_01A"
+
+
+async def test_a_model_chosen_while_settings_are_applied_is_used_and_stays_open(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = ScriptedModel(says("one")), ScriptedModel(says("two"), name="other")
+    environment = environment_for(home, first, second)
+    session = await Session.start(environment, "scripted")
+    asked, may_answer, usual = asyncio.Event(), asyncio.Event(), Environment.window
+
+    async def held(self: Environment, model: Any, *settings: Any) -> Any:
+        if settings:
+            asked.set()
+            await may_answer.wait()
+        return await usual(self, model, *settings)
+
+    monkeypatch.setattr(Environment, "window", held)
+    applying = asyncio.create_task(session.switcher.apply_settings(session.settings.but(max_retries=1)))
+    await asked.wait()
+    switching = asyncio.create_task(session.switcher.switch_model("other"))
+    await asyncio.wait([switching], timeout=0.1)  # it would be done if it did not wait
+    may_answer.set()
+    await asyncio.gather(applying, switching)
+    assert session.history.model == session.state.model == "other" and session.settings.max_retries == 1
+    assert first.closed and not second.closed
+    await session.close()
+
+
+async def test_a_model_for_summaries_is_opened_once() -> None:
+    opened, may_open = [], asyncio.Event()
+
+    async def open_model(name: str) -> ScriptedModel:
+        opened.append(name)
+        await may_open.wait()
+        return ScriptedModel(says("ok"), name=name)
+
+    models = SummaryModels(open_model)
+    both = asyncio.gather(models.get("small"), models.get("small"))
+    await asyncio.sleep(0)
+    may_open.set()
+    one, other = await both
+    assert one is other and opened == ["small"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pydantic_ai import Agent
-from pydantic_ai.exceptions import ModelConnectionError
+from pydantic_ai.exceptions import ModelAuthenticationError, ModelConnectionError
 
 from co_tui.agent.models.catalogue import choose
 from co_tui.agent.models.open_model import ModelConfig, open_model
@@ -176,3 +176,12 @@ async def test_an_error_that_can_be_read_keeps_its_words(wire: str, provider: Pr
         assert (await failure_of(wire, provider)).sentence == "model had a server error: no 漢 today \ufffd"
     provider.default = Reply(status=500, raw=(b'{"error": {"message": "' + b"long " * 1_000_000 + b'"}}',))
     assert "long long" in (await failure_of(wire, provider)).sentence
+
+
+def test_a_server_that_got_no_key_is_not_said_to_have_rejected_one() -> None:
+    error = ModelAuthenticationError("m", "Unauthorized")
+    asked = RequestTarget("openai-chat:small@http://box:8000/v1", "http://box:8000/v1")
+    sentence = read_failure(error, asked).sentence
+    assert "asks for a key, and none was sent" in sentence and "OPENAI_API_KEY" not in sentence
+    keyed = read_failure(error, asked._replace(key_source="OPENAI_API_KEY")).sentence
+    assert "rejected the key in OPENAI_API_KEY" in keyed

@@ -1,0 +1,1 @@
+"""The rules that each provider's wire has for a request."""

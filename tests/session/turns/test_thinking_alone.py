@@ -1,0 +1,58 @@
+"""A reply of thinking alone stays in the log and out of requests, which providers would refuse for it."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from co_tui.events import StreamDelta
+from co_tui.session.session import Session
+from co_tui.session.turns.turn import Outcome
+from tests.support.provider import Provider
+from tests.support.provider_sessions import BUILD, session_with
+from tests.support.waiting import PATIENCE_S, next_fact
+from tests.support.wires import Spoken
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+THOUGHT = "A thought that ends nowhere."
+AFTER_A_THOUGHT = {"chat": 1, "responses": 4, "anthropic": 3, "google": 1}
+"""How many events of a reply bring its thought, but not the thought's end."""
+WAYS = ("stopped", "signed and stopped", "cut off", "output limit", "ended")
+
+
+async def think(session: Session, provider: Provider, wire: str, way: str) -> None:
+    """A turn whose reply has nothing but a thought."""
+    alone = Spoken(thoughts=[THOUGHT], too_long=way == "output limit")
+    thinking = AFTER_A_THOUGHT[wire] + (2 if way == "signed and stopped" and wire == "anthropic" else 0)
+    match way:
+        case "stopped" | "signed and stopped":
+            provider.script = [alone.on(wire, upto=thinking, stays_open=True)]
+            listener = session.events()
+            running = asyncio.create_task(session.submit("think"))
+            while not (await next_fact(listener, StreamDelta)).text:
+                pass  # only says that it thinks
+            session.interrupt()
+            assert await asyncio.wait_for(running, PATIENCE_S) is Outcome.INTERRUPTED
+        case "cut off":
+            provider.script = [alone.on(wire, upto=thinking)]
+            assert await session.submit("think") is Outcome.FAILED
+        case _:
+            provider.script = [alone.on(wire)] * 3
+            await session.submit("think")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("wire", BUILD)
+async def test_the_conversation_continues_after_thinking_alone(
+    home: Path, provider: Provider, wire: str, way: str
+) -> None:
+    async with session_with(home, provider, wire, max_retries=0) as session:
+        provider.script = [Spoken("Hello.").on(wire)]
+        await session.submit("hello")
+        await think(session, provider, wire, way)
+        assert THOUGHT in json.dumps([entry.message for entry in session.state.transcript]), "the log keeps it"
+        provider.script = [Spoken("Here it is.").on(wire)]
+        assert await session.submit("and now?") is Outcome.DONE
+        sent = json.dumps(provider.requests[-1])
+        assert THOUGHT not in sent and "think" in sent and "Hello." in sent and "and now?" in sent
