@@ -33,7 +33,7 @@ from co_tui.settings.trust_requests import (
     waiting_commands_text,
     withheld_warnings,
 )
-from co_tui.settings.writing import caveat, remove, setting_of, write
+from co_tui.settings.writing import caveat, remove, resets, setting_of, write
 
 __all__ = [
     "ABOVE_RESUMED",
@@ -75,6 +75,7 @@ __all__ = [
     "remove",
     "requested_settings_text",
     "requested_value_text",
+    "resets",
     "rules",
     "setting_of",
     "unknown_key",

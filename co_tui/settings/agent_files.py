@@ -10,7 +10,7 @@ from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.files import definition_folders, link_out_problem, parsed, read_text
 from co_tui.settings.front_matter import read_front_matter
-from co_tui.settings.rules import EMBEDDED, SettingsError
+from co_tui.settings.rules import DELEGATE_CONTEXTS, EMBEDDED, SettingsError, quoted
 
 PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
 """Folders of a project; when two define the same name, the first wins."""
@@ -25,7 +25,7 @@ INHERITED: Final = ("", "inherit", "default")
 _NAME: Final = re.compile(r"[^\W_][\w.-]{0,59}")
 _TOML_KEYS: Final = frozenset(
     ("name", "description", "developer_instructions", "tools", "allowed-tools", "disallowed-tools", "model", "color",
-     "effort", "model_reasoning_effort")
+     "effort", "model_reasoning_effort", "context")
 )  # fmt: skip
 
 
@@ -41,6 +41,8 @@ class AgentFile(Record):
     tools: tuple[str, ...] | None = None
     """Tool names as written, maybe of another program; None for all tools."""
     withheld_tools: tuple[str, ...] = ()
+    context: str = ""
+    """What it sees unless chosen: `fresh` or `conversation`; empty for the policy's default."""
 
     @property
     def own_model(self) -> str:
@@ -53,7 +55,8 @@ class AgentFile(Record):
         tools = "all tools" if self.tools is None else f"tools {', '.join(self.tools) or 'none'}"
         without = f", except {', '.join(self.withheld_tools)}" if self.withheld_tools else ""
         model = f", model {self.model}" if self.model else ""
-        return f"{self.name} ({tools}{without}{model}; {'/'.join(self.file.parts[-3:])})"
+        context = f", context {self.context}" if self.context else ""
+        return f"{self.name} ({tools}{without}{model}{context}; {'/'.join(self.file.parts[-3:])})"
 
 
 class AgentFiles(Record):
@@ -137,7 +140,15 @@ def _agent(file: Path, values: Mapping[str, Any], instructions: str) -> AgentFil
         model="" if model.lower() in INHERITED else model,
         tools=_names(values, "tools", "allowed-tools"),
         withheld_tools=_names(values, "disallowedTools", "disallowed-tools") or (),
+        context=_context(values),
     )
+
+
+def _context(values: Mapping[str, Any]) -> str:
+    context = _text(values, "context")
+    if context not in ("", *DELEGATE_CONTEXTS):
+        raise ValueError(f"its context must be {' or '.join(DELEGATE_CONTEXTS)}, not {quoted(context)}")
+    return context
 
 
 def _text(values: Mapping[str, Any], key: str) -> str:

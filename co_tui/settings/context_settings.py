@@ -4,7 +4,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from co_tui.record import Record
 from co_tui.settings.by_window import ByWindow
-from co_tui.settings.rules import TOOLS, About, number, number_by_window, one_of, some_of, text, whole_number
+from co_tui.settings.rules import (
+    DELEGATE_CONTEXTS,
+    FRESH,
+    TOOLS,
+    About,
+    number,
+    number_by_window,
+    one_of,
+    some_of,
+    text,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from co_tui.settings.policy_code import PolicyCode
@@ -129,6 +140,19 @@ class ContextSettings(Record):
             "Share of the window for earlier lines that return when relevant.",
         ),
     ] = 0.0
+    delegation_context: Annotated[
+        str,
+        one_of(*DELEGATE_CONTEXTS),
+        About(
+            "context",
+            "What a delegated agent sees by default: its task and files, or the conversation too.",
+        ),
+    ] = FRESH
+    delegation_results: Annotated[
+        str,
+        one_of("on", "off"),
+        About("context", "Whether a delegated agent's tool results come with its report."),
+    ] = "off"
     head_tail_chars: Annotated[
         int,
         whole_number(0, MOST_CHARS, "disables it"),

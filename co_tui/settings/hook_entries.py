@@ -1,5 +1,6 @@
 """The setting `hooks`: the user's own commands that run at an event, for all tools or for some."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
@@ -30,7 +31,9 @@ HOOKS: Final = (
 MOST_MATCHED_CHARS: Final = 200
 """Of a name that a pattern is compared with; names come from the model."""
 _PLAIN: Final = re.compile(r"[\w |-]*")
-_ENTRY: Final = "a command, or a table with `command` and `matcher`"
+_ENTRY: Final = "a command, or a table with `matcher`, and `command` or `hooks`"
+_NESTED: Final = 'a table with `type = "command"`, `command` and `timeout`'
+_SECONDS: Final = "a number of seconds above 0"
 _PATTERN: Final = "a regular expression for tool names, such as `Bash` or `Edit|Write`"
 
 
@@ -41,11 +44,15 @@ class HookEntry(NamedTuple):
     matcher: str = ""
     """Empty or `*` for all."""
     source: str = ""
+    timeout_s: float | None = None
+    """Its own limit instead of `hook_timeout_s`."""
 
     @property
     def written(self) -> object:
         """As people write it in a file."""
-        return {"matcher": self.matcher, "command": self.command} if self.matcher else self.command
+        own = {"matcher": self.matcher, "timeout": self.timeout_s}
+        table = {key: value for key, value in own.items() if value}
+        return {**table, "command": self.command} if table else self.command
 
     def matches(self, names: Sequence[str]) -> bool:
         """Whether it is for something that has any of these names. Letters and `|` are compared exactly, everything
@@ -106,18 +113,47 @@ def _entries(name: str, value: object) -> Iterator[HookEntry]:
         elif isinstance(each, HookEntry):
             yield each
         else:
-            yield _from_table(name, each)
+            yield from _from_table(name, each)
 
 
-def _from_table(name: str, value: object) -> HookEntry:
-    if not isinstance(value, Mapping) or not set(value) <= {"command", "matcher"}:
+def _from_table(name: str, value: object) -> Iterator[HookEntry]:
+    """One table has one command, or in Claude Code's form several in `hooks`."""
+    if not isinstance(value, Mapping) or not set(value) <= {"command", "matcher", "timeout", "type", "hooks"}:
         raise PartRefused(name, quoted(value), _ENTRY)
-    command, matcher = value.get("command"), value.get("matcher", "")
+    matcher = _matcher(name, value.get("matcher", ""))
+    if "hooks" not in value:
+        yield _command(name, value, matcher)
+        return
+    nested = value["hooks"]
+    if not set(value) <= {"matcher", "hooks"} or not isinstance(nested, list | tuple):
+        raise PartRefused(name, quoted(value), _ENTRY)
+    for each in nested:
+        if not isinstance(each, Mapping) or not set(each) <= {"type", "command", "timeout"}:
+            raise PartRefused(f"{name}.hooks", quoted(each), _NESTED)
+        yield _command(f"{name}.hooks", each, matcher)
+
+
+def _matcher(name: str, value: object) -> str:
+    try:
+        re.compile(value)  # type: ignore[call-overload]
+    except (re.error, TypeError, RecursionError, OverflowError):
+        if value != "*":
+            raise PartRefused(f"{name}.matcher", quoted(value), _PATTERN) from None
+    return str(value)
+
+
+def _command(name: str, value: Mapping[str, object], matcher: str) -> HookEntry:
+    command = value.get("command")
+    if value.get("type", "command") != "command":
+        raise PartRefused(f"{name}.type", quoted(value["type"]), '"command"')
     if not isinstance(command, str) or not command:
         raise PartRefused(f"{name}.command", quoted(command), "a command")
-    try:
-        re.compile(matcher)
-    except (re.error, TypeError, RecursionError, OverflowError):
-        if matcher != "*":
-            raise PartRefused(f"{name}.matcher", quoted(matcher), _PATTERN) from None
-    return HookEntry(command, matcher)
+    return HookEntry(command, matcher, timeout_s=_seconds(name, value.get("timeout")))
+
+
+def _seconds(name: str, value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise PartRefused(f"{name}.timeout", quoted(value), _SECONDS)
+    return value

@@ -28,6 +28,7 @@ from co_tui.settings.policy_files import (
 )
 from co_tui.settings.rules import SANDBOXES, SettingsError, quoted
 from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
+from co_tui.settings.unusable_rules import SUSPENDED, UNREADABLE, readable_rules, rule_warnings
 from co_tui.trust import Trust, TrustRequest
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
@@ -69,7 +70,7 @@ class Loaded(Record):
     folder_problems: tuple[str, ...] = ()
     """The warnings about the project's file; they never prevent startup."""
     unknown: tuple[str, ...] = ()
-    """The warnings about unknown keys."""
+    """The warnings about unknown keys, and about rules without effect."""
     withheld: TrustRequest | None = None
     """What the project requests but does not get, because its folder is not trusted."""
     agents: AgentFiles = AgentFiles()
@@ -102,13 +103,14 @@ def load(
         merge = _merged(paths, cwd, environ, given, own, faults)
     agents = merge.agents.before(read_agents(paths.agents))
     commands = merge.commands.before(read_commands(paths.slash_commands))
+    unknown = (*merge.unknown, *rule_warnings(merge.settings.permissions))
     folder_problems = _limited([*merge.folder_problems, *dict.fromkeys(faults.values())])
     return Loaded(
         settings=merge.settings,
         origins=merge.origins,
         problems=(*merge.problems, *contradictions(merge.settings)),
-        warnings=(*merge.unknown, *merge.warnings, *folder_problems, *agents.problems, *commands.problems),
-        unknown=tuple(merge.unknown),
+        warnings=(*unknown, *merge.warnings, *folder_problems, *agents.problems, *commands.problems),
+        unknown=unknown,
         folder_problems=folder_problems,
         withheld=merge.withheld,
         agents=agents,
@@ -185,7 +187,6 @@ class _Merge:
         return faults
 
     def layer(self, source: str, values: Mapping[str, object], *, name: Callable[[str], str] = lambda key: key) -> None:
-        is_folder = source == self._folder_file
         unknown = [key for key in values if key not in rules()]
         self.unknown += [f"{source}: {unknown_key(key, name)}" for key in unknown[:MOST_WARNINGS]]
         if len(unknown) > MOST_WARNINGS:
@@ -193,14 +194,21 @@ class _Merge:
         for key in rules():
             if key in values:
                 try:
-                    value = check(key, values[key], named=name(key), source=source)
-                    self.found[key] = _combined(
-                        key, self.found.get(key), Origin(_with_source(key, value, source), source)
-                    )
+                    self._add(key, check(key, values[key], named=name(key), source=source), source)
                 except SettingsError as error:
-                    (self.folder_problems if is_folder else self.problems).append(
-                        f"{error} {LEFT_OUT}" if is_folder else str(error)
-                    )
+                    self._refuse(key, values[key], error, source)
+
+    def _add(self, key: str, value: object, source: str) -> None:
+        self.found[key] = _combined(key, self.found.get(key), Origin(_with_source(key, value, source), source))
+
+    def _refuse(self, key: str, value: object, error: SettingsError, source: str) -> None:
+        is_folder = source == self._folder_file
+        problems = self.folder_problems if is_folder else self.problems
+        if key == "permissions":
+            self._add(key, readable_rules(value), source)
+            problems.insert(0, f"{error} {SUSPENDED}")  # the last of many are not shown
+        else:
+            problems.append(f"{error} {LEFT_OUT}" if is_folder else str(error))
 
     def project(self, cwd: Path, trust: Trust, *, without: Collection[str]) -> None:
         """Add the layer of the project's file, without some of its values."""
@@ -274,10 +282,12 @@ class _Merge:
         self.found.pop("policy", None)
 
     def table(self, file: Path, problems: list[str]) -> dict[str, Any]:
+        """The table in a file. One that cannot be read may deny something."""
         try:
             return read_table(file)
         except SettingsError as error:
-            problems.append(str(error))
+            problems.append(f"{error} {SUSPENDED}")
+            self._add("permissions", (UNREADABLE,), str(file))
             return {}
 
 

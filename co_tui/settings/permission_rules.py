@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.inert import one_line
+from co_tui.paths import PROJECT_FILE
 from co_tui.settings.rules import PartRefused, quoted, table_in
 from co_tui.settings.rules import Rule as Setting
 
@@ -17,18 +18,28 @@ EDIT: Final = "Edit"
 READ: Final = "Read"
 WEB_FETCH: Final = "WebFetch"
 WEB_SEARCH: Final = "WebSearch"
+AGENT: Final = "Agent"
+SKILL: Final = "Skill"
 MCP: Final = "mcp__"
 SHOWN_CHARS: Final = 300
 """Of a rule, in a question or a note."""
 OTHER_NAMES: Final = {
     "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Grep": READ, "Glob": READ, "LS": READ,
+    "NotebookRead": READ, "Task": AGENT, "KillBash": "KillShell",
 }  # fmt: skip
 """Other programs' names for the same tools."""
+RULED_TOOLS: Final = frozenset(
+    (BASH, EDIT, READ, WEB_FETCH, WEB_SEARCH, AGENT, SKILL, "TodoWrite", "BashOutput", "KillShell", "AskUserQuestion")
+)
+"""Tools that rules can be about."""
 NO_EFFECT: Final = frozenset(
-    ("Task", "Agent", "Skill", "TodoWrite", "NotebookRead", "BashOutput", "KillShell", "SlashCommand",
-     "ExitPlanMode", "AskUserQuestion")
+    ("SlashCommand", "ExitPlanMode", "EnterPlanMode", "EnterWorktree", "ExitWorktree", "PowerShell", "LSP", "Monitor",
+     "ToolSearch", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TaskOutput", "TaskStop", "CronCreate",
+     "CronDelete", "CronList", "SendMessage", "TeamCreate", "TeamDelete", "ListMcpResourcesTool",
+     "ReadMcpResourceTool")
 )  # fmt: skip
-"""Tools only other programs have: rules about them are accepted, so that lists can be pasted."""
+"""Tools only other programs have: rules about them are accepted, so that lists can be pasted, and named at each start
+as without effect."""
 FORMS: Final = "Bash(git commit:*), Edit(src/**), Read(~/notes/**), WebFetch(domain:example.com) or mcp__server__tool"
 LONGEST_RULE_CHARS: Final = 500
 
@@ -41,11 +52,12 @@ class Rule(NamedTuple):
     """A set of tool calls."""
 
     tool: str
+    """Empty for a text that is not a rule, which covers nothing."""
     pattern: str = ""
-    """Which calls of the tool; empty for all."""
+    """Which calls of the tool; empty for all. The text that is not a rule."""
 
     def __str__(self) -> str:
-        return f"{self.tool}({self.pattern})" if self.pattern else self.tool
+        return f"{self.tool}({self.pattern})" if self.pattern and self.tool else self.tool or self.pattern
 
 
 class RuleInForce(NamedTuple):
@@ -54,6 +66,17 @@ class RuleInForce(NamedTuple):
     effect: Effect
     rule: Rule
     source: str = ""
+
+    def covers(self, path: Path, folder: Path, home: Path) -> bool:
+        """Whether its pattern covers a path. All paths are resolved."""
+        return covers_path(self.rule, path, folder, home, _project(self.source), widely=self.effect != "allow")
+
+
+@cache
+def _project(source: str) -> Path | None:
+    """The folder of a project's file."""
+    file = Path(source)
+    return file.parent.resolve() if file.name == PROJECT_FILE else None
 
 
 def parse_rule(text: str) -> Rule:
@@ -67,12 +90,38 @@ def parse_rule(text: str) -> Rule:
         raise ValueError(text)
     found = re.fullmatch(r"(?P<tool>[A-Za-z]+)(?:\((?P<pattern>.*)\))?", text)
     tool = OTHER_NAMES.get(found["tool"], found["tool"]) if found else ""
-    if found is None or tool not in (BASH, EDIT, READ, WEB_FETCH, WEB_SEARCH, *NO_EFFECT):
+    if found is None or tool not in RULED_TOOLS | NO_EFFECT:
         raise ValueError(text)
     pattern = (found["pattern"] or "").strip()
-    if tool == WEB_FETCH and pattern and not re.fullmatch(r"domain:[\w.*-]+", pattern):
+    if pattern in ("*", "**", ":*"):
+        return Rule(tool)
+    if pattern and tool in _PATTERNS and not re.fullmatch(_PATTERNS[tool], pattern):
         raise ValueError(text)
-    return Rule(tool, "" if pattern in ("*", "**", ":*") else pattern)
+    return Rule(tool, _path_pattern(pattern) if tool in (READ, EDIT) else pattern)
+
+
+def _path_pattern(pattern: str) -> str:
+    """The pattern without parts that mean nothing. Raises ValueError for one that could never match."""
+    pattern = "~/" if pattern == "~" else pattern
+    start = next((each for each in ("//", "~/", "./", "/") if pattern.startswith(each)), "")
+    parts = [part for part in pattern[len(start) :].split("/") if part not in ("", ".")]
+    if ".." in parts or pattern.startswith("$") or re.match(r"~[^/]", pattern):
+        raise ValueError(pattern)
+    return start + "/".join(parts) + ("/" if pattern.endswith("/") and parts else "")
+
+
+_NAME: Final = r"[\w.:*-]+"
+_PATTERNS: Final = {
+    WEB_FETCH: r"domain:[\w.*-]+", WEB_SEARCH: r"(?!)", AGENT: _NAME, SKILL: rf"{_NAME}( \*)?", "TodoWrite": r"(?!)",
+    "BashOutput": r"(?!)", "KillShell": r"(?!)", "AskUserQuestion": r"(?!)",
+}  # fmt: skip
+"""What may be in the parentheses, for tools that take no command or path."""
+
+
+def covers_name(rule: Rule, name: str) -> bool:
+    """Whether a rule about agents or skills covers one."""
+    pattern = rule.pattern.removesuffix(" *").removesuffix(":*")
+    return not pattern or _matches(pattern, name)
 
 
 def covers_command(rule: Rule, words: Sequence[str]) -> bool:
@@ -111,34 +160,41 @@ def _matches(pattern: str, text: str) -> bool:
     return fnmatchcase(text, re.sub(r"[?\[]", r"[\g<0>]", pattern))
 
 
-def covers_path(rule: Rule, path: Path, folder: Path, home: Path) -> bool:
-    """Whether a rule's pattern covers a path. `path` and `folder` are resolved.
+def covers_path(
+    rule: Rule, path: Path, folder: Path, home: Path, project: Path | None = None, *, widely: bool = False
+) -> bool:
+    """Whether a rule's pattern covers a path. All paths are resolved.
 
-    Without a slash a pattern matches names at any depth; with one it starts at the folder, at `~/` or, with `//`, at
-    the root of the disk.
+    Without a slash a pattern matches names at any depth. With one it starts at the folder; after `~/` at the home
+    folder, after `//` at the root of the disk, and after `/` at `project`, the folder of the project's file that has
+    the rule. `widely`, as for rules that deny or ask: no pattern covers every path, and `x*` also the content of a
+    folder `xy`.
     """
     pattern = rule.pattern
     if not pattern:
-        return path.is_relative_to(folder)
+        return widely or path.is_relative_to(folder)
     if pattern.startswith("//"):
-        return _covers(pattern[1:], str(path))
+        return _covers(pattern[1:], str(path), widely)
     if pattern.startswith("~/"):
-        return _covers(f"{home}{pattern[1:]}", str(path))
+        return _covers(f"{home}{pattern[1:]}", str(path), widely)
+    if pattern.startswith("/") and project is not None:
+        folder = project
     if not path.is_relative_to(folder):
         return False
     inside = str(path.relative_to(folder))
     anchored = "/" in pattern.rstrip("/")
     plain = pattern.removeprefix("./").removeprefix("/")
-    return _covers(plain, inside) or (not anchored and _covers(f"**/{plain}", inside))
+    return _covers(plain, inside, widely) or (not anchored and _covers(f"**/{plain}", inside, widely))
 
 
-def _covers(pattern: str, path: str) -> bool:
-    """`*` matches within a name, `**` across names; a folder's name covers its content."""
+def _covers(pattern: str, path: str, widely: bool) -> bool:
+    """`*` matches within a name, `**` across names; a folder's name covers its content, one with a `*` at its end only
+    `widely`."""
     reached = {0}  # numbers of pattern parts matched so far
     parts, names = pattern.rstrip("/").split("/"), path.split("/")
     for name in names:
         reached = _skipping(reached, parts)
-        if len(parts) in reached and not pattern.endswith("*"):
+        if len(parts) in reached and (widely or not pattern.endswith("*")):
             return True
         reached = {
             at + (parts[at] != "**")
@@ -188,19 +244,32 @@ def read_permissions(value: object) -> tuple[RuleInForce, ...]:
     if isinstance(value, tuple) and all(isinstance(each, RuleInForce) for each in value):
         return value
     value = table_in(value)
-    if not isinstance(value, Mapping) or not set(value) <= set(EFFECTS):
+    if not isinstance(value, Mapping):
         raise ValueError
+    for key in set(value) - set(EFFECTS):
+        raise PartRefused(one_line(str(key), 40), quoted(value[key]), "allow, ask and deny")
     found = []
     for effect in EFFECTS:
         texts = value.get(effect, ())
         if not isinstance(texts, list | tuple):
             raise PartRefused(effect, quoted(texts), "a list of rules")
-        for text in texts:
-            try:
-                found.append(RuleInForce(effect, parse_rule(text)))
-            except (ValueError, TypeError, AttributeError):
-                raise PartRefused(effect, quoted(text), f"a rule such as {FORMS}") from None
+        found += [RuleInForce(effect, _rule_or_text(effect, text)) for text in texts]
     return tuple(found)
+
+
+def rule_for(effect: Effect, text: str) -> Rule:
+    """Parse a rule for an effect: allow rules must name the MCP server. Raises ValueError."""
+    rule = parse_rule(text)
+    if effect == "allow" and "*" in rule.tool.removeprefix(MCP).partition("__")[0]:
+        raise ValueError(text)
+    return rule
+
+
+def _rule_or_text(effect: Effect, text: object) -> Rule:
+    try:
+        return rule_for(effect, text) if isinstance(text, str) else Rule("", quoted(text))
+    except ValueError:
+        return Rule("", str(text))
 
 
 def permission_table() -> Setting:

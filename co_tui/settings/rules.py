@@ -19,6 +19,11 @@ PLAN: Final = "plan"
 AUTO: Final = "auto"
 PRESENT_PLAN: Final = "present_plan"
 """The tool the model calls to end mode `plan`."""
+FRESH: Final = "fresh"
+"""A delegate sees its task and the files named with it."""
+CONVERSATION: Final = "conversation"
+"""It sees the top-level conversation, too."""
+DELEGATE_CONTEXTS: Final = (FRESH, CONVERSATION)
 MODES: Final = (ASK, EDITS, PLAN, AUTO)
 """What runs without asking: reading only; file changes too; reading, and nothing else even if allowed; commands in the
 sandbox too."""

@@ -1,14 +1,19 @@
 """Change one key in the text of a settings file, leaving everything else as the user wrote it."""
 
 from collections.abc import Mapping, MutableMapping
-from typing import Any
+from itertools import dropwhile, takewhile
+from typing import Any, TypeAlias
 
 import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Array, Comment, Item, Table
+from tomlkit.items import AoT, Array, Comment, Item, Key, Table
 
 from co_tui.settings.mcp_servers import McpServer
+from co_tui.settings.toml_list import changed_list
+
+Body: TypeAlias = list[tuple[Key | None, Item]]
+"""The parts of a document or table, in order; comments and blanks have no key."""
 
 
 def with_key(text: str, key: str, value: object) -> str:
@@ -25,16 +30,34 @@ def with_key(text: str, key: str, value: object) -> str:
 def without_key(text: str, key: str) -> str:
     """The text with a top-level key removed. Raises ValueError when only the user can make that change."""
     try:
-        document = tomlkit.parse(text)
-        document.remove(key)
+        document, kept = tomlkit.parse(text), tomlkit.document()
+        for name, item in document.body:
+            kept.body.extend(_last_comments(item) if name is not None and name.key == key else [(name, item)])
     except (TOMLKitError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    return document.as_string()
+    return kept.as_string()
+
+
+def _last_comments(item: Item) -> Body:
+    """The comments at the end of a table, which may be about the next one."""
+    if isinstance(item, AoT):
+        item = item[-1]
+    body = item.value.body if isinstance(item, Table) else []
+    end = _end_of_keys(body)
+    below = list(dropwhile(lambda each: not isinstance(each[1], Comment), body[end:]))
+    return below or (_last_comments(body[end - 1][1]) if end else [])
+
+
+def _end_of_keys(body: Body) -> int:
+    """The position below the last key."""
+    return next((index for index in range(len(body), 0, -1) if body[index - 1][0] is not None), 0)
 
 
 def _with_key(text: str, key: str, value: object, newline: str) -> str:
     document = tomlkit.parse(text)
-    top = _above_tables(document)
+    head = tomlkit.document()
+    head.body.extend(_above_tables(document.body))
+    top = head.as_string()
     if key not in document or key in tomlkit.parse(top):
         # The tables below are not parsed: tomlkit would reorder them.
         tables = text[len(top) :]
@@ -45,14 +68,13 @@ def _with_key(text: str, key: str, value: object, newline: str) -> str:
     return document.as_string()
 
 
-def _above_tables(document: TOMLDocument) -> str:
-    """The text above the first table header."""
-    top = tomlkit.document()
-    for name, item in document.body:
-        if name is not None and isinstance(item, Table | AoT) and not name.is_dotted():
-            break
-        top.body.append((name, item))
-    return top.as_string()
+def _above_tables(body: Body) -> Body:
+    """What is above the first table header."""
+
+    def is_table(name: Key | None, item: Item) -> bool:
+        return name is not None and isinstance(item, Table | AoT) and not name.is_dotted()
+
+    return list(takewhile(lambda each: not is_table(*each), body))
 
 
 def _with_key_on_top(top: TOMLDocument, key: str, value: object, newline: str, tables_follow: bool) -> str:
@@ -67,29 +89,32 @@ def _change(table: Any, key: str, value: object, newline: str) -> None:
     """Change tables and lists item by item, so that comments on other items stay."""
     current, value = table.get(key), _plain(value)
     if isinstance(current, MutableMapping) and isinstance(value, Mapping):
-        for name in [name for name in current if name not in value]:
-            del current[name]
-        for name, each in value.items():
-            _change(current, name, each, newline)
-    elif isinstance(current, Array) and isinstance(value, tuple):
-        _change_list(current, value)
-    else:
+        _change_table(current, value, newline)
+    elif isinstance(current, Array) and isinstance(value, list):
+        sources = [_item(each, "").as_string() for each in value]
+        table[key] = tomlkit.value(changed_list(current.as_string(), current.unwrap(), value, sources))
+    elif repr(current.unwrap() if isinstance(current, Item) else current) != repr(value):
         table[key] = _item(value, newline)
 
 
-def _change_list(items: Array, value: tuple[object, ...]) -> None:
-    del items[len(value) :]
-    for index, each in enumerate(value):
-        if index == len(items):
-            items.append(each)
-        elif items[index] != each:
-            items[index] = each
+def _change_table(table: Any, value: Mapping[str, object], newline: str) -> None:
+    for name in [name for name in table if name not in value]:
+        del table[name]
+    for name in [name for name in value if name in table]:
+        _change(table, name, value[name], newline)
+    for name in [name for name in value if name not in table]:
+        item = _item(value[name], newline)
+        if isinstance(table, Table) and not table.is_super_table():
+            body = table.value.body  # tomlkit would append it below the comments on the next table
+            body.insert(_end_of_keys(_above_tables(body)), (tomlkit.key(name), item))
+        else:
+            table[name] = item
 
 
 def _insert(top: TOMLDocument, key: str, value: object, newline: str, tables_follow: bool) -> None:
     """Insert below the last key; without keys, at the end or above the comments on the first table."""
     body, item = top.body, _item(value, newline)
-    position = next((index for index in range(len(body), 0, -1) if body[index - 1][0] is not None), 0)
+    position = _end_of_keys(body)
     if not position:
         position = len(body)
         if tables_follow:
@@ -106,10 +131,15 @@ def _item(value: object, newline: str) -> Item:
         table.update({name: _item(each, "") for name, each in value.items()})
         item: Item = table
     else:
-        item = tomlkit.item(list(value) if isinstance(value, tuple) else value)
+        item = tomlkit.item(value)
     item.trivia.trail = newline
     return item
 
 
 def _plain(value: object) -> object:
-    return value.as_table() if isinstance(value, McpServer) else value
+    """The value in dictionaries and lists."""
+    if isinstance(value, McpServer):
+        value = value.as_table()
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -78,9 +78,11 @@ def before_trust(key: str, value: object) -> object | None:
     """The part of a value that needs no trust; of permissions, only what restricts."""
     if not needs_trust(key):
         return value
-    if key == "permissions" and isinstance(value, Mapping):
-        return {effect: rules for effect, rules in value.items() if effect != "allow"} or None
-    return None
+    if key != "permissions":
+        return None
+    if not isinstance(value, Mapping):
+        return [value]  # it may deny something; a list is refused, while a text may be read as a table
+    return {effect: rules for effect, rules in value.items() if effect != "allow"} or None
 
 
 def _after_trust(key: str, value: object) -> object | None:

@@ -12,19 +12,24 @@ from co_tui.settings.files import parsed, read_text
 from co_tui.settings.hook_entries import hooks_as_table
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
-from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, parse_rule, read_permissions
+from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, read_permissions, rule_for
 from co_tui.settings.policy_files import read_policy
-from co_tui.settings.rules import SettingsError, quoted
+from co_tui.settings.rules import SettingsError, quoted, table_in
 
 KEY_PREFIX: Final = "keys."
 """Prefix of an action whose key is set by itself."""
 DEFAULT: Final = "default"
-"""The value that restores an action's default key."""
+"""The value that restores the default."""
 
 
 def setting_of(key: str) -> str:
     """The setting a name belongs to; `keys.compact` is part of `keys`."""
     return "keys" if key.startswith(KEY_PREFIX) else key
+
+
+def resets(key: str, value: str) -> bool:
+    """Whether the value stands for the default, so that the key is to be removed; one action's key `write` resets."""
+    return value == DEFAULT and not key.startswith(KEY_PREFIX)
 
 
 def write(key: str, value: str, paths: Paths, current: Settings | None = None) -> object:
@@ -35,6 +40,8 @@ def write(key: str, value: str, paths: Paths, current: Settings | None = None) -
     if key.startswith(KEY_PREFIX):
         return _write_key(key.removeprefix(KEY_PREFIX), value, paths)
     kept = check(key, value)
+    if key == "permissions" and isinstance(kept, tuple):
+        _require_rules(kept)
     if current is not None and (wrong := contradictions(current.but(**{key: kept}))):
         raise SettingsError(f"{wrong[0]} Nothing was saved.")
     if key == "policy":
@@ -68,41 +75,53 @@ def _write_key(action: str, key: str, paths: Paths) -> object:
 def add_permission(effect: Effect, text: str, paths: Paths) -> RuleInForce:
     """Add a permission rule to the user's file. Raises `SettingsError`."""
     try:
-        rule = RuleInForce(effect, parse_rule(text))
+        rule = RuleInForce(effect, rule_for(effect, text))
     except ValueError:
-        raise SettingsError(f"{quoted(text)} is not a rule. Examples: {FORMS}.") from None
+        raise SettingsError(_not_a_rule(text)) from None
     add_permissions([rule], paths)
     return rule
 
 
+def _require_rules(rules: Sequence[RuleInForce]) -> None:
+    """Raises `SettingsError` for a text that is not a rule."""
+    for each in rules:
+        if not each.rule.tool:
+            raise SettingsError(f"{_not_a_rule(str(each.rule))} Nothing was saved.")
+
+
+def _not_a_rule(text: str) -> str:
+    return f"{quoted(text)} is not a rule. Examples: {FORMS}."
+
+
 def add_permissions(rules: Sequence[RuleInForce], paths: Paths) -> list[RuleInForce]:
     """Add several rules; returns the new ones."""
-    known = _own_permissions(paths)
+    table = _own_permissions(paths)
+    known = read_permissions(table)
     added = [each for each in rules if each not in known]
+    for each in added:
+        table.setdefault(each.effect, []).append(str(each.rule))
     if added:
-        _write_permissions((*known, *added), paths)
+        _put("permissions", table, read_permissions(table), paths.config_file)
     return added
 
 
 def remove_permission(rule: RuleInForce, paths: Paths) -> None:
     """Remove a permission rule from the user's file. Raises `SettingsError`."""
-    removed = rule._replace(source="")
-    _write_permissions(tuple(each for each in _own_permissions(paths) if each != removed), paths)
+    removed = (rule._replace(source=""),)
+    table = {
+        effect: [each for each in texts if read_permissions({effect: [each]}) != removed]
+        for effect, texts in _own_permissions(paths).items()
+    }
+    _put("permissions", table, read_permissions(table), paths.config_file)
 
 
-def _own_permissions(paths: Paths) -> tuple[RuleInForce, ...]:
-    _, table = _file(paths.config_file)
-    kept = check("permissions", table.get("permissions", {}))
-    assert isinstance(kept, tuple)
-    return kept
-
-
-def _write_permissions(rules: tuple[RuleInForce, ...], paths: Paths) -> None:
-    if rules:
-        table = as_table(rules)
-        _put("permissions", table, read_permissions(table), paths.config_file)
-    else:
-        remove("permissions", paths)
+def _own_permissions(paths: Paths) -> dict[str, list[object]]:
+    """The user's rules as the file spells them."""
+    _, settings = _file(paths.config_file)
+    table = table_in(settings.get("permissions", {}))
+    check("permissions", table)
+    assert isinstance(table, Mapping)
+    return {effect: list(texts) for effect, texts in table.items()}
 
 
 def remove(key: str, paths: Paths) -> None:

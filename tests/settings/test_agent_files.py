@@ -58,6 +58,11 @@ BAD = {
     "self.md": (GOOD.format("self"), "the name self is reserved"),
     "empty.md": ("---\nname: empty\n---\n", "no instructions"),
     "list.md": ("---\nname: [a, b]\n---\nDo it.", "its name must be text"),
+    "context.md": (
+        "---\nname: c\ncontext: both\n---\nDo it.",
+        "its context must be fresh or conversation, not 'both'",
+    ),
+    "context.toml": ('name = "c"\ndeveloper_instructions = "x"\ncontext = 1', "its context must be text"),
     "broken.toml": ("name = ", "Cannot read"),
     "sandbox.toml": (
         'name = "s"\ndeveloper_instructions = "x"\nsandbox_mode = "read-only"',

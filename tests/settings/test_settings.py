@@ -6,6 +6,7 @@ import pytest
 
 from co_tui.paths import Paths, locate
 from co_tui.settings import Settings, load, policy_names
+from co_tui.settings.unusable_rules import usable_rules
 
 
 @pytest.fixture
@@ -118,3 +119,14 @@ def test_a_project_may_leave_tools_out_and_add_none(paths, project, user, projec
     assert loaded.settings.tools == given and not loaded.problems and loaded.withheld is None
     everything = load(paths=paths, cwd=project, environ={"CO_TUI_TOOLS": "commands,files"})
     assert everything.settings.tools == ("files", "commands"), "the user's own environment is stronger"
+
+
+@pytest.mark.parametrize("typo", ['denny = ["Bash"]', 'ask = "Bash"'])
+def test_rules_next_to_a_typo_still_deny(paths: Paths, project: Path, typo: str) -> None:
+    written(paths.config_file, '[permissions]\nallow = ["Bash(make:*)"]\n')
+    others = "".join(f"{key} = 'x'\n" for key in ("tools", "skills", "notify", "max_history_messages", "mode", "keys"))
+    written(project / ".co-tui.toml", f'{others}[permissions]\ndeny = ["Read(.env)"]\n{typo}\n')
+    loaded = load(paths=paths, cwd=project, environ={})
+    applied = [(each.effect, str(each.rule)) for each in usable_rules(loaded.settings.permissions)]
+    assert applied == [("deny", "Read(.env)")]
+    assert loaded.folder_problems[0].endswith("no allow rule applies."), "it is named before what is only ignored"

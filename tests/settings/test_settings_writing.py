@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from co_tui.paths import Paths, locate
-from co_tui.settings import SettingsError, load, write
+from co_tui.settings import SettingsError, load, remove, write
 from co_tui.settings.files import parsed
+from co_tui.settings.permission_rules import Effect, RuleInForce, parse_rule
 from co_tui.settings.toml_text import with_key
+from co_tui.settings.writing import add_permission, remove_permission
 from tests.support.long_run import drawn
 
 
@@ -117,6 +119,101 @@ TWO = '{"preCompact": ["x", "z"]}'
 )
 def test_a_table_is_changed_in_place(paths: Paths, value: str, before: str, after: str) -> None:
     assert rewritten(paths, before, ("hooks", value)) == after
+
+
+RULES = """\
+# mine
+[permissions] # p
+# before
+allow = [
+  # reading
+  'Bash(ls:*)', # list
+  "Write(src/**)", # spelled as elsewhere
+  # own tests
+  'Bash(pytest:*)' # last
+]
+deny = ['Bash(rm:*)'] # never
+
+# about the other
+[other]
+a = 1
+"""
+
+
+def test_a_rule_is_added_to_a_list_that_keeps_its_comments_and_spelling(paths: Paths) -> None:
+    rewritten(paths, RULES)
+    for effect, rule in (("allow", "Bash(make:*)"), ("deny", "Bash(dd:*)"), ("ask", "Bash(git push:*)")):
+        add_permission(effect, rule, paths)  # type: ignore[arg-type]  # they are effects
+    assert paths.config_file.read_text() == (
+        RULES.replace("(pytest:*)' # last\n", '(pytest:*)\', # last\n  "Bash(make:*)"\n').replace(
+            "(rm:*)'] # never\n", '(rm:*)\', "Bash(dd:*)"] # never\nask = ["Bash(git push:*)"]\n'
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("effect", "rule", "after"),
+    [
+        ("allow", "Bash(ls:*)", RULES.replace("  'Bash(ls:*)', # list\n", "")),
+        ("allow", "Edit(src/**)", RULES.replace('  "Write(src/**)", # spelled as elsewhere\n', "")),
+        ("allow", "Bash(pytest:*)", RULES.replace('**)",', '**)"').replace("  'Bash(pytest:*)' # last\n", "")),
+        ("deny", "Bash(rm:*)", RULES.replace("'Bash(rm:*)'", "")),
+    ],
+)
+def test_a_revoked_rule_leaves_every_other_line(paths: Paths, effect: Effect, rule: str, after: str) -> None:
+    rewritten(paths, RULES)
+    remove_permission(RuleInForce(effect, parse_rule(rule), str(paths.config_file)), paths)
+    assert paths.config_file.read_text() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[keys]\n# one\ncompact = 'f9' # c\n\n# next\n[t]\n", "# next\n[t]\n"),
+        ("a = 1\n\n[keys]\ncompact = 'f9'\n\n# next\n\n[[t]]\n", "a = 1\n\n# next\n\n[[t]]\n"),
+        ("# a\nkeys.compact = 'f9' # c\n# b\na = 1\n", "# a\n# b\na = 1\n"),
+        ("# a\nkeys = {compact = 'f9'} # c\n# b\na = 1\n", "# a\n# b\na = 1\n"),
+    ],
+)
+def test_a_removed_key_leaves_the_comments_around_it(paths: Paths, before: str, after: str) -> None:
+    rewritten(paths, before)
+    remove("keys", paths)
+    assert paths.config_file.read_text() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "[keys]\ncompact = 'ctrl+y' # c\n\n# next\n[t]\n",
+            "[keys]\ncompact = 'ctrl+y' # c\nlens = \"f12\"\n\n# next\n[t]\n",
+        ),
+        ("[keys] # k\n\n# next\n[t]\n", '[keys] # k\nlens = "f12"\n\n# next\n[t]\n'),
+    ],
+)
+def test_a_new_key_of_a_table_is_above_the_comments_on_the_next(paths: Paths, before: str, after: str) -> None:
+    assert rewritten(paths, before, ("keys.lens", "f12")) == after
+
+
+ELEMENTS = ["1", "2", "3", '"a,]#"', '"""\n#\n"""', "[4, # four\n 5]", "{a = '}'}"]
+
+
+@st.composite
+def commented_lists(draw: st.DrawFn) -> str:
+    """A list in TOML, with comments wherever they may be."""
+    blank = st.sampled_from(["", " ", "\n", "\n  ", " # x\n", "\n  # y\n  ", "\n\n"])
+    elements = draw(st.lists(st.sampled_from(ELEMENTS), max_size=5))
+    text = ",".join(f"{draw(blank)}{each}{draw(blank)}" for each in elements)
+    end = f",{draw(blank)}" if elements and draw(st.booleans()) else draw(blank)
+    return f"x = [{text}{end}]\n"
+
+
+@settings(max_examples=drawn(200), deadline=None)
+@given(commented_lists(), st.lists(st.sampled_from([1, 2, 3, "a,]#", "new", {"a": "}"}]), max_size=5))
+def test_any_list_is_changed_and_loses_no_comment_of_its_own_line(text: str, value: list[object]) -> None:
+    changed = with_key(text, "x", value)
+    assert parsed(changed, Path("f")) == {"x": value}
+    assert changed.count("# y") == text.count("# y")
 
 
 @pytest.mark.parametrize(

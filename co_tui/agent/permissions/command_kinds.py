@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -100,6 +100,9 @@ DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
         "git reflog expire", "git reflog delete", "git gc", "git prune", "git worktree remove",
         "docker system prune", "docker volume rm", "kubectl delete", "terraform destroy",
     ),
+    "overwrites the remote's history": (
+        "git push --force", "git push -f", "git push --force-with-lease", "git push --mirror",
+    ),
     "publishes or sends to others": (
         "git push", "git send-email", "npm publish", "yarn publish", "pnpm publish", "bun publish", "uv publish",
         "poetry publish", "cargo publish", "gem push", "twine upload", "docker push", "terraform apply",
@@ -184,29 +187,34 @@ def may_run_code(words: Sequence[str]) -> bool:
     return any(_RUNS_CODE.match(word) for word in words[1:])
 
 
-def danger_of(words: Sequence[str]) -> str:
-    """Why a command cannot be undone or affects others; empty if neither."""
+def dangers_of(words: Sequence[str]) -> list[str]:
+    """Why a command cannot be undone or affects others, each reason once; empty if neither."""
     if words and (not re.fullmatch(r"[\w./+-]+", words[0])):
-        return danger_in(" ".join(words))  # the program is only known at run time
+        return dangers_in(" ".join(words))  # the program is only known at run time
     if words and STARTS_OTHERS.fullmatch(PurePosixPath(words[0]).name):
-        return danger_in(shlex.join(words))
-    return _danger(words)
+        return dangers_in(shlex.join(words))
+    return list(dict.fromkeys(_dangers(words)))
 
 
-def danger_in(text: str) -> str:
+def dangers_in(text: str) -> list[str]:
     """The same for text with commands anywhere: after operators, in substitutions and in quotes."""
-    found = (_danger(words[at:]) for words in commands_in_text(text) for at in range(len(words)))
-    return next(filter(None, found), "")
+    starts = (words[at:] for words in commands_in_text(text) for at in range(len(words)))
+    return list(dict.fromkeys(why for words in starts for why in _dangers(words)))
 
 
-def _danger(words: Sequence[str]) -> str:
-    """The danger of a program whose arguments contain all words of one of its entries, in any order."""
+def danger_text(dangers: Iterable[str]) -> str:
+    """Several dangers in a few words, each once."""
+    *others, last = list(dict.fromkeys(dangers)) or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _dangers(words: Sequence[str]) -> Iterator[str]:
+    """The dangers of a program whose arguments contain all words of one of its entries, in any order."""
     program = PurePosixPath(words[0]).name if words else ""
     kinds = _DANGERS_BY_PROGRAM.get("mkfs" if program.startswith("mkfs.") else program, ())
-    return next(
-        (why for why, required in kinds if all(any(_matches(each, word) for word in words[1:]) for each in required)),
-        "",
-    )
+    for why, required in kinds:
+        if all(any(_matches(each, word) for word in words[1:]) for each in required):
+            yield why
 
 
 def commands_in_text(text: str) -> Iterator[list[str]]:

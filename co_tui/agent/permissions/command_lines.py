@@ -11,15 +11,16 @@ from co_tui.agent.permissions.command_kinds import (
     STARTS_OTHERS,
     WRITES_FILES,
     commands_in_text,
-    danger_in,
-    danger_of,
+    danger_text,
+    dangers_in,
+    dangers_of,
     may_run_code,
     rule_to_keep,
     unwrapped,
 )
 from co_tui.agent.permissions.git_guard import git_only_reads
 from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, Statement, parse
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Piece, Redirect, ShellCommand, Statement, parse
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
 from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, located
 from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
@@ -52,7 +53,7 @@ def _not_understood(line: str, rules: Rules) -> Verdict:
             return refused_by(each)
     if rules.mode == PLAN:
         return REFUSED_IN_PLAN
-    danger = danger_in(line)
+    danger = danger_text(dangers_in(line))
     if asked := rules.of("ask", BASH):
         return asked_by(asked[0], (line,))._replace(danger=danger)
     allowed = any(each.rule.pattern in ("", line.strip()) for each in rules.of("allow", BASH))
@@ -86,7 +87,9 @@ class _Line:
         if self._rules.mode == PLAN:
             return REFUSED_IN_PLAN
         commands = [command for at in new if (command := self._parts[at].command) is not None]
-        danger = next(filter(None, (danger_of(_bare(command)) for command in commands)), "") or self._runs_download()
+        danger = danger_text(
+            (*(each for command in commands for each in dangers_of(_bare(command))), *self._downloads())
+        )
         shown = tuple(dict.fromkeys(_text(self._parts[at]) for at in new))
         if asked is not None:
             return asked_by(asked, shown)._replace(danger=danger)
@@ -125,8 +128,7 @@ class _Line:
         for part in self._parts:
             for folder in part.folders:
                 for tool, path in _paths_used(part, folder):
-                    real = self._rules.resolve(path, folder)
-                    if real is not None and (found := self._rules.about(effect, tool, real)) is not None:
+                    if (found := self._rules.limits(effect, tool, path, folder)) is not None:
                         return found
         return None
 
@@ -147,7 +149,7 @@ class _Line:
 
     def _only_reads_inside(self, part: LocatedCommand) -> bool:
         """Whether its command only reads, and only inside the folder, in every folder it may run in."""
-        command = part.command
+        command = _at_home(part.command, self._rules.home) if part.command is not None else None
         if command is None or any(word.is_under_home for word in command.words):
             return False
         for folder in part.folders:
@@ -156,7 +158,9 @@ class _Line:
                 return False
             if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
                 return False  # it may show a file that rules protect
-            if not all(self._may_read(path, folder, file_only=reading.files_only) for path in reading.paths):
+            # What it finds by itself outside of the folder may be a link, or a file that no rule allows.
+            only_inside = reading.files_only or reading.whole_folders
+            if not all(self._may_read(path, folder, reading.files_only, only_inside) for path in reading.paths):
                 return False
             if not self._names_inside(command, folder):
                 return False
@@ -176,12 +180,12 @@ class _Line:
         names = [name for word in command.words if word.is_pattern for name in expanded([word], folder) or ()]
         return all(stays_inside(name, folder, self._rules.folder) for name in names if not name.startswith("-"))
 
-    def _may_read(self, path: str, folder: Path, *, file_only: bool = False) -> bool:
+    def _may_read(self, path: str, folder: Path, file_only: bool = False, only_inside: bool = False) -> bool:
         real = self._rules.resolve(path, folder)
         if real is None or self._rules.about("ask", READ, real) is not None:
             return False
         inside = stays_inside(path, folder, self._rules.folder, file_only=file_only)
-        return inside or (not file_only and self._rules.about("allow", READ, real) is not None)
+        return inside or (not only_inside and self._rules.reads_outside(real))
 
     def _is_allowed(self, at: int) -> bool:
         """Whether rules or the mode allow a part that is not free: its command and its redirections."""
@@ -193,7 +197,7 @@ class _Line:
         if part.command is None or (self._only_reads[at] and not self._in_background):
             return True
         rules = [each.rule for each in self._rules.of("allow", BASH)]
-        if part.is_fed and self._runs_download():
+        if part.is_fed and self._downloads():
             return False
         if part.is_fed:  # what the exact line `sh` does depends on its input
             rules = [rule for rule in rules if not rule.pattern or prefix_of(rule) is not None]
@@ -239,11 +243,12 @@ class _Line:
         paths = [word.text or "" for word in words]
         return all(stays_inside(path, folder, self._rules.folder) for path in paths for folder in part.folders)
 
-    def _runs_download(self) -> str:
+    def _downloads(self) -> Sequence[str]:
+        """The danger of running what is downloaded."""
         programs = [(part.command.program, part.is_fed) for part in self._parts if part.command is not None]
         fetches = any(program in ("curl", "wget") for program, _ in programs)
         runs = any(is_fed and STARTS_OTHERS.fullmatch(program) for program, is_fed in programs)
-        return "runs what it downloads" if fetches and runs else ""
+        return ("runs what it downloads",) if fetches and runs else ()
 
     def _rules_to_keep(self, new: Sequence[int]) -> tuple[Rule, ...]:
         """A rule for each new part; empty when one of them cannot have a rule."""
@@ -272,7 +277,8 @@ class _Line:
 def _paths_used(part: LocatedCommand, folder: Path) -> Iterator[tuple[str, str]]:
     """How a part may use which paths: a reading command reads them, any other may also write them."""
     for redirect in part.redirects:
-        yield (EDIT if redirect.writes else READ), redirect.target.text or ""
+        tools = (EDIT, READ) if redirect.writes else (READ,)
+        yield from ((tool, redirect.target.text or "") for tool in tools)
     if part.command is None:
         return
     reading = _reading(part.command, folder)
@@ -281,6 +287,17 @@ def _paths_used(part: LocatedCommand, folder: Path) -> Iterator[tuple[str, str]]
         return
     for word in expanded(part.command.words[1:], folder) or _bare(part.command)[1:]:
         yield from ((tool, word) for tool in (READ, EDIT))
+
+
+def _at_home(command: ShellCommand, home: Path) -> ShellCommand:
+    """The command with the home folder in place of each plain `~/`."""
+    words = tuple(
+        word._replace(source=(path := f"{home}{word.text[1:]}"), pieces=(Piece(path, quoted=True),))
+        if word.is_under_home and word.text is not None
+        else word
+        for word in command.words
+    )
+    return command._replace(words=words)
 
 
 def _is_below_repository(folder: Path) -> bool:
@@ -300,15 +317,16 @@ def _reading(command: ShellCommand, folder: Path) -> Reading | None:
 
 
 def _is_covered(command: ShellCommand, rules: Sequence[Rule]) -> bool:
-    """Whether a rule allows a command. A rule allows a dangerous one only by naming it, as `Bash(rm:*)` does."""
+    """Whether a rule allows a command. A rule allows a dangerous one only by naming what is dangerous about it, as
+    `Bash(rm:*)` does."""
     forms = [_words(command)]
     if _harmless_variables(command):
         forms += [_bare(command), unwrapped(_bare(command))]
     covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
     if may_run_code(unwrapped(_bare(command))):
         covering = [rule for rule in covering if prefix_of(rule) is None]
-    danger = danger_of(_bare(command)) if covering else ""
-    return any(not danger or danger_of(prefix_of(rule) or rule.pattern.split()) == danger for rule in covering)
+    dangers = set(dangers_of(_bare(command))) if covering else set()
+    return any(dangers <= set(dangers_of(prefix_of(rule) or rule.pattern.split())) for rule in covering)
 
 
 def _rule_to_keep(command: ShellCommand, *, any_arguments: bool) -> Rule | None:

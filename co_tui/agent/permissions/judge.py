@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from co_tui.agent.permissions.command_lines import judge_line
 from co_tui.agent.permissions.shell_syntax import Statement, parse
 from co_tui.agent.permissions.verdict import (
+    MCP_IN_PLAN,
+    PLAN_REFUSAL,
     PRIVATE_ADDRESS,
     REFUSED_IN_PLAN,
     RUN,
@@ -15,12 +17,22 @@ from co_tui.agent.permissions.verdict import (
     asked_by,
     refused_by,
 )
-from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS, WEB_TOOLS
+from co_tui.agent.tool_names import (
+    CHANGING_TOOLS,
+    COMMAND_TOOLS,
+    DELEGATE_TOOL,
+    LOAD_SKILL,
+    READING_TOOLS,
+    WEB_TOOLS,
+    mcp_server_and_tool,
+    our_names,
+)
 from co_tui.agent.web.page_address import AddressRefused, PageAddress, read_address
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
 from co_tui.paths import home_text, path_text
 from co_tui.record import Record
 from co_tui.settings.permission_rules import (
+    BASH,
     EDIT,
     MCP,
     READ,
@@ -28,12 +40,21 @@ from co_tui.settings.permission_rules import (
     Rule,
     RuleInForce,
     covers_host,
+    covers_name,
     covers_tool,
     host_rule,
     names_host,
 )
 from co_tui.settings.permission_rules import WEB_SEARCH as SEARCH_RULE
 from co_tui.settings.rules import PLAN, PRESENT_PLAN
+
+_NAMED_BY: Final = {DELEGATE_TOOL: "agent_name", LOAD_SKILL: "id"}
+"""The argument that names the agent or the skill."""
+
+
+def never_read_only(tool: str) -> bool:
+    """For sessions without MCP servers."""
+    return False
 
 
 def is_judged(tool: str) -> bool:
@@ -56,15 +77,26 @@ class Judge(Record):
     """co-tui's own folders: changes there always need approval."""
     parse: Callable[[str], Statement] = parse
     """Parses a command line. Raises `NotUnderstood`."""
+    is_read_only: Callable[[str], bool] = never_read_only
+    """Whether the server of an MCP tool marks it as read-only."""
 
     @property
     def where(self) -> str:
         """The folder, for people."""
         return home_text(path_text(self.folder))
 
+    def rules(self, mode: str, written: Sequence[RuleInForce]) -> Rules:
+        """The mode and these rules in this folder."""
+        folder = self.folder.resolve()
+        own = [each.resolve() for each in self.own if each.resolve() != folder]
+        return Rules(mode, written, folder, self.home.resolve(), own)
+
+    def outside_reader(self, written: Sequence[RuleInForce]) -> Callable[[Path], bool]:
+        """Returns whether these rules let a resolved path outside of the folder be read."""
+        return self.rules(PLAN, written).reads_outside
+
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
-        own = [each.resolve() for each in self.own if each.resolve() != self.folder.resolve()]
-        rules = Rules(mode, written, self.folder.resolve(), self.home, own)
+        rules = self.rules(mode, written)
         if tool in COMMAND_TOOLS:
             line, in_background = str(arguments.get("command", "")), tool == "start_command"
             return judge_line(line, rules, self.environ, in_background=in_background, parse=self.parse)
@@ -78,7 +110,9 @@ class Judge(Record):
             return _fetch(str(arguments.get("url", "")), rules)
         if tool == WEB_SEARCH:
             return _search(str(arguments.get("query", "")), rules)
-        return _server_tool(tool, rules) if tool.startswith(MCP) else RUN
+        if tool.startswith(MCP):
+            return _server_tool(tool, rules, self.is_read_only)
+        return _named(tool, str(arguments.get(_NAMED_BY.get(tool, ""), "")), rules)
 
 
 def _changes(paths: Sequence[str], rules: Rules) -> Verdict:
@@ -102,13 +136,13 @@ def _change(path: str, rules: Rules) -> Verdict:
     real = rules.resolve(path)
     if real is None:
         return Verdict("ask", new=(path,))
-    if (denied := rules.about("deny", EDIT, real)) is not None:
+    if (denied := rules.limits("deny", EDIT, path) or rules.limits("deny", READ, path)) is not None:
         return refused_by(denied)
     if rules.mode == PLAN:
         return REFUSED_IN_PLAN
     if (name := rules.protected(rules.folder / path)) is not None:
         return Verdict("ask", f"{name} can make programs run. Changes to it always need approval.", new=(path,))
-    if (asked := rules.about("ask", EDIT, real)) is not None:
+    if (asked := rules.limits("ask", EDIT, path) or rules.limits("ask", READ, path)) is not None:
         return asked_by(asked, (path,))
     inside = real.is_relative_to(rules.folder)
     if rules.about("allow", EDIT, real) is not None or (inside and rules.edits_freely):
@@ -118,12 +152,9 @@ def _change(path: str, rules: Rules) -> Verdict:
 
 
 def _read(path: str, rules: Rules) -> Verdict:
-    real = rules.resolve(path)
-    if real is None:
-        return RUN  # the tool will report what is wrong
-    if (denied := rules.about("deny", READ, real)) is not None:
+    if (denied := rules.limits("deny", READ, path)) is not None:
         return refused_by(denied)
-    asked = rules.about("ask", READ, real)
+    asked = rules.limits("ask", READ, path)
     return asked_by(asked, (path,)) if asked is not None else RUN
 
 
@@ -163,16 +194,35 @@ def _search(query: str, rules: Rules) -> Verdict:
     return RUN if "allow" in found else Verdict("ask", new=(query,), rules=(Rule(SEARCH_RULE),))
 
 
-def _server_tool(tool: str, rules: Rules) -> Verdict:
+def _named(tool: str, name: str, rules: Rules) -> Verdict:
+    """Tools that need no approval, unless a rule about their name, or about the agent or skill they name, says so."""
+    found = _first_by_effect(
+        rules, lambda rule: rule.tool != BASH and tool in our_names([rule.tool]) and covers_name(rule, name)
+    )
+    if "deny" in found:
+        return refused_by(found["deny"])
+    return asked_by(found["ask"], (name or tool,)) if "ask" in found else RUN
+
+
+def _server_tool(tool: str, rules: Rules, is_read_only: Callable[[str], bool]) -> Verdict:
     found = _first_by_effect(rules, lambda rule: covers_tool(rule, tool))
     if "deny" in found:
         return refused_by(found["deny"])
     if rules.mode == PLAN:
-        return REFUSED_IN_PLAN
+        return _planned(tool, "allow" in found and "ask" not in found, is_read_only(tool))
     if "ask" in found:
         return asked_by(found["ask"], (tool,))
     # A server's own claims about its tools are not trusted, so they need approval.
     return RUN if "allow" in found else Verdict("ask", new=(tool,), rules=(Rule(tool),))
+
+
+def _planned(tool: str, is_allowed: bool, is_read_only: bool) -> Verdict:
+    """The verdict on an MCP tool in plan mode: neither a rule nor the server's own mark is enough."""
+    if is_allowed and is_read_only:
+        return RUN
+    server = mcp_server_and_tool(tool)[0]
+    why = f"MCP server {server} does not mark it as read-only" if is_allowed else f"no rule allows {tool}"
+    return Verdict("refuse", f"{PLAN_REFUSAL} {MCP_IN_PLAN} Here, {why}.", by="plan mode")
 
 
 def _first_by_effect(rules: Rules, covers: Callable[[Rule], bool]) -> dict[Effect, RuleInForce]:

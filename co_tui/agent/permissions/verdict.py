@@ -1,5 +1,6 @@
 """The verdict on a call, and the rules it is based on."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,12 +9,13 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.agent.permissions.protected_names import protected_name
-from co_tui.settings.permission_rules import EDIT, LONGEST_RULE_CHARS, Effect, Rule, RuleInForce, covers_path
+from co_tui.settings.permission_rules import EDIT, LONGEST_RULE_CHARS, READ, Effect, Rule, RuleInForce
 from co_tui.settings.rules import ASK, AUTO, EDITS
 
 PLAN_REFUSAL: Final = (
     "Plan mode: nothing is changed and only commands that read are run. Look around, then call `present_plan`."
 )
+MCP_IN_PLAN: Final = "An MCP tool is run only if a rule allows it and its server marks it as read-only."
 PRIVATE_ADDRESS: Final = "on this machine or a private network"
 Action: TypeAlias = Literal["run", "ask", "refuse"]
 
@@ -65,6 +67,7 @@ class Rules(NamedTuple):
     folder: Path = Path()
     """Resolved."""
     home: Path = Path()
+    """Resolved."""
     own: Sequence[Path] = ()
     """co-tui's own folders, resolved."""
 
@@ -88,17 +91,30 @@ class Rules(NamedTuple):
 
     def about(self, effect: Effect, tool: str, path: Path) -> RuleInForce | None:
         """The first rule that covers a resolved path."""
-        return next(
-            (each for each in self.of(effect, tool) if covers_path(each.rule, path, self.folder, self.home)), None
-        )
+        return next((each for each in self.of(effect, tool) if each.covers(path, self.folder, self.home)), None)
+
+    def limits(self, effect: Effect, tool: str, path: str, folder: Path | None = None) -> RuleInForce | None:
+        """The first deny or ask rule that covers a path, as written or with all links resolved."""
+        if not self.of(effect, tool) or (real := self.resolve(path, folder)) is None:
+            return None
+        written = Path(os.path.normpath(self._start(path, folder)))
+        return self.about(effect, tool, real) or self.about(effect, tool, written)
+
+    def reads_outside(self, path: Path) -> bool:
+        """Whether a rule lets a resolved path outside of the folder be read; never one of co-tui's own files."""
+        if any(path.is_relative_to(each) for each in self.own) or self.about("allow", READ, path) is None:
+            return False
+        return self.about("deny", READ, path) is None and self.about("ask", READ, path) is None
 
     def resolve(self, path: str, folder: Path | None = None) -> Path | None:
         """The path with all links resolved; None when that fails."""
         try:
-            start = self.home / path[2:] if path.startswith("~/") else (folder or self.folder) / path
-            return start.resolve()
+            return self._start(path, folder).resolve()
         except (OSError, ValueError, RuntimeError):
             return None
+
+    def _start(self, path: str, folder: Path | None) -> Path:
+        return self.home / path[2:] if path.startswith("~/") else (folder or self.folder) / path
 
     def edit_rule(self, path: Path) -> Rule | None:
         """A rule for edits in the folder of a resolved path inside ours; None when it cannot be expressed."""

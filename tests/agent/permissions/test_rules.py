@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.settings.permission_rules import Rule, covers_command, covers_host, covers_path, covers_tool, parse_rule
+from co_tui.settings.permission_rules import (
+    Rule,
+    RuleInForce,
+    covers_command,
+    covers_host,
+    covers_path,
+    covers_tool,
+    parse_rule,
+)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +82,31 @@ def test_paths_outside_of_the_folder_have_to_be_named() -> None:
     for pattern in ("", "**", "*", "notes/**", "/etc/hosts"):
         assert not covers_path(Rule("Read", pattern), home / "notes/a", folder, home)
         assert not covers_path(Rule("Read", pattern), Path("/etc/hosts"), folder, home)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [("", "/home/me/notes/a"), ("secret*", "/repo/secrets/key"), (".*", "/repo/.envs/prod"), ("~", "/home/me/a")],
+)
+def test_what_denies_covers_more_than_what_allows(pattern: str, path: str) -> None:
+    folder, home = Path("/repo"), Path("/home/me")
+    rule = parse_rule(f"Read({pattern})")
+    assert RuleInForce("deny", rule).covers(Path(path), folder, home)
+    assert RuleInForce("allow", rule).covers(Path(path), folder, home) == (pattern == "~")
+
+
+@pytest.mark.parametrize("pattern", ["../x", "a/../b", "~other/x", "$HOME/x"])
+def test_a_path_that_could_never_match_is_not_a_rule(pattern: str) -> None:
+    with pytest.raises(ValueError):
+        parse_rule(f"Read({pattern})")
+
+
+def test_what_a_path_pattern_repeats_means_nothing() -> None:
+    assert [str(parse_rule(f"Read({each})")) for each in ("~/notes/./a", "src//b", "///etc/x")] == [
+        "Read(~/notes/a)",
+        "Read(src/b)",
+        "Read(//etc/x)",
+    ]
 
 
 def test_server_tools_and_hosts_are_covered_by_name() -> None:
