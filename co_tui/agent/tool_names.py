@@ -1,11 +1,11 @@
-"""Our tools by kind, and other programs' names for them, which agent files may use."""
+"""Our tools by kind, and other programs' names for them, which hooks and agent files may use."""
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from co_tui.events.tool_calls import CHANGING_TOOLS as CHANGING_TOOLS
 from co_tui.events.tool_calls import COMMAND_TOOLS as COMMAND_TOOLS
-from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
+from co_tui.events.tool_calls import PRESENT_PLAN, WEB_FETCH, WEB_SEARCH
 from co_tui.settings.permission_rules import MCP
 
 if TYPE_CHECKING:
@@ -17,20 +17,57 @@ FREE_TOOLS: Final = READING_TOOLS | frozenset(
 )
 """Tools that change nothing in the folder, or only stop what was allowed to start."""
 DELEGATE_TOOL: Final = "delegate_task"
-_COMMANDS: Final = (*sorted(COMMAND_TOOLS), "check_command", "stop_command")
-OTHER_NAMES: Final = {
-    "Read": ("read_file",), "Write": ("write_file", "create_directory"), "Edit": ("edit_file", "edit_files"),
-    "MultiEdit": ("edit_file", "edit_files"), "Glob": ("find_files",), "Grep": ("search_files",),
-    "LS": ("list_directory",),
-    "Bash": _COMMANDS, "BashOutput": ("check_command",), "KillShell": ("stop_command",), "Task": (DELEGATE_TOOL,),
-    "Agent": (DELEGATE_TOOL,), "TodoWrite": ("write_plan",), "Skill": ("load_capability",),
-    "AskUserQuestion": ("ask_user_question",), "shell": _COMMANDS,
-    "apply_patch": ("edit_file", "edit_files", "write_file"), "WebFetch": (WEB_FETCH,), "WebSearch": (WEB_SEARCH,),
-}  # fmt: skip
-"""Other programs' names → our tools."""
+LOAD_SKILL: Final = "load_capability"
+EDIT_SEVERAL: Final = "edit_files"
 WEB_TOOLS: Final = frozenset((WEB_FETCH, WEB_SEARCH))
 OWN_TOOLS: Final = frozenset(("recall", "read_artifact", "request_compaction", "search_memory"))
-KNOWN_TOOLS: Final = FREE_TOOLS | CHANGING_TOOLS | COMMAND_TOOLS | WEB_TOOLS | OWN_TOOLS
+PARALLEL_READS: Final = READING_TOOLS | WEB_TOOLS | (OWN_TOOLS - {"request_compaction"})
+"""Tools that change nothing, so that calls of them may run at the same time."""
+
+
+class OtherNames(NamedTuple):
+    """Other programs' names for one of our tools."""
+
+    hooks: tuple[str, ...] = ()
+    """Names that a hook's matcher is compared with; its script gets the first."""
+    files: tuple[str, ...] = ()
+    """Further names by which an agent file gives the tool."""
+
+
+_SHELL: Final = ("Bash", "shell")
+_PATCH: Final = ("apply_patch",)
+TOOLS: Final[Mapping[str, OtherNames]] = {
+    "read_file": OtherNames(("Read",)),
+    "list_directory": OtherNames(("LS",)),
+    "search_files": OtherNames(("Grep",)),
+    "find_files": OtherNames(("Glob",)),
+    "write_file": OtherNames(("Write",), _PATCH),
+    "create_directory": OtherNames(("Write",)),
+    "edit_file": OtherNames(("Edit", "MultiEdit"), _PATCH),
+    EDIT_SEVERAL: OtherNames(("Edit", "MultiEdit"), _PATCH),
+    "run_command": OtherNames(("Bash",), _SHELL),
+    "start_command": OtherNames(("Bash",), _SHELL),
+    "check_command": OtherNames(("BashOutput",), _SHELL),
+    "stop_command": OtherNames(("KillShell",), _SHELL),
+    DELEGATE_TOOL: OtherNames(("Task", "Agent")),
+    "write_plan": OtherNames(("TodoWrite",)),
+    PRESENT_PLAN: OtherNames(("ExitPlanMode",)),
+    "ask_user_question": OtherNames(("AskUserQuestion",)),
+    LOAD_SKILL: OtherNames(("Skill",)),
+    WEB_FETCH: OtherNames(("WebFetch",)),
+    WEB_SEARCH: OtherNames(("WebSearch",)),
+    **dict.fromkeys(sorted(OWN_TOOLS), OtherNames()),
+}
+"""Every tool of ours that a session can offer."""
+
+
+def _by_other_name() -> dict[str, tuple[str, ...]]:
+    pairs = [(name, tool) for tool, others in TOOLS.items() for name in dict.fromkeys((*others.hooks, *others.files))]
+    return {name: tuple(tool for each, tool in pairs if each == name) for name, _ in pairs}
+
+
+OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = _by_other_name()
+"""Other programs' names → our tools."""
 
 
 def mcp_tool_name(server: str, tool: str) -> str:
@@ -58,4 +95,4 @@ def is_named(tool: str, names: Collection[str]) -> bool:
 def unknown_tools(file: "AgentFile") -> list[str]:
     """The unknown tools an agent file names. Names with `_` may be MCP tools, which are not known yet."""
     named = (*(file.tools or ()), *file.withheld_tools)
-    return [name for name in named if "_" not in name and name not in OTHER_NAMES and name not in KNOWN_TOOLS]
+    return [name for name in named if "_" not in name and name not in OTHER_NAMES and name not in TOOLS]

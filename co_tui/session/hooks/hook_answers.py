@@ -19,8 +19,8 @@ NO_OBJECTION: Final = "No objection."
 NOT_JSON: Final = "Its output is not a JSON object and was ignored."
 TAKES_PLAIN_TEXT: Final = frozenset({SESSION_START, USER_PROMPT_SUBMIT})
 """Events whose hooks may answer with plain text, which the model gets."""
-Decision: TypeAlias = Literal["", "allow", "ask", "deny", "block"]
-_STRENGTH: Final[Sequence[Decision]] = ("", "allow", "ask", "block", "deny")
+Decision: TypeAlias = Literal["", "allow", "ask", "deny", "block", "stop"]
+_STRENGTH: Final[Sequence[Decision]] = ("", "allow", "ask", "block", "deny", "stop")
 
 
 class HookAnswer(NamedTuple):
@@ -35,10 +35,17 @@ class HookAnswer(NamedTuple):
     updated_input: Json | None = None
     failed: bool = False
     """Whether the hook did not work, and so decided nothing."""
+    notice: str = ""
+    """Text for the user."""
 
     @property
     def refuses(self) -> bool:
-        return self.decision in ("block", "deny")
+        return self.decision in ("block", "deny", "stop")
+
+    @property
+    def stops(self) -> bool:
+        """Whether the turn ends."""
+        return self.decision == "stop"
 
 
 def failed(outcome: str) -> HookAnswer:
@@ -79,6 +86,15 @@ def read_answer(event: str, ended: HookEnded, secrets: Sequence[str] = ()) -> Ho
 
 
 def _from_json(event: str, answer: Json, secrets: Sequence[str]) -> HookAnswer:
+    read = _decided(event, answer, secrets)._replace(notice=_told(_text(answer.get("systemMessage")), secrets))
+    if answer.get("continue") is not False:
+        return read
+    reason = _told(_text(answer.get("stopReason")), secrets) or NO_REASON
+    outcome = f"Stopped: {shown_line(reason, secrets, REASON_CHARS)}"
+    return read._replace(outcome=outcome, decision="stop", reason=reason, updated_input=None)
+
+
+def _decided(event: str, answer: Json, secrets: Sequence[str]) -> HookAnswer:
     given = answer.get("hookSpecificOutput")
     specific: Mapping[str, Any] = given if isinstance(given, dict) else {}
     decision, reason = _decision(event, answer, specific)

@@ -12,11 +12,14 @@ from co_tui.events.facts.base import NOTHING
 from co_tui.events.storable import storable
 from co_tui.session.hooks.hook_answers import HookAnswer, combined, failed, read_answer
 from co_tui.session.hooks.hook_process import COMMAND_CHARS, HookPlace, run_hook, shown_line
+from co_tui.session.hooks.transcript import Transcript
 from co_tui.session.pending_notes import PendingNotes
 from co_tui.session.recorder import Recorder
 from co_tui.settings import Settings
 from co_tui.settings.hook_entries import (
     NOTIFICATION,
+    POST_TOOL_USE,
+    PRE_TOOL_USE,
     SESSION_END,
     SESSION_START,
     STOP,
@@ -30,6 +33,8 @@ from co_tui.store.store_errors import StoreError
 
 MOST_AT_END_S: Final = 3.0
 """Longest time for a hook while the session closes."""
+ENDS_TURN: Final = frozenset({USER_PROMPT_SUBMIT, PRE_TOOL_USE, POST_TOOL_USE, SUBAGENT_STOP})
+"""Events whose hooks can end the turn; at its end there is nothing left to stop."""
 MOST_STOPS_REFUSED: Final = 5
 """How often hooks may keep one turn or agent from ending."""
 IGNORED: Final = f"Refused to stop {MOST_STOPS_REFUSED} times in a row; ignored from then on."
@@ -37,6 +42,10 @@ IGNORED: Final = f"Refused to stop {MOST_STOPS_REFUSED} times in a row; ignored 
 
 class PromptRefused(Exception):
     """A hook refused the prompt, or it was stopped before it was sent; the text is a sentence."""
+
+
+class StoppedByHook(Exception):
+    """A hook ended the turn; what was done is logged. The text is a sentence."""
 
 
 class HookEvent(NamedTuple):
@@ -55,7 +64,13 @@ class SessionHooks:
     """One for a session; `use` tells the settings in force."""
 
     def __init__(
-        self, cwd: Path, environ: Mapping[str, str], settings: Settings, recorder: Recorder, notes: PendingNotes
+        self,
+        cwd: Path,
+        environ: Mapping[str, str],
+        settings: Settings,
+        recorder: Recorder,
+        notes: PendingNotes,
+        transcript: Transcript,
     ) -> None:
         self._cwd = cwd
         self._environ = environ
@@ -64,6 +79,8 @@ class SessionHooks:
         self._secrets: Sequence[str] = ()
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting: asyncio.Task[None] | None = None
+        self._transcript = transcript
+        self._stopped = ""
         self.notes = notes
 
     def use(self, settings: Settings, secrets: Sequence[str]) -> None:
@@ -79,29 +96,29 @@ class SessionHooks:
         entries = [each for each in self._settings.hooks.get(event.name, ()) if each.matches(event.matched)]
         if not entries:
             return HookAnswer()
-        most_s = self._settings.hook_timeout_s
-        place = HookPlace(
-            self._cwd,
-            min(most_s, timeout_s) if timeout_s is not None else most_s,
-            self._secrets,
-            self._environ,
-        )
-        payload = {**self._common(event.name), **event.payload}
+        payload = {**await self._common(event.name), **event.payload}
         answers: list[HookAnswer] = []
         for entry in entries:
+            own_s = entry.timeout_s or self._settings.hook_timeout_s
+            limit_s = min(own_s, timeout_s) if timeout_s is not None else own_s
+            place = HookPlace(self._cwd, limit_s, self._secrets, self._environ)
             ended = await run_hook(entry.command, payload, place)
             answer = failed(ended) if isinstance(ended, str) else read_answer(event.name, ended, self._secrets)
             answers.append(answer)
             await self._log(event, entry, answer)
             if answer.refuses:
                 break
-        return combined(answers)
+        answer = combined(answers)
+        if answer.stops and event.name in ENDS_TURN:
+            self._stopped = f"Stopped by a {event.name} hook: {answer.reason}"
+        return answer
 
-    def _common(self, event: str) -> dict[str, object]:
+    async def _common(self, event: str) -> dict[str, object]:
         """What every hook gets."""
         return {
             "hook_event_name": capitalised(event),
             "session_id": self._recorder.session_id,
+            "transcript_path": await self._transcript.path(),
             "cwd": str(self._cwd),
             "permission_mode": permission_mode(self._recorder.state.mode),
         }
@@ -117,6 +134,7 @@ class SessionHooks:
             reason=answer.reason,
             context=answer.context,
             input=self.without_secrets(answer.updated_input) if answer.updated_input is not None else NOTHING,
+            notice=answer.notice or (answer.reason if answer.stops and event.name not in ENDS_TURN else ""),
             call_id=event.call_id,
             agent=event.agent,
         )
@@ -130,6 +148,22 @@ class SessionHooks:
         """Pass on what hooks added, with the agent's next request."""
         if answer.context:
             self.notes.add(f"a {event} hook{about}", answer.context, agent)
+
+    # The end of a turn by a hook
+
+    def begin_turn(self) -> None:
+        """A turn begins, or continues: what ended the one before is over."""
+        self._stopped = ""
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether a hook ended the turn: no further call runs."""
+        return bool(self._stopped)
+
+    def check_stopped(self) -> None:
+        """Raises `StoppedByHook`; call it before each request, when what was done is logged."""
+        if self._stopped:
+            raise StoppedByHook(self._stopped)
 
     # The events of a session
 
@@ -158,6 +192,7 @@ class SessionHooks:
         `times_refused`: how often hooks refused that in a row; at some point they are ignored.
         """
         event = SUBAGENT_STOP if agent else STOP
+        await self._keep_transcript()
         if not self.has(event):
             return True
         payload: dict[str, object] = {"stop_hook_active": times_refused > 0}
@@ -165,7 +200,7 @@ class SessionHooks:
         matched = (named["agent_type"],) if agent else ()
         answer = await self.run(HookEvent(event, {**payload, **named}, matched, agent))
         self.add_context(answer, event, agent)
-        if not answer.refuses:
+        if answer.stops or not answer.refuses:
             return True
         if times_refused >= MOST_STOPS_REFUSED:
             await self._recorder.record(HookRun(what=f"{event} hook", outcome=IGNORED, hook=event, agent=agent))
@@ -185,9 +220,15 @@ class SessionHooks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        await self._keep_transcript()
         if self.has(SESSION_END):
             with contextlib.suppress(StoreError):  # the rest of the session still has to be closed
                 await self.run(HookEvent(SESSION_END, {"reason": reason}, (reason,)), MOST_AT_END_S)
+
+    async def _keep_transcript(self) -> None:
+        """Bring it up to date for hooks, and for what they started."""
+        if self._settings.hooks:
+            await self._transcript.path()
 
     def _in_background(self, work: Coroutine[Any, Any, object]) -> "asyncio.Task[None]":
         async def unless_unsaved() -> None:

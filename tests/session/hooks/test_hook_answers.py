@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from co_tui.session.hooks.hook_answers import TOLD_CHARS, HookAnswer, combined, failed, read_answer
 from co_tui.session.hooks.hook_process import OUTPUT_BYTES, HookEnded
-from co_tui.session.hooks.tool_forms import given_input, given_response, names_of, updated_arguments
+from co_tui.session.hooks.tool_forms import (
+    InputNotTaken,
+    given_input,
+    given_response,
+    inputs_of,
+    names_of,
+    updated_arguments,
+)
+from co_tui.session.processes.printed_output import PrintedOutput
 from co_tui.settings import SettingsError, check, value_text
 from co_tui.settings.hook_entries import HOOKS, HookEntry, hooks_as_table, joined
 
@@ -40,6 +48,16 @@ def test_an_entry_is_a_command_or_a_table_under_either_spelling() -> None:
     assert value_text(read) == '{"preToolUse": ["a", {"matcher": "Bash", "command": "b"}, "c"], "stop": ["d"]}'
 
 
+def test_the_nested_form_of_claude_code_is_read() -> None:
+    nested = [{"type": "command", "command": "a", "timeout": 30}, {"type": "command", "command": "b"}]
+    read = check("hooks", {"PreToolUse": [{"matcher": "Bash", "hooks": nested}], "Stop": [{"hooks": nested[1:]}]})
+    assert read == {
+        "preToolUse": (HookEntry("a", "Bash", timeout_s=30), HookEntry("b", "Bash")),
+        "stop": (HookEntry("b"),),
+    }
+    assert check("hooks", hooks_as_table(read)) == read
+
+
 @pytest.mark.parametrize(
     ("value", "named"),
     [
@@ -48,6 +66,10 @@ def test_an_entry_is_a_command_or_a_table_under_either_spelling() -> None:
         ({"stop": [{"command": "x", "match": "y"}]}, "hooks.stop = "),
         ({"stop": [{"command": "x", "matcher": "("}]}, "hooks.stop.matcher = '('"),
         ({"stop": [3]}, "a command, or a table"),
+        ({"stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}, "hooks.stop.hooks = "),
+        ({"stop": [{"hooks": [{"type": "http", "command": "x"}]}]}, "hooks.stop.hooks.type = 'http'"),
+        ({"stop": [{"hooks": "x"}]}, "a command, or a table"),
+        ({"stop": [{"command": "x", "timeout": -1}]}, "hooks.stop.timeout = -1"),
     ],
 )
 def test_a_bad_entry_is_named(value: object, named: str) -> None:
@@ -66,6 +88,10 @@ def test_a_bad_entry_is_named(value: object, named: str) -> None:
         ("Edit|Write", "write_file", "read_file"),
         ("mcp__shop__.*", "mcp__shop__buy", "mcp__other__buy"),
         ("^(Edit|Write)$", "edit_file", "run_command"),
+        ("Edit", "edit_files", "write_file"),
+        ("Bash", "start_command", "check_command"),
+        ("Agent", "delegate_task", "read_file"),
+        ("WebFetch", "web_fetch", "web_search"),
     ],
 )
 def test_a_matcher_is_compared_with_both_names_of_a_tool(matcher: str, matching: str, other: str) -> None:
@@ -126,6 +152,15 @@ def test_context_and_changed_input_are_taken_within_limits() -> None:
     assert answer("postToolUse", stdout=specific(updatedInput={"command": "ls"})) == HookAnswer()
 
 
+def test_an_answer_may_stop_the_turn_and_speak_to_the_user() -> None:
+    output = {"continue": False, "stopReason": "too late", "systemMessage": "key hunter22", "decision": "block"}
+    found = answer("postToolUse", stdout=output | specific(additionalContext="more"))
+    assert (found.decision, found.reason, found.notice) == ("stop", "too late", "key [hidden]")
+    assert found.stops and found.refuses and (found.context, found.outcome) == ("more", "Stopped: too late")
+    assert not answer("stop", stdout={"continue": True, "systemMessage": "hi"}).refuses
+    assert combined([answer("preToolUse", code=2), found]).stops
+
+
 def test_plain_text_is_context_where_claude_code_takes_it_so() -> None:
     assert answer("sessionStart", stdout="branch: main\n").context == "branch: main"
     assert answer("userPromptSubmit", stdout="[1]").context == "[1]"
@@ -180,10 +215,12 @@ def test_a_call_has_the_names_of_claude_code_too() -> None:
     run = given_input("run_command", {"command": "ls", "timeout_seconds": 1.5}, FOLDER)
     assert (run["command"], run["timeout"]) == ("ls", 1500)
     assert given_input("mcp__a__b", {"path": "x"}, FOLDER) == {"path": "x"}
-    assert given_response("write_file", {"path": "a"}, "Wrote it.", FOLDER) == {
-        "content": "Wrote it.", "filePath": "/project/a", "success": True,
+    (written,) = inputs_of("write_file", {"path": "a"}, FOLDER)
+    assert given_response(written, "Wrote it.") == {"content": "Wrote it.", "filePath": "/project/a", "success": True}
+    (ran,) = inputs_of("run_command", {"command": "x"}, FOLDER)
+    assert given_response(ran, "[stdout]\nout\n[stderr]\nerr", PrintedOutput("out", "err")) == {
+        "content": "[stdout]\nout\n[stderr]\nerr", "stdout": "out", "stderr": "err", "interrupted": False,
     }  # fmt: skip
-    assert given_response("run_command", {}, "out", FOLDER)["stdout"] == "out"
 
 
 @pytest.mark.parametrize(
@@ -198,6 +235,51 @@ def test_a_call_has_the_names_of_claude_code_too() -> None:
 )
 def test_changed_input_is_read_under_either_name(changed: dict[str, Any], expected: dict[str, Any]) -> None:
     arguments = {"path": "a.py", "old_text": "x"}
-    given = given_input("edit_file", arguments, FOLDER)
-    for updated in (changed, given | changed):
-        assert updated_arguments(arguments, given, updated, {"path", "old_text"}, FOLDER) == expected
+    (given,) = inputs_of("edit_file", arguments, FOLDER)
+    for updated in (changed, given.given | changed):
+        assert updated_arguments(given, updated, {"path", "old_text"}, FOLDER) == expected
+
+
+ONE_EDIT = {"path": "a.py", "replacements": [{"old_text": "x", "new_text": "y"}]}
+TWO_EDITS = {"path": "b.py", "replacements": [*ONE_EDIT["replacements"], {"old_text": "v", "new_text": "w"}]}
+NEW = {"replacements": [{"old_text": "x", "new_text": "Y"}]}
+WHOLE = {"path": "c.py", "content": "z"}
+
+
+def test_a_call_that_changes_several_files_is_one_input_for_each() -> None:
+    one, two, whole = inputs_of("edit_files", {"files": [ONE_EDIT, TWO_EDITS, WHOLE]}, FOLDER)
+    assert [each.names[0] for each in (one, two, whole)] == ["Edit", "Edit", "Write"]
+    assert {"Edit", "MultiEdit", "edit_files"} <= {*one.names} & {*two.names} & {*whole.names}
+    assert [each.given["file_path"] for each in (one, two, whole)] == [f"/project/{name}.py" for name in "abc"]
+    assert (one.given["old_string"], one.given["new_string"]) == ("x", "y")
+    assert two.given["new_string"] == "y\nw" and two.given["edits"][1] == {"old_string": "v", "new_string": "w"}
+    assert whole.given["content"] == "z"
+
+
+@pytest.mark.parametrize(
+    ("file", "changed", "expected"),
+    [
+        (ONE_EDIT, {"new_string": "Y"}, NEW),
+        (ONE_EDIT, {"file_path": "/project/d.py"}, {"path": "d.py"}),
+        (TWO_EDITS, {"edits": [{"old_string": "x", "new_string": "Y"}]}, NEW),
+        (WHOLE, {"content": "Z", "other": 1}, {"content": "Z"}),
+    ],
+)
+def test_changed_input_of_one_file_becomes_its_change(
+    file: dict[str, Any], changed: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    (given,) = inputs_of("edit_files", {"files": [file]}, FOLDER)
+    for updated in (changed, given.given | changed):
+        assert updated_arguments(given, updated, {"files"}, FOLDER) == file | expected
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "changed"),
+    [("edit_files", {"files": [TWO_EDITS]}, {"new_string": "Y"}), ("load_capability", {"id": "a"}, {"skill": "b"})],
+)
+def test_changed_input_that_cannot_be_used_is_refused(
+    tool: str, arguments: dict[str, Any], changed: dict[str, Any]
+) -> None:
+    (given,) = inputs_of(tool, arguments, FOLDER)
+    with pytest.raises(InputNotTaken):
+        updated_arguments(given, changed, {"id"}, FOLDER)

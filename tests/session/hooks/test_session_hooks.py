@@ -1,12 +1,9 @@
 """Hooks at work in a session, as real small scripts."""
 
 import asyncio
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from co_tui.events import ApprovalDecided, ApprovalRequested, HookRun
 from co_tui.events.stored_messages import note_source
@@ -18,54 +15,11 @@ from co_tui.settings.hook_entries import HookEntry
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
+from tests.support.hook_scripts import heard, hook, said, specific, user_texts, worked
 from tests.support.waiting import until
 from tests.support.working import Working, working_in
 
 REFUSES_SECRETS = "tail -1 {}/prompt.jsonl | grep -q secret && {{ echo not that >&2; exit 2; }}\necho be brief"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "shop"
-    place.mkdir()
-    return place
-
-
-def hook(folder: Path, text: str, matcher: str = "", name: str = "hook") -> tuple[HookEntry, ...]:
-    """A script that keeps its input in `NAME.jsonl`."""
-    script = folder.parent / f"{name}.sh"
-    script.write_text(f"cat >> {folder.parent}/{name}.jsonl\n{text}\n")
-    return (HookEntry(f"sh {script}", matcher),)
-
-
-def heard(folder: Path, name: str = "hook") -> list[dict[str, Any]]:
-    file = folder.parent / f"{name}.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def said(output: dict[str, Any]) -> str:
-    return f"echo '{json.dumps(output)}'"
-
-
-def specific(**fields: Any) -> str:
-    return said({"hookSpecificOutput": fields})
-
-
-async def worked(
-    folder: Path, home: Path, model: Working, person: Unattended | None = None, **settings: Any
-) -> tuple[list[Any], Session]:
-    """A session after one prompt, and its log."""
-    environment = working_in(folder, home, model, person or Unattended(), **settings)
-    session = await Session.start(environment, "scripted")
-    assert await session.submit("go") is Outcome.DONE
-    log = log_of(environment, session)
-    await left(environment, session)
-    return log, session
-
-
-def user_texts(model: Working) -> list[str]:
-    last = [message for message in model.requests[-1] if isinstance(message, ModelRequest)]
-    return [str(part.content) for message in last for part in message.parts if isinstance(part, UserPromptPart)]
 
 
 async def test_a_hook_that_refuses_keeps_a_call_from_running_and_the_model_hears_why(folder: Path, home: Path) -> None:
@@ -218,11 +172,13 @@ async def test_a_question_notifies_and_escape_ends_a_hook_that_hangs(folder: Pat
     await left(environment, session)
 
 
-@pytest.mark.parametrize(("command", "limit_s"), [("env > ../env", 60.0), ("sleep 600", 0.1)])
+@pytest.mark.parametrize(
+    ("command", "own_s", "limit_s"), [("env > ../env", None, 60.0), ("sleep 600", None, 0.1), ("sleep 600", 0.1, 60.0)]
+)
 async def test_hooks_get_no_keys_and_one_that_hangs_is_reported(
-    folder: Path, home: Path, command: str, limit_s: float
+    folder: Path, home: Path, command: str, own_s: float | None, limit_s: float
 ) -> None:
-    hooks = {"userPromptSubmit": (HookEntry(command),)}
+    hooks = {"userPromptSubmit": (HookEntry(command, timeout_s=own_s),)}
     environment = working_in(folder, home, Working(), Unattended(), hooks=hooks, hook_timeout_s=limit_s)
     environment.environ = {"OPENAI_API_KEY": "sk-secret-1234567890", "PATH": "/usr/bin:/bin", "HOME": str(home)}
     session = await Session.start(environment, "scripted")
