@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelResponse
 
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.models.prices import price_of
+from co_tui.agent.models.request_settings import with_cache_key
 
 INTERACTION_HEADER: Final = "X-Interaction-Type"
 INTERACTION: Final = "conversation-compaction"
@@ -73,6 +74,7 @@ class SummaryTask:
     """Counts every request, even if it fails."""
     background: str = ""
     """The system prompt of the conversation's assistant."""
+    session_id: str = ""
 
 
 async def write_summary(model_handle: ModelHandle, work: SummaryTask) -> WrittenSummary:
@@ -93,7 +95,7 @@ async def write_summary(model_handle: ModelHandle, work: SummaryTask) -> Written
 
 
 def _settings(model_handle: ModelHandle, work: SummaryTask) -> Any:
-    settings: dict[str, Any] = dict(model_handle.settings)
+    settings: dict[str, Any] = dict(with_cache_key(model_handle.settings, work.session_id))
     headers = {**settings.get("extra_headers", {}), INTERACTION_HEADER: INTERACTION}
     if "max_tokens" in settings:
         # Only where a limit is set already: thinking would count against a new one.

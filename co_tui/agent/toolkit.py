@@ -5,19 +5,19 @@ To give agents more, add a toolset or a capability and say which of its calls ne
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic import ValidationError
 from pydantic_ai import Agent
-from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
-from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ApprovalRequired, SkipToolExecution
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition
+from pydantic_ai.tools import RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from co_tui.agent.delegates import Delegate, delegation
+from co_tui.agent.delegates import Delegates, delegation
 from co_tui.agent.permissions.verdict import RUN, VERDICT, Verdict
 
 _Agent: TypeAlias = Agent[None, str]
@@ -29,12 +29,10 @@ DescribeCall: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
 """What a call would do, as text or diff; raises what the tool raises for a call that cannot work."""
 Around: TypeAlias = Callable[[str, Verdict], AbstractAsyncContextManager[None]]
 """Entered around each call that runs."""
-Approve: TypeAlias = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
-"""Gets the answers for calls that need approval."""
 WHAT: Final = "what"
-"""Metadata key of a call that needs approval: what it would do."""
-HOOKED: Final = "hooked"
-"""Metadata key of a call that needs approval: what hooks decided about it, a `HookedCall`."""
+"""Metadata key with which a tool that asks by itself says what a call would do."""
+_ASKS: Final = "co-tui asks"
+"""Metadata key of a tool that declares that it needs approval."""
 INSTRUCTIONS: Final = (
     "You are the assistant inside co-tui, a terminal chat. Answer in Markdown, briefly and exactly; "
     "put code in fenced blocks. Say so when you do not know."
@@ -92,6 +90,42 @@ class HookedCall(NamedTuple):
     """Other arguments to call it with."""
 
 
+class AskedCall(NamedTuple):
+    """A call that needs approval."""
+
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    """As validated, unless hooks changed them."""
+    what: str = ""
+    """What it would do, as text or diff; empty if the arguments say it all."""
+    hooked: HookedCall = HookedCall()
+
+
+class CallGate(Protocol):
+    """Where the calls of a run wait for their turn, and for approval."""
+
+    async def wait_for_turn(self, call_id: str) -> None:
+        """Returns when the calls before it in the reply have taken effect."""
+        ...
+
+    def decided(self, call_id: str) -> None:
+        """Calls that may run at the same time can be decided now."""
+        ...
+
+    def asked_before(self, call_id: str) -> HookedCall | None:
+        """What hooks decided about a call whose question an earlier process asked; None if there was none."""
+        ...
+
+    def begun_before(self, call_id: str) -> Mapping[str, str] | None:
+        """The arguments of a delegation that an earlier process allowed and began; None for any other call."""
+        ...
+
+    async def approve(self, asked: AskedCall) -> ToolDenied | None:
+        """Get the answer; None if the call is allowed."""
+        ...
+
+
 class CallHooks(Protocol):
     """The user's hooks around tool calls."""
 
@@ -121,7 +155,7 @@ class Equipment(NamedTuple):
     instructions: str
     toolsets: Sequence[AbstractToolset[Any]]
     capabilities: Sequence[AbstractCapability[Any]]
-    delegates: Sequence[Delegate] | None = None
+    delegates: Delegates | None = None
     """Agents to delegate to, in addition to a fresh run of itself; None when it cannot delegate."""
 
     def agent(self, model: Model, settings: ModelSettings) -> Agent[None, str]:
@@ -147,7 +181,7 @@ class Toolkit:
         capabilities: Sequence[AbstractCapability[Any]] = (),
         decide: Decide = always_runs,
         what: DescribeCall = no_description,
-        delegates: Callable[[], Sequence[Delegate]] | None = None,
+        delegates: Callable[[], Delegates] | None = None,
         before_sending: Sequence[AbstractCapability[Any]] = (),
         hooks: CallHooks | None = None,
         around: Around = nothing_around,
@@ -162,72 +196,125 @@ class Toolkit:
         self.what = what
 
     def for_turn(
-        self, instructions: str, *, takes_tools: bool, approve: Approve, hook: AbstractCapability[Any]
+        self, instructions: str, *, takes_tools: bool, gate: Callable[[], CallGate], hook: AbstractCapability[Any]
     ) -> Equipment:
-        """The equipment for one turn, with our hook closest to the model. A model that cannot call tools gets none."""
+        """The equipment for one turn, with our hook closest to the model. A model that cannot call tools gets none.
+        `gate` returns the gate of the run that makes a call."""
         if not takes_tools:
             return Equipment(instructions, (), (hook,))
-        asking = (self._asking, _handler(approve))
+        asking = replace(self._asking, gate=gate)
         delegates = self._delegates() if self._delegates is not None else None
         return Equipment(
-            instructions, self._tools(), (*self._capabilities, *asking, hook, *self._before_sending), delegates
+            instructions, self._tools(), (*self._capabilities, asking, hook, *self._before_sending), delegates
         )
 
 
-class _AskFirst(AbstractCapability[Any]):
-    """Holds back calls of every toolset until they are approved."""
-
-    def __init__(self, decide: Decide, what: DescribeCall, hooks: CallHooks, around: Around) -> None:
-        self._decide = decide
-        self._what = what
-        self._hooks = hooks
-        self._around = around
-
-    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return _AskingToolset(toolset, self._decide, self._what, self._hooks, self._around)
-
-
 @dataclass
-class _AskingToolset(WrapperToolset[Any]):
-    """Like the library's own, but runs hooks, describes the call, and sets the verdict under which it runs."""
+class _AskFirst(AbstractCapability[Any]):
+    """Holds back calls of every toolset until it is their turn and they are approved."""
 
     decide: Decide
     what: DescribeCall
     hooks: CallHooks
     around: Around
+    gate: Callable[[], CallGate] | None = None
+
+    def get_ordering(self) -> CapabilityOrdering:
+        # Around the library's own tool that loads a skill, too, which is outermost itself.
+        return CapabilityOrdering(position="outermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        assert self.gate is not None
+        return _AskingToolset(toolset, self.decide, self.what, self.hooks, self.around, self.gate)
+
+
+class _Allowed(NamedTuple):
+    """A call that may run, with the arguments and the verdict under which it does."""
+
+    arguments: dict[str, Any]
+    verdict: Verdict
+
+
+@dataclass
+class _AskingToolset(WrapperToolset[Any]):
+    """Runs hooks, judges each call when it is its turn, asks where needed, and sets the verdict under which it runs.
+
+    The library would defer a question to the end of the step, and run the calls behind it first."""
+
+    decide: Decide
+    what: DescribeCall
+    hooks: CallHooks
+    around: Around
+    gate: Callable[[], CallGate]
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        return {name: _asked_in_turn(tool) for name, tool in (await super().get_tools(ctx)).items()}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        call_id = ctx.tool_call_id or ""
-        hooked = HookedCall()
-        if not ctx.tool_call_approved:  # else they ran before the question
-            hooked = _checked(await self.hooks.before(tool.tool_def, tool_args, call_id), tool)
-            tool_args = hooked.arguments or tool_args
-        verdict = await self.decide(name, tool_args)
-        if not ctx.tool_call_approved and needs_approval(hooked, verdict):
-            pointless = verdict.action == "refuse" or hooked.decision == "deny"
-            what = "" if pointless else await self.what(name, tool_args)
-            raise ApprovalRequired({WHAT: what, HOOKED: hooked})
+        gate, call_id = self.gate(), ctx.tool_call_id or ""
+        await gate.wait_for_turn(call_id)
+        try:
+            tool_args, verdict = await self._allowed(name, tool_args, call_id, tool, gate)
+        finally:
+            gate.decided(call_id)
         token = VERDICT.set(verdict)
         try:
             async with self.around(name, verdict):
-                result = await super().call_tool(name, tool_args, ctx, tool)
+                try:
+                    result = await super().call_tool(name, tool_args, ctx, tool)
+                except ApprovalRequired as asks:  # the tool asks by itself
+                    what = str((asks.metadata or {}).get(WHAT, ""))
+                    _run_unless(await gate.approve(AskedCall(call_id, name, tool_args, what)))
+                    result = await super().call_tool(name, tool_args, replace(ctx, tool_call_approved=True), tool)
                 await self.hooks.after(name, tool_args, result, call_id)
                 return result
         finally:
             VERDICT.reset(token)
 
+    async def _allowed(
+        self, name: str, arguments: dict[str, Any], call_id: str, tool: ToolsetTool[Any], gate: CallGate
+    ) -> _Allowed:
+        """Raises `SkipToolExecution` for a call that is denied."""
+        if (begun := gate.begun_before(call_id)) is not None:
+            verdict = await self.decide(name, {**arguments, **begun})
+            if verdict.action != "refuse":
+                return _Allowed({**arguments, **begun}, verdict)
+        before = gate.asked_before(call_id)  # hooks ran before the question
+        hooked = before or await self.hooks.before(tool.tool_def, arguments, call_id)
+        try:
+            given = arguments if hooked.arguments is None else _validated(hooked.arguments, tool)
+        except ValidationError as error:  # the model's own may be what the hook wanted to prevent
+            why = f"A hook changed the input to one that the tool does not take: {error}"
+            given, hooked = arguments, HookedCall("deny", why)
+        verdict = await self.decide(name, given)
+        asks = before is not None or _ASKS in (tool.tool_def.metadata or ())
+        if asks or needs_approval(hooked, verdict):
+            is_known = before is not None or verdict.action == "refuse" or hooked.decision == "deny"
+            what = "" if is_known else await self.what(name, given)
+            _run_unless(await gate.approve(AskedCall(call_id, name, hooked.arguments or arguments, what, hooked)))
+            verdict = await self.decide(name, given)  # an answer may change the mode
+        return _Allowed(given, verdict)
 
-def _checked(hooked: HookedCall, tool: ToolsetTool[Any]) -> HookedCall:
-    """Arguments that the tool does not take are refused: the model's own may be what the hook wanted to prevent."""
-    if hooked.arguments is None:
-        return hooked
-    try:
-        valid = tool.args_validator.validate_python(hooked.arguments)
-    except ValidationError as error:
-        return HookedCall("deny", f"A hook changed the input to one that the tool does not take: {error}")
-    return hooked._replace(arguments=dict(valid) if isinstance(valid, Mapping) else hooked.arguments)
+
+def _asked_in_turn(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+    """A tool that declares that it needs approval is asked about like the others."""
+    if tool.tool_def.kind != "unapproved":
+        return tool
+    metadata = {**(tool.tool_def.metadata or {}), _ASKS: True}
+    return replace(tool, tool_def=replace(tool.tool_def, kind="function", metadata=metadata))
+
+
+def _run_unless(denied: ToolDenied | None) -> None:
+    if denied is not None:
+        raise SkipToolExecution(denied)
+
+
+def _validated(arguments: dict[str, Any], tool: ToolsetTool[Any]) -> dict[str, Any]:
+    """Raises `ValidationError` for arguments that the tool does not take."""
+    valid = tool.args_validator.validate_python(arguments)
+    return dict(valid) if isinstance(valid, Mapping) else arguments
 
 
 def needs_approval(hooked: HookedCall, verdict: Verdict) -> bool:
@@ -235,10 +322,3 @@ def needs_approval(hooked: HookedCall, verdict: Verdict) -> bool:
     if hooked.decision in ("deny", "ask"):
         return True
     return verdict.action != "run" and not (hooked.decision == "allow" and verdict.can_be_allowed)
-
-
-def _handler(approve: Approve) -> HandleDeferredToolCalls[Any]:
-    async def answered(_: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        return await approve(requests)
-
-    return HandleDeferredToolCalls(answered)

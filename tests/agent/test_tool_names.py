@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent.delegates import delegate_of
-from co_tui.agent.tool_names import KNOWN_TOOLS, OTHER_NAMES, unknown_tools
-from co_tui.events.tool_calls import PRESENT_PLAN, TOOL_LABELS, tool_label
+from co_tui.agent.tool_names import OTHER_NAMES, TOOLS, unknown_tools
+from co_tui.events.tool_calls import TOOL_LABELS, tool_label
 from co_tui.settings import AgentFile
 
 OURS = (
@@ -45,7 +45,7 @@ def test_the_tools_an_agent_gets(
 
 
 def test_every_tool_has_a_name_for_people() -> None:
-    assert TOOL_LABELS.keys() >= KNOWN_TOOLS | {PRESENT_PLAN} | OTHER_NAMES.keys()
+    assert TOOL_LABELS.keys() >= TOOLS.keys() | OTHER_NAMES.keys()
     assert not [label for label in TOOL_LABELS.values() if "_" in label]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
@@ -47,6 +47,8 @@ class ServerTools(WrapperToolset[Any]):
     """How many tools exceed the limits."""
     unlisted: bool = False
     """Whether the server failed to list them for the latest request."""
+    read_only: frozenset[str] = frozenset()
+    """Our names of the tools that the server marks as read-only."""
     _names: dict[str, str] = field(default_factory=dict)
     """Our name of each tool → the server's."""
 
@@ -68,6 +70,7 @@ class ServerTools(WrapperToolset[Any]):
         self.unlisted = False
         chosen = dict(_within_limits(self.server, listed, min(self.room_chars, MOST_DEFINITIONS_CHARS)))
         self.count, self.left_out = len(chosen), len(listed) - len(chosen)
+        self.read_only = frozenset(new for new, tool in chosen.items() if _is_marked_read_only(tool.tool_def))
         self._names = {new: tool.tool_def.name for new, tool in chosen.items()}
         return {
             new: replace(tool, toolset=self, tool_def=_definition(new, tool.tool_def)) for new, tool in chosen.items()
@@ -121,6 +124,11 @@ def _chars(tool: ToolDefinition) -> int:
         return FRAME_CHARS + len(json.dumps(tool.parameters_json_schema)) + len(tool.description or "")
     except (ValueError, TypeError, RecursionError):
         return MOST_DEFINITION_CHARS + 1
+
+
+def _is_marked_read_only(tool: ToolDefinition) -> bool:
+    annotations = (tool.metadata or {}).get("annotations")
+    return isinstance(annotations, Mapping) and annotations.get("readOnlyHint") is True
 
 
 def _definition(name: str, tool: ToolDefinition) -> ToolDefinition:

@@ -113,6 +113,10 @@ class McpServers:
             tools.room_chars = room_chars // len(running)
         return running
 
+    def is_read_only(self, tool: str) -> bool:
+        """Whether the server of a tool marks it as read-only."""
+        return any(server.tools is not None and tool in server.tools.read_only for server in self._servers.values())
+
     @property
     def prompts(self) -> "list[ServerPrompt]":
         """The prompts of the running servers."""

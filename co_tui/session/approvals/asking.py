@@ -1,17 +1,16 @@
 """Ask for approval of tool calls; question and answer are logged (E12)."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
-from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
+from pydantic_ai.tools import ToolDenied
 
 from co_tui.agent.permissions.older_answers import rules_of
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import CHANGING_TOOLS
-from co_tui.agent.toolkit import HOOKED, WHAT, DescribeCall, HookedCall, no_description
+from co_tui.agent.toolkit import AskedCall, DescribeCall, HookedCall, no_description
 from co_tui.context.request.repair import open_calls
 from co_tui.events import ApprovalDecided, ApprovalRequested, ModeChange
 from co_tui.events.facts.agents import UNATTENDED
@@ -23,7 +22,6 @@ from co_tui.session.approvals.questions import USER, Approval, ApprovalQuestion,
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.hook_entries import PRE_TOOL_USE
-from co_tui.settings.permission_rules import Rule
 from co_tui.settings.rules import PRESENT_PLAN
 
 CHANGED_SINCE = "The file changed meanwhile. This is the change as it would be now."
@@ -42,12 +40,19 @@ class _Change(NamedTuple):
     note: str = ""
 
 
-class StoppedWhileAsking(Exception):
-    """The turn was stopped before its open questions were answered."""
+class Numbers(NamedTuple):
+    """Which question of a reply it is, and of how many, as far as is known."""
+
+    number: int = 1
+    of: int = 1
+
+
+async def _alone() -> Numbers:
+    return Numbers()
 
 
 class Approvals:
-    """The questions of one turn. Those asked together are decided together."""
+    """The questions of one turn, one at a time."""
 
     def __init__(
         self,
@@ -67,54 +72,47 @@ class Approvals:
         self._what = what
         self._agent = agent
 
-    async def request(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        """Answer the requests of a run; what an earlier answer already allows is not asked again."""
-        questions = [_requested(call, requests.metadata, self._turn, self._agent) for call in requests.approvals]
-        verdicts = [await self._permissions.about_question(each.tool, each.arguments) for each in questions]
-        asked = [
-            each for each, verdict in zip(questions, verdicts, strict=True) if each.hook or verdict.action != "run"
-        ]
-        if asked:
-            await self._recorder.record(*asked)
-        answers = await self.decide(asked)
-        # The run uses the original call ids, which may not be storable.
-        ids = zip(requests.approvals, questions, strict=True)
-        return DeferredToolResults(
-            approvals={
-                call.tool_call_id: answers.get(question.call_id) or _approved(question) for call, question in ids
-            }
-        )
+    async def ask(self, call: AskedCall, numbers: Callable[[], Awaitable[Numbers]] = _alone) -> ToolDenied | None:
+        """Get the answer about a call, unless an earlier answer allows it; None if it is allowed. If cancelled, the
+        question stays pending. `numbers` is called if the user is asked."""
+        logged = self._pending(call.call_id)
+        asked = logged or _requested(call, self._turn, self._agent)
+        verdict = await self._permissions.about_question(asked.tool, asked.arguments)
+        if logged is None:
+            if verdict.action == "run" and not asked.hook:
+                return None
+            asked = asked.but(danger=storable_text(verdict.danger))
+            await self._recorder.record(asked)
+        if verdict.action == "refuse":
+            answer = Approval(approved=False, by=verdict.by, reason=verdict.reason)
+        elif asked.hook == "deny":
+            answer = Approval(approved=False, by=HOOK, reason=refused_by_hook(asked.hook_reason))
+        elif verdict.action == "run" and not asked.hook:
+            answer = Approval(approved=True, by="an earlier answer")
+        else:
+            answer = await self._answer(asked, verdict, await numbers())
+        decided = _decided(asked, answer)
+        await self._recorder.record(decided, *self._mode_changes(decided))
+        self._keep(asked, decided)
+        return None if decided.approved else ToolDenied(_refusal(asked.tool, decided))
 
-    async def decide(self, asked: Sequence[ApprovalRequested]) -> dict[str, ToolApproved | ToolDenied]:
-        """Ask about each call in order. If cancelled, all stay pending."""
-        decided: list[ApprovalDecided] = []
-        answered: list[Rule] = []
-        for number, each in enumerate(asked, 1):
-            verdict = await self._permissions.about_question(each.tool, each.arguments, answered)
-            if verdict.action == "refuse":
-                answer = Approval(approved=False, by=verdict.by, reason=verdict.reason)
-            elif each.hook == "deny":
-                answer = Approval(approved=False, by=HOOK, reason=refused_by_hook(each.hook_reason))
-            elif verdict.action == "run" and not each.hook:
-                answer = Approval(approved=True, by="an earlier answer")
-            else:
-                answer = await self._answer(each, verdict, number, len(asked))
-            decided.append(_decided(each, answer))
-            answered += rules_of(each.tool, decided[-1])
-        if decided:
-            await self._recorder.record(*decided, *self._mode_changes(decided))
-            self._keep(asked, decided)
-        return {
-            each.call_id: _approved(question) if each.approved else ToolDenied(_refusal(question.tool, each))
-            for question, each in zip(asked, decided, strict=True)
-        }
+    def asked_before(self, call_id: str) -> HookedCall | None:
+        """What hooks decided about a call whose question is pending from before."""
+        if (asked := self._pending(call_id)) is None:
+            return None
+        arguments = dict(asked.arguments) if asked.is_changed else None
+        return HookedCall(asked.hook or "", asked.hook_reason, arguments)
 
-    def _mode_changes(self, decided: Sequence[ApprovalDecided]) -> list[ModeChange]:
+    def _pending(self, call_id: str) -> ApprovalRequested | None:
+        pending = _pending_of(self._recorder.state, self._agent)
+        return next((each for each in pending if each.call_id == storable_text(call_id)), None)
+
+    def _mode_changes(self, decided: ApprovalDecided) -> list[ModeChange]:
         """An accepted plan says in which mode the work continues."""
-        mode = next((each.mode for each in reversed(decided) if each.approved and each.mode), "")
-        return [ModeChange(from_=self._permissions.mode, to=mode)] if mode not in ("", self._permissions.mode) else []
+        before, mode = self._permissions.mode, decided.mode if decided.approved else ""
+        return [ModeChange(from_=before, to=mode)] if mode not in ("", before) else []
 
-    async def _answer(self, asked: ApprovalRequested, verdict: Verdict, number: int, of: int) -> Approval:
+    async def _answer(self, asked: ApprovalRequested, verdict: Verdict, numbers: Numbers) -> Approval:
         """The user's answer about the change as it would be made now: files may change while a question waits."""
         shown = await self._now(asked)
         for _ in range(MOST_ASKED_AGAIN):
@@ -122,7 +120,7 @@ class Approvals:
             if shown.what != asked.what:
                 asked, note = asked.but(what=shown.what), CHANGED_SINCE
                 await self._recorder.record(asked)
-            question = _question(asked, verdict, number, of)
+            question = _question(asked, verdict, numbers)
             question = question.but(note=note, where=self._permissions.where(asked.tool, verdict))
             answer = await self._questions.approve(question)
             now = await self._now(asked)
@@ -141,55 +139,16 @@ class Approvals:
         except Exception:  # arguments that the tool rejects, which it reports itself
             return _Change(asked.what)
 
-    def _keep(self, asked: Sequence[ApprovalRequested], decided: Sequence[ApprovalDecided]) -> None:
-        for question, answer in zip(asked, decided, strict=True):
-            for rule in rules_of(question.tool, answer) if answer.scope == "project" else ():
-                if self._permissions.kept is not None:
-                    self._permissions.kept.add(rule)
-
-    async def decide_unless(
-        self, stopped: asyncio.Event, asked: Sequence[ApprovalRequested]
-    ) -> dict[str, ToolApproved | ToolDenied]:
-        """As `decide`; raises `StoppedWhileAsking` if it is stopped first."""
-        if not asked:
-            return {}
-        asking, stopping = asyncio.create_task(self.decide(asked)), asyncio.create_task(stopped.wait())
-        try:
-            await asyncio.wait({asking, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopping.cancel()
-            asking.cancel()
-            await asyncio.wait({asking})
-        if asking.cancelled():
-            raise StoppedWhileAsking
-        return asking.result()
+    def _keep(self, asked: ApprovalRequested, decided: ApprovalDecided) -> None:
+        for rule in rules_of(asked.tool, decided) if decided.scope == "project" else ():
+            if self._permissions.kept is not None:
+                self._permissions.kept.add(rule)
 
     async def withdraw(self, reason: str) -> None:
         """Deny what is pending: it will not be answered."""
         pending = _pending_of(self._recorder.state, self._agent)
         if pending:
             await self._recorder.record(*withdrawn(pending, reason))
-
-    async def request_again(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        """As `request`, for a run that repeats an open step: its questions are logged already."""
-        pending = {each.call_id: each for each in _pending_of(self._recorder.state, self._agent)}
-        ids = {call.tool_call_id: storable_text(call.tool_call_id) for call in requests.approvals}
-        if not pending.keys() >= set(ids.values()):
-            return await self.request(requests)
-        answers = await self.decide([pending[each] for each in ids.values()])
-        return DeferredToolResults(approvals={given: answers[stored] for given, stored in ids.items()})
-
-    async def allowed_without_asking(self) -> None:
-        """Mark pending calls as allowed: they ran because an earlier answer covers them."""
-        pending = _pending_of(self._recorder.state, self._agent)
-        allowed = Approval(approved=True, by="an earlier answer")
-        if pending:
-            await self._recorder.record(*(_decided(each, allowed) for each in pending))
-
-
-def _approved(question: ApprovalRequested) -> ToolApproved:
-    """With the arguments that were asked about, if they are not the model's own."""
-    return ToolApproved(override_args=dict(question.arguments) if question.is_changed else None)
 
 
 def open_questions(state: SessionState, history: Sequence[ModelMessage]) -> list[ApprovalRequested]:
@@ -222,19 +181,14 @@ def _pending_of(state: SessionState, agent: str = "") -> list[ApprovalRequested]
     return [each for each in state.pending if each.agent == agent]
 
 
-def _requested(
-    call: ToolCallPart, metadata: Mapping[str, Mapping[str, Any]], turn: int, agent: str
-) -> ApprovalRequested:
-    about = metadata.get(call.tool_call_id, {})
-    hooked: HookedCall = about.get(HOOKED) or HookedCall()
-    arguments = storable(call.args_as_dict() if hooked.arguments is None else hooked.arguments)
-    described = about.get(WHAT)
-    what = described or "\n".join(f"{name}: {text_of(value)}" for name, value in arguments.items())
+def _requested(call: AskedCall, turn: int, agent: str) -> ApprovalRequested:
+    arguments, hooked = storable(dict(call.arguments)), call.hooked
+    what = call.what or "\n".join(f"{name}: {text_of(value)}" for name, value in arguments.items())
     return ApprovalRequested(
-        call_id=storable_text(call.tool_call_id),
-        tool=storable_text(call.tool_name),
+        call_id=storable_text(call.call_id),
+        tool=storable_text(call.tool),
         arguments=arguments,
-        what=storable_text(str(what)),
+        what=storable_text(what),
         turn=turn,
         agent=agent,
         hook=hooked.decision if hooked.decision != "allow" else "",
@@ -243,7 +197,7 @@ def _requested(
     )
 
 
-def _question(asked: ApprovalRequested, verdict: Verdict, number: int, of: int) -> ApprovalQuestion:
+def _question(asked: ApprovalRequested, verdict: Verdict, numbers: Numbers) -> ApprovalQuestion:
     return ApprovalQuestion(
         tool=asked.tool,
         arguments=asked.arguments,
@@ -254,8 +208,8 @@ def _question(asked: ApprovalRequested, verdict: Verdict, number: int, of: int) 
         danger=verdict.danger,
         agent=asked.agent,
         call_id=asked.call_id,
-        number=number,
-        of=of,
+        number=numbers.number,
+        of=numbers.of,
     )
 
 

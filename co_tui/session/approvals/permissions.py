@@ -1,7 +1,7 @@
 """Decide about the calls of one session, by the rules and the mode in force."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +14,9 @@ from co_tui.paths import is_inside
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
-from co_tui.settings.permission_rules import READ, Rule, RuleInForce, covers_path
+from co_tui.settings.permission_rules import READ, Rule, RuleInForce
 from co_tui.settings.rules import AUTO, SANDBOX, SANDBOX_OFF
+from co_tui.settings.unusable_rules import usable_rules
 
 CO_TUI: Final = "co-tui"
 THIS_SESSION: Final = "this session"
@@ -68,12 +69,10 @@ class Permissions:
         kind = SANDBOX_OFF if verdict.outside_sandbox else self.sandbox
         return f"{self._judge.where} · {sandbox_label(kind)}"
 
-    async def verdict(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
-        """`answered` are rules from answers that are not logged yet."""
+    async def verdict(self, tool: str, arguments: Mapping[str, Any]) -> Verdict:
         if self._asks_first(tool, arguments):
             return Verdict("ask", new=(tool,))
-        rules = self._in_force(answered)
-        verdict = await asyncio.to_thread(self._judge.verdict, tool, arguments, self.mode, rules)
+        verdict = await asyncio.to_thread(self._judge.verdict, tool, arguments, self.mode, self._in_force())
         line = str(arguments.get("command", ""))
         refused = self._refused_by_sandbox.get(line) if tool in COMMAND_TOOLS and self.mode == AUTO else None
         if refused is None or verdict.action == "refuse" or verdict.only_reads:
@@ -81,9 +80,9 @@ class Permissions:
         reason = f"The sandbox seems to have blocked it: {refused}. If allowed, it runs outside the sandbox."
         return Verdict("ask", reason, new=(line,), danger=verdict.danger, outside_sandbox=True)
 
-    async def about_question(self, tool: str, arguments: Mapping[str, Any], answered: Sequence[Rule] = ()) -> Verdict:
+    async def about_question(self, tool: str, arguments: Mapping[str, Any]) -> Verdict:
         """The verdict about a call that needs approval, also if its tool asks by itself."""
-        verdict = await self.verdict(tool, arguments, answered)
+        verdict = await self.verdict(tool, arguments)
         return verdict if is_judged(tool) or verdict.action != "run" else Verdict("ask", new=(tool,))
 
     @property
@@ -93,8 +92,12 @@ class Permissions:
 
     def hides(self, path: Path) -> bool:
         """Whether reading a file needs approval: then searches leave it out."""
-        folder, home = self._judge.folder.resolve(), self._judge.home
-        return any(covers_path(rule, path, folder, home) for rule in self._reading_limits)
+        folder, home = self._judge.folder.resolve(), self._judge.home.resolve()
+        return any(each.covers(path, folder, home) for each in self._reading_limits)
+
+    def outside_reader(self) -> Callable[[Path], bool]:
+        """Returns whether a rule in force now lets a resolved path outside of the folder be read."""
+        return self._judge.outside_reader(self._in_force())
 
     @property
     def _written(self) -> Sequence[RuleInForce]:
@@ -105,17 +108,19 @@ class Permissions:
         return [*self._of_settings, RuleInForce("deny", Rule(READ, f"/{file.resolve()}"), CO_TUI)]
 
     @property
-    def _reading_limits(self) -> list[Rule]:
-        return [each.rule for each in self._written if each.effect != "allow" and each.rule.tool == READ]
+    def _reading_limits(self) -> list[RuleInForce]:
+        return [each for each in self._written if each.effect != "allow" and each.rule.tool == READ]
 
     def note_refused_by_sandbox(self, line: str, why: str) -> None:
         """Ask about the same command if it is called again."""
         self._refused_by_sandbox[line] = why
 
-    def _in_force(self, answered: Sequence[Rule]) -> list[RuleInForce]:
+    def _in_force(self) -> list[RuleInForce]:
         kept = self.kept.rules() if self.kept is not None else ()
-        return [
-            *self._written,
-            *(RuleInForce("allow", rule, THIS_SESSION) for rule in (*self._recorder.state.allowed, *answered)),
-            *(RuleInForce("allow", rule, THIS_PROJECT) for rule in kept),
-        ]
+        return usable_rules(
+            [
+                *self._written,
+                *(RuleInForce("allow", rule, THIS_SESSION) for rule in self._recorder.state.allowed),
+                *(RuleInForce("allow", rule, THIS_PROJECT) for rule in kept),
+            ]
+        )

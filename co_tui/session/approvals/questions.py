@@ -129,6 +129,8 @@ class Unattended:
     def __init__(self, *, yes: bool = False, read_only: bool = False) -> None:
         self._yes = yes and not read_only
         self._read_only = read_only
+        self.unanswered = 0
+        """How many calls were denied because no one could answer."""
 
     async def may_compact(self, question: CompactionQuestion) -> bool:
         return True
@@ -138,7 +140,7 @@ class Unattended:
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
         if self._yes and question.tool == WEB_FETCH and question.danger:
-            return Approval(approved=False, by=UNATTENDED, reason=f"{PRIVATE_PAGE} {question.reason}".strip())
+            return self._unanswered(f"{PRIVATE_PAGE} {question.reason}".strip())
         if self._yes:
             # An accepted plan is carried out; its calls are answered here.
             return Approval(approved=True, by="--yes", mode=ASK if question.is_plan else "")
@@ -146,7 +148,11 @@ class Unattended:
             return Approval(approved=False, by=UNATTENDED, reason=PLAN_NOT_ACCEPTED)
         if self._read_only:
             return Approval(approved=False, by="--read-only", reason=READ_ONLY)
-        return Approval(approved=False, by=UNATTENDED, reason=NOT_APPROVED)
+        return self._unanswered(NOT_APPROVED)
+
+    def _unanswered(self, reason: str) -> Approval:
+        self.unanswered += 1
+        return Approval(approved=False, by=UNATTENDED, reason=reason)
 
     async def ask(self, question: ModelQuestion) -> ModelAnswer:
         return ModelAnswer(declined=True, reason=NO_ANSWER)

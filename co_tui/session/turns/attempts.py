@@ -14,13 +14,13 @@ from pydantic_ai.exceptions import ModelRetry, RunCancelled
 from pydantic_ai.messages import ModelResponse
 
 from co_tui.agent.redact import redact
-from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.agent.wire.model_errors import FormRefused, ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import Failure
 from co_tui.events import SessionError
-from co_tui.session.approvals.asking import StoppedWhileAsking
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.hooks.session_hooks import StoppedByHook
 from co_tui.session.turns.classify_failure import classify
 from co_tui.session.turns.repeated_calls import RepeatedCall
 from co_tui.session.turns.spending import SpendingLimitReached
@@ -60,13 +60,14 @@ class GivenUp(Exception):
         self.attempt = attempt
 
 
-ENDS_RUN: Final = (RunCancelled, StoppedWhileAsking, ModelRetry, StoreError)
+ENDS_RUN: Final = (RunCancelled, ModelRetry, StoreError)
 """Raised again at once. After a `StoreError` nothing continues: it could not be logged."""
 OWN_FAILURES: Final = {
     "context_limit": PromptTooLong,
     "steps": StepsUsedUp,
     "spending": SpendingLimitReached,
     "repeated_call": RepeatedCall,
+    "stopped_by_hook": StoppedByHook,
     "unusable": ModelUnusable,
 }
 """What ends a turn without a provider's refusal, by its kind in the log."""
@@ -80,6 +81,8 @@ class Attempts:
     live: Streaming
     keep_results: Callable[[], Awaitable[None]]
     """Logs the results of tools that ran before a run failed, so that they are not called again."""
+    count_broken: Callable[[], Awaitable[None]]
+    """Counts what a reply that broke off cost."""
     new_recovery: Callable[[], Recovery]
     stopped: asyncio.Event
     where: str
@@ -97,9 +100,13 @@ class Attempts:
                 return await ask()
             except ENDS_RUN:
                 raise
+            except FormRefused as refused:
+                await self._leave_out(refused)
+                continue
             except Exception as error:
                 too_long = isinstance(error, PromptTooLong)
                 failure, overflow = self._read(error)
+            await self.count_broken()
             if too_long and recovery.begun and await self._recovered(recovery, failure, None):
                 continue
             await self.keep_results()
@@ -137,6 +144,14 @@ class Attempts:
             partial=self.live.draft.text[:MOST_PARTIAL_CHARS] if delay is not None else "",
             agent=self.history.agent,
         )
+
+    async def _leave_out(self, refused: FormRefused) -> None:
+        """Report that the request is sent again without what was refused."""
+        await self.keep_results()
+        failure, _ = self._read(refused)
+        error = self.error(failure, 1, f"sent again without {refused.left_out}", 0.0)
+        await self.history.recorder.record(error, ends_draft=not self.history.agent)
+        self.live.restart()
 
     def _is_answered(self) -> bool:
         """Whether the history already ends with a reply: then there is nothing to retry."""

@@ -1,27 +1,26 @@
 """Tasks delegated to other agents: each with its own history, logged under its name (T4)."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pydantic_ai.exceptions import ModelRetry, RunCancelled, SkipModelRequest, ToolRetryError
-from pydantic_ai.messages import AgentStreamEvent, ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+from pydantic_ai.tools import RunContext
 
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.models.prices import price_of
-from co_tui.agent.models.request_settings import with_effort
 from co_tui.context.measure.count import Scaffold
 from co_tui.context.request.repair import last_step
 from co_tui.events import DelegationEnd, DelegationStart
 from co_tui.events.facts.agents import DELEGATION_SEPARATOR
 from co_tui.events.storable import storable_text
+from co_tui.events.tool_wording import CUT_SHORT
 from co_tui.inert import one_line
 from co_tui.session.compaction.recovery import Recovery
-from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.derive import INTERRUPTED
@@ -29,13 +28,22 @@ from co_tui.session.turns.attempts import GivenUp
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.governed_run import GovernedRun, StepBudget
-from co_tui.session.turns.unfinished import left_delegation, spent, waiting_calls
+from co_tui.session.turns.handed_files import handed_files
+from co_tui.session.turns.unfinished import (
+    left_delegation,
+    report_with_results,
+    spent,
+    unfinished_report,
+    waiting_calls,
+)
 
 T = TypeVar("T")
 STOPPED = "the turn was stopped"
 MOST_IN_A_TURN = 100
 TOO_MANY = f"{MOST_IN_A_TURN} agents worked in this turn, the most allowed. Do the rest yourself."
-STEPS_USED_UP = "Stopped after {} steps (agent_max_steps)."
+LIMITS = frozenset(("steps", "spending"))
+"""Failures that end the whole turn: a delegation returns what it has."""
+FILES_FROM = "the agent that gave you the task"
 NAME_CHARS = 60
 
 
@@ -48,14 +56,14 @@ class DelegatedRun(GovernedRun):
         new_recovery: Callable[[], Recovery],
         runtime: Runtime,
         turn: int,
+        steps: StepBudget,
         own_model: ModelHandle | None = None,
     ) -> None:
         """`own_model` if it does not use the runtime's."""
         # Its `_stopped` is never set: it is stopped along with the run that asked for it.
-        steps = StepBudget(runtime.settings.agent_max_steps, STEPS_USED_UP)
         super().__init__(requests, runtime, new_recovery, turn, steps)
         self._own_model = own_model
-        self._effort = runtime.settings.reasoning_effort
+        self._runtime = runtime
         self._check_spending = partial(runtime.spending.check, runtime.settings)
         self._task_is_logged = self._resumes = False
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
@@ -65,16 +73,19 @@ class DelegatedRun(GovernedRun):
     def agent(self) -> str:
         return self._history.agent
 
-    def share_steps(self, asking: "DelegatedRun") -> None:
-        """Use the budget of the delegation that asked for this one."""
-        self._steps = asking._steps
+    @property
+    def window_tokens(self) -> int:
+        return self._history.governor.window.tokens
+
+    def hand_over(self, files: str) -> None:
+        """Give it these files with its first request."""
+        self._hooks.notes.add(FILES_FROM, files, self.agent)
 
     def resume(self) -> None:
         """Continue from the log: an earlier process ended while a question of this delegation was open."""
         state = self._history.recorder.state
         self._task_is_logged = self._resumes = True
         self._usage, self._cost = spent(state, self.agent)
-        self._steps.taken += self._usage["requests"]
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run the work. Raises `GivenUp`, and what stops it."""
@@ -98,7 +109,7 @@ class DelegatedRun(GovernedRun):
         if (own := self._own_model) is None:
             return
         request.model = await own.model()
-        request.model_settings = with_effort(own.settings, self._effort)
+        request.model_settings = self._runtime.settings_for(own)
         if not own.takes_tools:
             request.model_request_parameters = replace(request.model_request_parameters, function_tools=[])
 
@@ -107,9 +118,10 @@ class DelegatedRun(GovernedRun):
         self._task_is_logged = True
         if self._resumes:
             await self._repeat_open_step(len(run_messages))
-        self._steps.check()
+        self._take_step()
         await self._check_spending()
-        await self._log_notes()
+        self._hooks.check_stopped()
+        await self._log_notes(run_messages)
         self._history.scaffold = scaffold
         return await self._next_request("The task")
 
@@ -118,16 +130,16 @@ class DelegatedRun(GovernedRun):
         waiting = waiting_calls(self._history.recorder.state, self.agent)
         if not waiting:
             self._resumes = False
-            await self._approvals.allowed_without_asking()
             return
         reply = last_step(self._history.messages)[0]
         assert isinstance(reply, ModelResponse)
         self._log.begin(run_messages + 1)
         parts = [part for part in reply.parts if not isinstance(part, ToolCallPart) or part.tool_call_id in waiting]
+        self.calls.begin([part for part in parts if isinstance(part, ToolCallPart)])
         raise SkipModelRequest(replace(reply, parts=parts))
 
     async def after_response(self, response: ModelResponse) -> None:
-        self._count_step(response)
+        self._finish_step(response)
         self._usage["requests"] += 1
         self._usage["input_tokens"] += response.usage.input_tokens
         self._usage["output_tokens"] += response.usage.output_tokens
@@ -136,31 +148,25 @@ class DelegatedRun(GovernedRun):
         await self._log.reply(response)
         await self._requests.answered(response)
 
-    def on_event(self, event: AgentStreamEvent) -> None:
-        self._live.on_event(event)
-
-    async def approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        await self._log.keep_results()
-        if self._resumes:
-            return await self._approvals.request_again(requests)
-        return await self._approvals.request(requests)
-
     async def leave(self) -> None:
         """Log what is not logged yet, and keep its questions open for the next process."""
         await self._requests.close()
+        await self._count_stopped()
         results = self._live.results()
         staying = waiting_calls(self._history.recorder.state, self.agent)
         await self._log.close([results] if results is not None else [], staying)
 
     async def _keep_results(self) -> None:
-        if (results := self._live.results()) is not None:
+        if (results := self._log.step_results) is not None:
             await self._approvals.withdraw("its run failed")
-            await self._log.close([results])
+            await self._log.close(results)
             self._live.begin()
 
     async def end(self, outcome: str, error: str = "") -> None:
         """Log what is not logged yet and how it ended; deny its open questions."""
+        self._give_back_step()
         await self._requests.close()
+        await self._count_stopped()
         await self._approvals.withdraw(STOPPED)
         results = self._live.results()
         await self._log.close([results] if results is not None else [])
@@ -180,18 +186,32 @@ class DelegatedTask(NamedTuple):
     call_id: str
 
 
-NewRun = Callable[[DelegatedTask], Awaitable[DelegatedRun]]
-"""Creates the run of a delegated task."""
+class DelegatedRunFactory(Protocol):
+    """Creates the runs of delegated tasks."""
+
+    def context_of(self, runtime: Runtime, name: str) -> str: ...
+
+    async def new(self, runtime: Runtime, asked: DelegatedTask, turn: int, steps: StepBudget) -> DelegatedRun: ...
 
 
 class Delegations:
     """The delegations of one turn. They may run in parallel; each is found through the asyncio task it runs in."""
 
-    def __init__(self, recorder: Recorder, new_run: NewRun, is_leaving: Callable[[], bool] = lambda: False) -> None:
-        """`is_leaving`: whether the session is being closed; then open questions stay open."""
-        self._recorder = recorder
+    def __init__(
+        self,
+        runs: DelegatedRunFactory,
+        runtime: Runtime,
+        turn: int,
+        steps: StepBudget,
+        is_leaving: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`steps` are the turn's. `is_leaving`: whether the session is being closed; then open questions stay open."""
+        self._runs = runs
+        self._runtime = runtime
+        self._turn = turn
+        self._steps = steps
+        self._recorder = runtime.history.recorder
         self._is_leaving = is_leaving
-        self._new_run = new_run
         self._names: set[str] = set()
         self._running: dict[str, DelegatedRun] = {}
 
@@ -199,19 +219,28 @@ class Delegations:
         """The delegation whose run is executing; None for the main agent."""
         return self._running.get(CURRENT_AGENT.get())
 
-    async def run_call(self, call: ToolCallPart, arguments: Any, work: Callable[[], Awaitable[T]]) -> T | str:
-        """Run a delegating call; or say that there were too many."""
+    async def run_call(
+        self, ctx: RunContext[Any], arguments: Mapping[str, Any], work: Callable[[], Awaitable[T]]
+    ) -> T | str:
+        """Run a delegating call of the run `ctx`; or say that there were too many."""
         if len(self._names) >= MOST_IN_A_TURN:
             return TOO_MANY
-        run = await self._resumed(call.tool_call_id)
+        call_id = ctx.tool_call_id or ""
+        run = await self._resumed(call_id)
+        files: Sequence[str] = ()
         if run is None:
-            name, task = (str(arguments.get(each, "")) for each in ("agent_name", "task"))
-            run = await self._begin(name, task, call.tool_call_id)
+            files = arguments.get("files") or ()
+            run = await self._begin(arguments, files, call_id)
         self._running[run.agent] = run
         token = CURRENT_AGENT.set(run.agent)
         try:
+            if files:
+                run.hand_over(await handed_files(ctx, files, run.window_tokens))
             result = await run.do(work)
         except GivenUp as given_up:
+            if given_up.failure.kind in LIMITS:
+                await run_to_completion(run.end(CUT_SHORT, str(given_up)))
+                return unfinished_report(self._recorder.state, run.agent)
             await run_to_completion(run.end("failed", str(given_up)))
             raise ModelRetry(f"{run.agent} failed: {given_up}") from given_up
         except BaseException as error:
@@ -222,14 +251,21 @@ class Delegations:
             CURRENT_AGENT.reset(token)
             del self._running[run.agent]
         await run_to_completion(run.end("done"))
+        if self._runtime.settings.delegation_results == "on":
+            return report_with_results(self._recorder.state, run.agent, str(result))
         return result
 
-    async def _begin(self, name: str, task: str, call_id: str) -> DelegatedRun:
-        name, task, call_id = map(storable_text, (name, task, call_id))
+    async def _begin(self, arguments: Mapping[str, Any], files: Sequence[str], call_id: str) -> DelegatedRun:
+        given = (arguments.get("agent_name", ""), arguments.get("task", ""), call_id)
+        name, task, call_id = (storable_text(str(each)) for each in given)
+        context = arguments.get("context") or self._runs.context_of(self._runtime, name)
         asking = self.current()
         agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several start at once, before any is logged
-        await self._recorder.record(DelegationStart(agent=agent, name=name, task=task, call_id=call_id))
+        named = tuple(map(storable_text, files))
+        await self._recorder.record(
+            DelegationStart(agent=agent, name=name, task=task, call_id=call_id, context=context, files=named)
+        )
         return await self._new(DelegatedTask(agent, name, task, call_id))
 
     async def _resumed(self, call_id: str) -> DelegatedRun | None:
@@ -245,16 +281,12 @@ class Delegations:
         return run
 
     async def _new(self, asked: DelegatedTask) -> DelegatedRun:
-        asking = self.current()
         try:
-            run = await self._new_run(asked)
+            return await self._runs.new(self._runtime, asked, self._turn, self._steps)
         except BaseException as error:
             outcome, why = _ended_by(error)
             await run_to_completion(self._recorder.record(DelegationEnd(agent=asked.agent, outcome=outcome, error=why)))
             raise
-        if asking is not None:
-            run.share_steps(asking)
-        return run
 
 
 def _name_for(name: str, asking: DelegatedRun | None, known: Collection[str]) -> str:

@@ -4,31 +4,41 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import AgentStreamEvent, FunctionToolResultEvent, ModelMessage, ModelResponse
+from pydantic_ai.models import Model
 
+from co_tui.agent.models.prices import empty_reply
 from co_tui.context.journal.cache_blocks import in_cache_blocks
 from co_tui.context.measure.count import Scaffold
 from co_tui.session.approvals.asking import Approvals
 from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.pending_notes import note_message
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.turns.attempts import Attempts, PromptTooLong, StepsUsedUp
+from co_tui.session.turns.call_order import ReplyCalls
 from co_tui.session.turns.governed_requests import GovernedRequests
+from co_tui.session.turns.repeated_calls import repeated_results
 from co_tui.session.turns.run_log import RunLog
 from co_tui.session.turns.streaming import Streaming
 
 
 class StepBudget:
-    """The steps a run may take; a delegation shares its budget with its own delegations."""
+    """The steps a turn may take, shared by the main agent and all delegations."""
 
-    def __init__(self, most: int, sentence: str) -> None:
-        """`sentence` says that they are used up; `{}` in it is the number of steps."""
+    def __init__(self, most: int, taken: int = 0) -> None:
+        """`taken`: steps of this turn that an earlier process took."""
         self._most = most
-        self._sentence = sentence
-        self.taken = 0
+        self._taken = taken
 
-    def check(self) -> None:
-        if self.taken >= self._most:
-            raise StepsUsedUp(self._sentence.format(f"{self.taken:,}"))
+    def take(self) -> None:
+        """Take one step, before its request: delegations may send theirs at the same time."""
+        if self._taken >= self._most:
+            raise StepsUsedUp(f"Stopped after {self._taken:,} steps (agent_max_steps). Everything is kept.")
+        self._taken += 1
+
+    def give_back(self) -> None:
+        """Return a step whose request got no reply."""
+        self._taken -= 1
 
 
 class GovernedRun(ABC):
@@ -47,22 +57,27 @@ class GovernedRun(ABC):
         self._history = history
         self._recorder = history.recorder
         self._steps = steps
+        self._has_step = False
+        """Whether a step is taken whose reply has not come yet."""
         self._hooks = runtime.hooks
         self._stopped = asyncio.Event()
+        self._noted_calls: set[str] = set()
+        """Calls about which the agent was told that they repeat others."""
+        self._unanswered: ModelResponse | None = None
+        """An empty reply of the model that was asked last, until it has answered."""
         self._live = Streaming(self._recorder, turn, history.model, history.agent)
         self._log = RunLog(history, turn, self._live)
+        permissions, what = runtime.permissions, runtime.toolkit.what
         self._approvals = Approvals(
-            self._recorder,
-            runtime.questions,
-            turn,
-            runtime.permissions,
-            what=runtime.toolkit.what,
-            agent=history.agent,
+            self._recorder, runtime.questions, turn, permissions, what=what, agent=history.agent
         )
+        self.calls = ReplyCalls(history.agent, self._live, self._log, self._approvals, permissions, self._hooks)
+        """Where the run's calls wait for their turn."""
         self._attempts = Attempts(
             history=history,
             live=self._live,
             keep_results=self._keep_results,
+            count_broken=self._count_broken,
             new_recovery=new_recovery,
             stopped=self._stopped,
             where=f"turn {turn}",
@@ -82,13 +97,52 @@ class GovernedRun(ABC):
     async def _keep_results(self) -> None:
         """Log the results of tools that ran before a run failed, so that the model does not call them again."""
 
-    async def _log_notes(self) -> None:
+    def on_event(self, event: AgentStreamEvent) -> None:
+        self._live.on_event(event)
+        if isinstance(event, FunctionToolResultEvent):
+            self.calls.done(event.part.tool_call_id)
+
+    async def _log_notes(self, run_messages: Sequence[ModelMessage]) -> None:
         """Log what the agent has to know with its next request. All calls are answered then, so it splits no pair."""
+        for call_id, text in repeated_results(run_messages).items():
+            if call_id not in self._noted_calls:  # a request may be made again
+                self._noted_calls.add(call_id)
+                await self._log.log(note_message("co-tui", text))
         for note in self._hooks.notes.take(self._history.agent):
             await self._log.log(note)
 
-    def _count_step(self, response: ModelResponse) -> None:
-        self._steps.taken += 1
+    def _take_step(self) -> None:
+        """Take a step of the turn; a request that is tried again keeps its own. Raises `StepsUsedUp`."""
+        if not self._has_step:
+            self._steps.take()
+            self._has_step = True
+
+    def _give_back_step(self) -> None:
+        """Leave an unused step to the other runs of the turn."""
+        if self._has_step:
+            self._steps.give_back()
+            self._has_step = False
+
+    def sent_to(self, model: Model) -> None:
+        """Called when a request is about to be sent."""
+        self._unanswered = empty_reply(model)
+
+    async def _count_broken(self) -> None:
+        """Count a reply that broke off; a request that was refused costs nothing."""
+        if self._live.received:
+            await self._count_stopped()
+        self._unanswered = None
+
+    async def _count_stopped(self, rest: Sequence[ModelMessage] = ()) -> None:
+        """Count a request whose reply was stopped; `rest` has what came of it."""
+        asked, self._unanswered = self._unanswered, None
+        if asked is not None:
+            reply = next((each for each in rest if isinstance(each, ModelResponse)), asked)
+            await self._history.record_unfinished(reply, self._live.received)
+
+    def _finish_step(self, response: ModelResponse) -> None:
+        self.calls.begin(response.tool_calls)
+        self._has_step, self._unanswered = False, None
         self._attempts.kept += bool(response.parts)
 
     async def _next_request(self, what: str = "The prompt") -> list[ModelMessage]:

@@ -1,19 +1,25 @@
-"""Detects a model that repeats a failing tool call, so that the turn can stop instead of looping."""
+"""Detects a model that repeats a tool call: it is told when results repeat, and the turn stops when failures do."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
-from co_tui.events.stored_messages import text_of
+from co_tui.events.storable import storable
+from co_tui.events.stored_messages import NOTE, text_of
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import call_summary
 from co_tui.inert import one_line
 
 MOST_FAILURES_IN_A_ROW: Final = 5
 """Failures of one call, with the same arguments in consecutive replies, after which the run stops."""
+SAME_RESULTS: Final = 4
+"""Results of one call that are the same, from which on the model is told."""
 ERROR_CHARS: Final = 300
+_ADVICE: Final = "Do not make it again: try something else, or say what is missing."
+_TOOK: Final = re.compile(r"\n\[took [\d.]+ s\]$")
 _FAILED: Final = ("failed", "retried")
 """Outcomes of a tool return that mean failure; a call that the user denied did not fail."""
 
@@ -34,34 +40,55 @@ class _Call(NamedTuple):
 def check_repeated_calls(messages: Sequence[ModelMessage]) -> None:
     """Raise `RepeatedCall` if one call failed in each of the latest replies since the user last said something."""
     repeated: dict[_Call, ToolReturnPart] = {}
-    for times, failures in enumerate(_failures_newest_first(messages), start=1):
+    for times, answered in enumerate(_answered_newest_first(messages), start=1):
+        failures = {call: result for call, result in answered if result.outcome in _FAILED}
         same = failures if times == 1 else {call: last for call, last in repeated.items() if call in failures}
         repeated = dict(same)
         if not repeated:
             return
         if times == MOST_FAILURES_IN_A_ROW:
             call, last = next(iter(repeated.items()))
-            name = f"{tool_label(call.tool)} {call_summary(*call)}".rstrip()
-            raise RepeatedCall(name, times, _error_text(last.content))
+            raise RepeatedCall(_name(call), times, _error_text(last.content))
 
 
-def _failures_newest_first(messages: Sequence[ModelMessage]) -> Iterator[dict[_Call, ToolReturnPart]]:
-    """The failed calls of each reply, back to the latest user prompt."""
+def repeated_results(messages: Sequence[ModelMessage]) -> dict[str, str]:
+    """A sentence for the model about each call of the latest reply that had the same result several times since the
+    user last said something, by the call's id."""
+    latest, *earlier = [*_answered_newest_first(messages)] or [[]]
+    told = {}
+    for call, result in dict(latest).items():
+        text = _result_text(result)
+        all_of_it = [each for answered in (latest, *earlier) for same, each in answered if same == call]
+        times = sum(_result_text(each) == text for each in all_of_it)
+        if times >= SAME_RESULTS:
+            told[result.tool_call_id] = f"The call {_name(call)} had the same result {times} times. {_ADVICE}"
+    return told
+
+
+def _answered_newest_first(messages: Sequence[ModelMessage]) -> Iterator[list[tuple[_Call, ToolReturnPart]]]:
+    """The calls of each reply with their results, back to the latest user prompt."""
     returns: dict[str, ToolReturnPart] = {}
     for message in reversed(messages):
         if isinstance(message, ModelRequest):
-            if any(isinstance(part, UserPromptPart) for part in message.parts):
+            if NOTE not in (message.metadata or {}) and any(isinstance(part, UserPromptPart) for part in message.parts):
                 return
             returns.update({part.tool_call_id: part for part in message.parts if isinstance(part, ToolReturnPart)})
         elif isinstance(message, ModelResponse):
-            yield {
-                _identity(part): found
+            yield [
+                (_identity(part), found)
                 for part in message.parts
-                if isinstance(part, ToolCallPart)
-                and (found := returns.get(part.tool_call_id)) is not None
-                and found.outcome in _FAILED
-            }
+                if isinstance(part, ToolCallPart) and (found := returns.get(part.tool_call_id)) is not None
+            ]
             returns = {}
+
+
+def _name(call: _Call) -> str:
+    return f"{tool_label(call.tool)} {call_summary(*call)}".rstrip()
+
+
+def _result_text(result: ToolReturnPart) -> str:
+    """A result for comparing; how long it took does not count."""
+    return _TOOK.sub("", text_of(storable(result.content)))  # a tool may return anything
 
 
 def _identity(call: ToolCallPart) -> _Call:

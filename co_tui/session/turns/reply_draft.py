@@ -27,7 +27,7 @@ class Draft:
     _saved_rows: int = 0
     _saving: Future[None] | None = None
     _pieces_in_saving: int = 0
-    _saved_at: float = 0.0
+    _saved_at: float = float("-inf")
     _started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
     def add(self, piece: DraftPiece) -> None:

@@ -1,7 +1,8 @@
 """Hooks of turns and delegations in the library's agent loop."""
 
 from collections.abc import AsyncIterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
@@ -9,11 +10,11 @@ from pydantic_ai.exceptions import RunCancelled, ToolFailed
 from pydantic_ai.messages import AgentStreamEvent, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.measure.count import Scaffold
 from co_tui.events.storable import storable_text
-from co_tui.session.approvals.asking import StoppedWhileAsking
 from co_tui.session.turns.delegations import Delegations
 from co_tui.session.turns.governed_run import GovernedRun
 from co_tui.session.turns.repeated_calls import check_repeated_calls
@@ -36,6 +37,7 @@ class RequestHook(AbstractCapability[Any]):
         request_context.model_request_parameters = _sendable(request_context.model_request_parameters)
         request_context.messages = await self._current.before_request(ctx.messages, _scaffold(request_context))
         check_repeated_calls(ctx.messages)  # after the failures are logged
+        self._current.sent_to(request_context.model)
         return request_context
 
     async def after_model_request(
@@ -44,18 +46,15 @@ class RequestHook(AbstractCapability[Any]):
         await self._current.after_response(response)
         return response
 
-    async def wrap_tool_execute(
-        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
-    ) -> Any:
-        if call.tool_name != DELEGATE_TOOL:
-            return await handler(args)
-        return await self._delegations.run_call(call, args, lambda: handler(args))
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        """Delegations begin inside of the toolset that asks: one that hooks or the user refuse never begins."""
+        return _DelegatingToolset(toolset, self._delegations)
 
     async def on_tool_execute_error(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, error: Exception
     ) -> Any:
         """Report a tool's crash to the model. What ends a run, and failures inside a delegation, are raised again."""
-        if call.tool_name == DELEGATE_TOOL or isinstance(error, RunCancelled | StoppedWhileAsking | StoreError):
+        if call.tool_name == DELEGATE_TOOL or isinstance(error, RunCancelled | StoreError):
             raise error
         raise ToolFailed(f"{type(error).__name__}: {error}") from error
 
@@ -71,6 +70,21 @@ class RequestHook(AbstractCapability[Any]):
     @property
     def _current(self) -> GovernedRun:
         return self._delegations.current() or self._turn
+
+
+@dataclass
+class _DelegatingToolset(WrapperToolset[Any]):
+    """Runs delegating calls as delegations, once they are approved."""
+
+    delegations: Delegations
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        call = partial(super().call_tool, name, tool_args, ctx, tool)
+        if name != DELEGATE_TOOL:
+            return await call()
+        return await self.delegations.run_call(ctx, tool_args, call)
 
 
 def _sendable(parameters: ModelRequestParameters) -> ModelRequestParameters:

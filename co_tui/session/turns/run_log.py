@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from co_tui.context.request.repair import answered_id, last_step, repair
 from co_tui.events import Message
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turns.streaming import Streaming
 from co_tui.store.store_errors import StoreError
@@ -54,9 +55,16 @@ class RunLog:
     async def keep_results(self) -> None:
         """Within a step: log the tool results so far."""
         if (results := self._live.results()) is not None:
-            await self.log(results)
             self._answered.update(found for part in results.parts if (found := answered_id(part)) is not None)
             self._live.begin()
+            await run_to_completion(self.log(results))  # a result that is logged twice would answer its call twice
+
+    @property
+    def step_results(self) -> list[ModelMessage] | None:
+        """The results of the step that are not logged yet; None if none of its calls has ended."""
+        if (results := self._live.results()) is not None:
+            return [results]
+        return [] if self._answered else None
 
     async def close(self, rest: Sequence[ModelMessage], staying: Collection[str] = ()) -> None:
         """Log the rest of a stopped run, and answer its open calls, except those in `staying`."""

@@ -28,7 +28,8 @@ READ_AGAIN_S: Final = 60.0
 
 def today_begun() -> str:
     """Midnight here, as times are written in the log."""
-    return written(datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0))
+    # Without a zone until the end: the offset of midnight may differ from the present one.
+    return written(datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).astimezone())
 
 
 class SpendingLimitReached(Exception):
@@ -57,7 +58,7 @@ class Spending:
         self._day = ""
         self._day_cost = self._own_then = 0.0
         """The day's sum when it was read, and what this session had spent by then."""
-        self._read_at = 0.0
+        self._read_at = float("-inf")
 
     async def check(self, settings: Settings) -> None:
         """Called before each request. Raises `SpendingLimitReached`; warns once about each limit that is close."""

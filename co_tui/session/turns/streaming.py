@@ -37,12 +37,19 @@ class Streaming:
         self._model = model
         self._agent = agent
         self._results: dict[str, Any] = {}
+        self._received: list[str] = []
         self.draft = self._new_draft()
 
     def begin(self) -> None:
         """Forget what arrived so far: it is logged."""
         self.draft = self._new_draft()
         self._results.clear()
+        self._received.clear()
+
+    @property
+    def received(self) -> str:
+        """All pieces of the reply so far; hidden thoughts have none."""
+        return "".join(self._received)
 
     def restart(self) -> None:
         """The reply is requested again: discard what was shown of it."""
@@ -72,8 +79,8 @@ class Streaming:
                 self._delta(index, "tool_call", text_of(call.args), call.tool_name, call.tool_call_id)
             case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)) if args:
                 self._delta(index, "tool_call", text_of(args))
-            case FunctionToolCallEvent(part=call):
-                self._tool(call.tool_name, call.tool_call_id, "started", text_of(call.args))
+            case FunctionToolCallEvent(part=call, args_valid=False):
+                self.started(call)  # it never gets its turn
             case FunctionToolResultEvent(part=answer):
                 self._results[answer.tool_call_id] = answer
                 stage = stage_of(getattr(answer, "outcome", "success"))
@@ -83,8 +90,13 @@ class Streaming:
             case _:
                 pass
 
+    def started(self, call: ToolCallPart) -> None:
+        """A call has its turn."""
+        self._tool(call.tool_name, call.tool_call_id, "started", text_of(call.args))
+
     def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
         piece = DraftPiece(index, kind, *map(storable_text, (text, tool_name, call_id)))
+        self._received.append(text)
         if not self._agent:  # the store keeps one partial reply per session, the main agent's
             self.draft.add(piece)
         self._announce(piece)

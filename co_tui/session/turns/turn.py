@@ -11,11 +11,11 @@ from pydantic_ai import CancellationToken
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, ModelResponse, repair_messages
 from pydantic_ai.run import AgentRunResultEvent
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved
+from pydantic_ai.tools import DeferredToolResults, ToolApproved
 from pydantic_ai.usage import UsageLimits
 
 from co_tui.context.measure.count import Scaffold
-from co_tui.context.request.repair import repair
+from co_tui.context.request.repair import open_calls, repair
 from co_tui.events import (
     ApprovalRequested,
     CompactionComplete,
@@ -27,29 +27,32 @@ from co_tui.events import (
 from co_tui.events.facts.conversation import REPLY_KEPT, TURN_STOPPED
 from co_tui.events.stored_messages import prompt_of
 from co_tui.events.triggers import Trigger
-from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, StoppedWhileAsking, not_answered, open_questions
+from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, not_answered, open_questions
+from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.compaction.compactor import Compactor
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.hooks.session_hooks import PromptRefused
+from co_tui.session.queue import Steering, WorkQueue
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turns.attempts import GivenUp, Stopped
-from co_tui.session.turns.delegations import STOPPED, Delegations, NewRun
+from co_tui.session.turns.delegations import STOPPED, DelegatedRunFactory, Delegations
 from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.request_hook import RequestHook
-from co_tui.session.turns.unfinished import abandoned, abandoned_delegations, waiting_calls
+from co_tui.session.turns.restored_files import restored_note
+from co_tui.session.turns.unfinished import abandoned, abandoned_delegations, replies_in, waiting_calls
 
 T = TypeVar("T")
 # The library prints a banner to standard error, over the screen or into a script's output.
 pydantic_ai.BANNER_ENABLED = False
 NO_LONGER_OPEN = "The call is no longer part of the conversation."
-STEPS_USED_UP = "Stopped after {} steps (agent_max_steps). Everything is kept."
 OTHER_PROMPT = "you sent another prompt instead of answering"
 
 
 WritePrompt = Callable[[Approvals], Coroutine[Any, Any, ModelRequest]]
-"""Writes the prompt of a slash command, asking for what it needs. Raises `PromptRefused`."""
+"""Writes a prompt in its turn, asking for what it needs. Raises `PromptRefused` or `AttachmentRefused`."""
 
 
 class Outcome(Enum):
@@ -69,19 +72,19 @@ class Turn(GovernedRun):
         compactor: Compactor,
         new_recovery: Callable[[], Recovery],
         number: int,
-        new_delegated_run: NewRun,
-        take_steering: Callable[[], Sequence[ModelRequest]] = tuple,
+        delegated_runs: DelegatedRunFactory,
+        queue: WorkQueue,
     ) -> None:
-        """`take_steering` returns prompts that the user adds while the turn runs."""
-        steps = StepBudget(runtime.settings.agent_max_steps, STEPS_USED_UP)
+        """The `queue` has the prompts that the user adds while the turn runs."""
+        steps = StepBudget(runtime.settings.agent_max_steps, replies_in(runtime.history.recorder.state, number))
         requests = GovernedRequests(runtime.compactable, compactor, runtime.archive.log_new)
         super().__init__(requests, runtime, new_recovery, number, steps)
         self._runtime = runtime
         self._number = number
-        self._take_steering = take_steering
+        self._queue = queue
         self._token = CancellationToken()
         self._leaving = self._skipped = False
-        self._delegations = Delegations(self._recorder, new_delegated_run, is_leaving=lambda: self._leaving)
+        self._delegations = Delegations(delegated_runs, runtime, number, steps, is_leaving=lambda: self._leaving)
 
     def interrupt(self, *, leaving: bool = False) -> None:
         """Stop as soon as possible, keeping what arrived. When `leaving`, open questions stay open."""
@@ -101,6 +104,7 @@ class Turn(GovernedRun):
 
         Raises `PromptRefused` before anything of it is logged.
         """
+        self._hooks.begin_turn()
         if prompt is not None:
             await self._log_prompt(await self._accepted(prompt))
         elif not again and not waiting_calls(self._recorder.state):
@@ -112,22 +116,24 @@ class Turn(GovernedRun):
             return Outcome.DONE
         except RunCancelled as cancelled:
             return await self._interrupted(self._log.unlogged(cancelled.all_messages()))
-        except (StoppedWhileAsking, Stopped):
+        except Stopped:
             return await self._interrupted(())
         except GivenUp as given_up:
             return await self._failed(given_up)
 
     async def _accepted(self, prompt: ModelRequest | WritePrompt) -> ModelRequest:
-        """The prompt, written if it comes from a slash command. Raises `PromptRefused` if a hook refuses it, or it is
-        stopped meanwhile."""
+        """The prompt, complete. Raises `PromptRefused` also if it is stopped before that."""
         try:
-            if not isinstance(prompt, ModelRequest):
-                prompt = await self._unless_stopped(prompt(self._approvals))
-            await self._unless_stopped(self._hooks.check_prompt(prompt_of(message_json(prompt)) or ""))
+            return await self._unless_stopped(self._checked(prompt))
         except Stopped:
             await self._approvals.withdraw(TURN_STOPPED)
             raise PromptRefused("Stopped before it was sent.") from None
-        return prompt
+
+    async def _checked(self, prompt: ModelRequest | WritePrompt) -> ModelRequest:
+        """The prompt, written if it is not yet. Raises `AttachmentRefused`, or `PromptRefused` if a hook refuses it."""
+        written = prompt if isinstance(prompt, ModelRequest) else await prompt(self._approvals)
+        await self._hooks.check_prompt(prompt_of(message_json(written)) or "")
+        return written
 
     async def _until_hooks_agree(self) -> None:
         """Continue as long as hooks refuse that the turn ends; what they say is among the notes."""
@@ -149,17 +155,20 @@ class Turn(GovernedRun):
             raise Stopped
         return running.result()
 
-    async def _log_steering(self, prompt: ModelRequest) -> None:
-        """Log a prompt added to this turn, unless a hook refuses it."""
-        said = prompt_of(message_json(prompt)) or ""
+    async def _log_steering(self, steering: Steering) -> None:
+        """Log a prompt added to this turn, unless it is refused. Until then it waits in the queue: a turn stopped
+        before that leaves it there."""
         try:
-            await self._hooks.check_prompt(said)
-        except PromptRefused as refused:
-            self._recorder.announce(PromptReturned(prompt=said))
-            error = SessionError(what=str(refused), where=f"turn {self._number}", kind="hook", outcome="not sent")
-            await self._recorder.record(error)
+            prompt = await self._checked(steering.content)
+        except (AttachmentRefused, PromptRefused) as refused:
+            kind = "hook" if isinstance(refused, PromptRefused) else "attachment"
+            if self._queue.take_steering(steering.number):
+                self._recorder.announce(PromptReturned(prompt=steering.text))
+                error = SessionError(what=str(refused), where=f"turn {self._number}", kind=kind, outcome="not sent")
+                await self._recorder.record(error)
         else:
-            await self._log.prompt(prompt)
+            if self._queue.take_steering(steering.number):
+                await run_to_completion(self._log.prompt(prompt))
 
     async def _log_prompt(self, prompt: ModelRequest) -> None:
         """Log the prompt; open questions are denied first, and the model gets that as their answer."""
@@ -176,22 +185,24 @@ class Turn(GovernedRun):
         self._log.begin()
         model = await runtime.model_handle.model()
         waiting = waiting_calls(self._recorder.state)
-        answers = await self._approvals.decide_unless(self._stopped, self._open_questions)
         equipment = runtime.toolkit.for_turn(
             runtime.instructions,
             takes_tools=runtime.model_handle.takes_tools,
-            approve=self._approve,
+            gate=lambda: (self._delegations.current() or self).calls,
             hook=RequestHook(self, self._delegations),
         )
-        answers |= {call_id: ToolApproved() for call_id in waiting - answers.keys()}  # delegations, which continue
-        history = repair(self._history.messages, answers)
-        if answers:
+        history = repair(self._history.messages, waiting)
+        if waiting:
             # Joined as the library would; what follows is new.
             history = repair_messages(history, repair_last_response=False)
             self._log.begin(len(history))
+            self.calls.begin([call for call in open_calls(history) if call.tool_call_id in waiting])
         run = equipment.agent(model, runtime.request_settings).run_stream_events(
             message_history=history,
-            deferred_tool_results=DeferredToolResults(approvals={**answers}) if answers else None,
+            # Each is asked about, or waits behind a question, when it has its turn.
+            deferred_tool_results=DeferredToolResults(approvals={id: ToolApproved() for id in waiting})
+            if waiting
+            else None,
             conversation_id=self._recorder.session_id,
             cancellation_token=self._token,
             # We count steps ourselves, before a request but after the last step's results are logged.
@@ -200,23 +211,21 @@ class Turn(GovernedRun):
         async with run as events:
             async for event in events:
                 if not isinstance(event, AgentRunResultEvent):
-                    self._live.on_event(event)
-
-    async def _approve(self, requests: DeferredToolRequests) -> DeferredToolResults:
-        """Log results before asking: the answer may take days."""
-        if (delegated := self._delegations.current()) is not None:
-            return await delegated.approve(requests)
-        await self._log.keep_results()
-        return await self._approvals.request(requests)
+                    self.on_event(event)
 
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         await self._log.catch_up(run_messages)
-        await self._end_delegations()  # all calls are answered: one that could not continue never will
-        self._steps.check()
+        # All calls are answered: what could not continue, or was not asked again because its tool is gone, never will.
+        await self._end_delegations()
+        await self._approvals.withdraw(NO_LONGER_OPEN)
+        self._take_step()
         await self._runtime.spending.check(self._runtime.settings)
-        for prompt in self._take_steering():  # all calls are answered here, so it splits no pair
-            await self._log_steering(prompt)
-        await self._log_notes()
+        while (steering := self._queue.next_steering()) is not None:  # all calls are answered: it splits no pair
+            await self._log_steering(steering)
+        self._hooks.check_stopped()
+        if (note := restored_note(self._recorder.state)) is not None:
+            await self._log.log(note)
+        await self._log_notes(run_messages)
         self._history.scaffold = scaffold
         await self._runtime.scaffold_file.keep(scaffold)
         await self._history.count_exactly(self._runtime.model_handle.count_tokens)
@@ -224,7 +233,7 @@ class Turn(GovernedRun):
         return await self._next_request()
 
     async def after_response(self, response: ModelResponse) -> None:
-        self._count_step(response)
+        self._finish_step(response)
         await self._log.reply(response)
         await self._log_provider_compaction(response)
         await self._requests.answered(response)
@@ -245,6 +254,7 @@ class Turn(GovernedRun):
                 )
 
     async def _interrupted(self, run_messages: Sequence[ModelMessage]) -> Outcome:
+        await self._count_stopped(run_messages)
         if self._leaving and (waiting := waiting_calls(self._recorder.state)):
             await self._log.close(run_messages, staying=waiting)
             return Outcome.INTERRUPTED
@@ -270,8 +280,8 @@ class Turn(GovernedRun):
         return Outcome.FAILED
 
     async def _keep_results(self) -> None:
-        if (results := self._live.results()) is not None:
-            await self._close([results])
+        if (results := self._log.step_results) is not None:
+            await self._close(results)
             self._live.begin()
 
     async def _close(self, rest: Sequence[ModelMessage]) -> None:

@@ -4,7 +4,7 @@ A tool never runs twice. A call with an open question has not run, and is asked 
 have run before its result was logged, so it is closed.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,8 @@ from co_tui.events import (
     Message,
     SessionInterrupted,
 )
+from co_tui.events.stored_messages import pieces
+from co_tui.events.tool_wording import piece_line
 from co_tui.session.approvals.asking import not_answered, refused, withdrawn
 from co_tui.session.state.derive import INTERRUPTED
 from co_tui.session.state.parsed_messages import message_json
@@ -31,15 +33,25 @@ from co_tui.session.turns.run_log import closing
 
 CUT_OFF: Final = "the turn was cut off"
 MARKED: Final = "unfinished calls are marked as interrupted"
+REPORT_CHARS: Final = 12_000
+"""Of the work of a delegate that a limit stopped, in its report."""
+RESULT_CHARS: Final = 2_000
 
 
 def waiting_calls(state: SessionState, agent: str = "") -> frozenset[str]:
-    """The open calls of an agent that can still be answered: those with a question, and those that delegate to an
-    agent that has one."""
+    """The open calls of an agent that can still be answered: those with a question, those that delegate to an agent
+    that has one, and those behind them, which have not begun."""
     asked = {each.call_id for each in state.pending if each.agent == agent}
     asked |= {each.call_id for name, each in _running(state) if _asked_by(name) == agent and waiting_calls(state, name)}
-    calls = open_calls(_last_step(state, agent)) if asked else ()
-    return frozenset(call.tool_call_id for call in calls if call.tool_call_id in asked)
+    if not asked:
+        return frozenset()
+    calls = [call.tool_call_id for call in open_calls(_last_step(state, agent))]
+    first = next((number for number, call in enumerate(calls) if call in asked), None)
+    if first is None:
+        return frozenset()
+    begun = {call_id for call_id, _ in _delegations_begun(state, agent)}
+    begun |= {fact.call_id for fact in _decisions(state, agent)}
+    return frozenset(call for call in calls[first:] if call in asked or call not in begun)
 
 
 def left_delegation(state: SessionState, asking: str, call_id: str) -> str | None:
@@ -95,6 +107,58 @@ def spent(state: SessionState, agent: str) -> Spent:
     return Spent(usage, sum(prices) if prices else None)
 
 
+def replies_in(state: SessionState, turn: int) -> int:
+    """How many replies a turn has so far, those of its delegations included."""
+    latest = takewhile(lambda entry: entry.turn >= turn, reversed(state.transcript))
+    return sum(entry.turn == turn and entry.message.get("kind") == "response" for entry in latest)
+
+
+def unfinished_report(state: SessionState, agent: str) -> str:
+    """What a delegate that a limit stopped returns: why, and its latest texts, calls and results."""
+    work = _latest(text for _, text in _work_newest_first(state, agent))
+    did = f"What it did so far:\n{work}" if work else "It did nothing yet."
+    return f"{agent} has not finished its task. {state.delegations[agent].error}\n{did}"
+
+
+def report_with_results(state: SessionState, agent: str, report: str) -> str:
+    """A delegate's report, followed by its latest calls and their results."""
+    work = _latest(text for is_call, text in _work_newest_first(state, agent) if is_call)
+    return f"{report}\n\nIts tool calls and results:\n{work}" if work else report
+
+
+def _latest(newest_first: Iterable[str]) -> str:
+    """As many of the newest texts as fit, in their order."""
+    shown: list[str] = []
+    room_chars = REPORT_CHARS
+    for text in newest_first:
+        if len(text) > room_chars:
+            shown.append("…")
+            break
+        shown.append(text)
+        room_chars -= len(text)
+    return "\n".join(reversed(shown))
+
+
+def _work_newest_first(state: SessionState, agent: str) -> Iterator[tuple[bool, str]]:
+    """A delegate's texts, calls and results, each with whether it is of a call; summaries where its work was
+    compacted."""
+    task = next((entry.ref for entry in state.transcript if entry.agent == agent), None)
+    for entry in reversed(state.delegations[agent].history):
+        if task is None or entry.ref <= task:  # what it was given
+            return
+        for role, text, part in reversed(list(pieces(opened(entry.message)))):
+            if role == "tool_result":
+                yield True, f"  {_clipped(text.strip(), RESULT_CHARS)}"
+            elif role == "tool_call":
+                yield True, f"- {piece_line(role, text, part)}"
+            elif role != "thinking" and text.strip():
+                yield False, _clipped(text.strip(), REPORT_CHARS // 2)
+
+
+def _clipped(text: str, most_chars: int) -> str:
+    return text if len(text) <= most_chars else f"{text[:most_chars]}…"
+
+
 def _ended(state: SessionState, names: Collection[str], why: str) -> Iterator[Fact]:
     """The end of delegations, the innermost first."""
     for name in sorted(names, key=lambda name: name.count(DELEGATION_SEPARATOR), reverse=True):
@@ -119,21 +183,28 @@ def _closed(
 
 def _known_answers(state: SessionState, agent: str, calls: Sequence[ToolCallPart]) -> Iterator[ToolReturnPart]:
     """Answers whose content is logged, although their tool return is not."""
-    refusals: dict[str, ApprovalDecided] = {}
-    delegations: dict[str, str] = {}
-    for fact in _since_last_reply(state, agent):  # call ids are reused: earlier ones mean other calls
-        match fact:
-            case ApprovalDecided(approved=False, call_id=call_id) if fact.agent == agent:
-                refusals[call_id] = fact
-            case DelegationStart(agent=name, call_id=call_id) if _asked_by(name) == agent:
-                delegations[call_id] = name
+    refusals = {fact.call_id: fact for fact in _decisions(state, agent) if not fact.approved}
+    delegations = dict(_delegations_begun(state, agent))
     for call in calls:
         name = delegations.get(call.tool_call_id, "")
         if (refusal := refusals.get(call.tool_call_id)) is not None:
             yield refused(refusal, call.tool_name)
-        elif name and (report := _report(name, ended := state.delegations[name])) is not None:
-            outcome: Any = "success" if ended.status == "done" else "failed"
+        elif name and (report := _report(state, name, ended := state.delegations[name])) is not None:
+            outcome: Any = "failed" if ended.status == "failed" else "success"
             yield ToolReturnPart(call.tool_name, report, tool_call_id=call.tool_call_id, outcome=outcome)
+
+
+def _decisions(state: SessionState, agent: str) -> list[ApprovalDecided]:
+    """About the calls of an agent's last reply."""
+    since = _since_last_reply(state, agent)
+    return [fact for fact in since if isinstance(fact, ApprovalDecided) and fact.agent == agent]
+
+
+def _delegations_begun(state: SessionState, agent: str) -> Iterator[tuple[str, str]]:
+    """The calls of an agent's last reply that began to delegate, and the names of their delegations."""
+    for fact in _since_last_reply(state, agent):  # call ids are reused: earlier ones mean other calls
+        if isinstance(fact, DelegationStart) and _asked_by(fact.agent) == agent:
+            yield fact.call_id, fact.agent
 
 
 def _since_last_reply(state: SessionState, agent: str) -> list[Fact]:
@@ -141,8 +212,10 @@ def _since_last_reply(state: SessionState, agent: str) -> list[Fact]:
     return [event.fact for event in takewhile(lambda event: seq_of(event) > since, reversed(state.timeline))]
 
 
-def _report(name: str, ended: Delegation) -> str | None:
+def _report(state: SessionState, name: str, ended: Delegation) -> str | None:
     """The result that the asking agent would have got."""
+    if ended.status == "stopped":
+        return unfinished_report(state, name)
     if ended.status == "failed":
         return f"{name} failed: {ended.error}"
     last = ended.history[-1] if ended.history else None

@@ -84,7 +84,7 @@ async def test_a_killed_process_loses_no_question(home: Path, tools: Tools) -> N
 
     environment.questions = Person(YES, Approval(approved=False, by="user"))
     resumed = await Session.resume(environment, as_it_is_now)
-    assert [each.call_id for each in resumed.state.pending] == ["write-b", "write-c"]
+    assert [each.call_id for each in resumed.state.pending] == ["write-b"], "the other waits behind it"
     assert await resumed.ask_pending() is Outcome.DONE
     assert tools.ran == ["look a", "write b"]
     assert [(call, outcome) for call, _, outcome in returns(resumed)] == [
@@ -95,7 +95,7 @@ async def test_a_killed_process_loses_no_question(home: Path, tools: Tools) -> N
     await left(environment, resumed)
 
 
-async def test_quitting_between_two_answers_asks_both_again(home: Path, tools: Tools) -> None:
+async def test_quitting_between_two_answers_asks_the_second_again(home: Path, tools: Tools) -> None:
     person = Person(YES)
     environment = environment_with(home, asking(("write", "a"), ("write", "b")), tools, person)
     session = await Session.start(environment, "scripted")
@@ -103,11 +103,11 @@ async def test_quitting_between_two_answers_asks_both_again(home: Path, tools: T
     await until(lambda: len(person.asked) == 2)
     await session.close()
     await turn
-    assert tools.ran == [] and len(session.state.pending) == 2
-    environment.questions = Person(YES, YES)
+    assert tools.ran == ["write a"] and len(session.state.pending) == 1
+    environment.questions = Person(YES)
     resumed = await Session.resume(environment, session.id)
     assert await resumed.ask_pending() is Outcome.DONE
-    assert sorted(tools.ran) == ["write a", "write b"]
+    assert tools.ran == ["write a", "write b"]
     await left(environment, resumed)
 
 

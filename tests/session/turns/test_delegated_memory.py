@@ -34,6 +34,7 @@ async def test_recall_finds_what_was_said_and_its_own_results_but_no_other_ones(
         },
     )
     made = project(home, folder, {".claude/agents/r.md": REVIEWER.replace("Grep", "Grep, recall")}, model)
+    made.settings = made.settings.but(delegation_context="conversation")
     session = await Session.start(made, "scripted")
     assert await session.submit("The secret word is heliotrope.") is Outcome.DONE
     await session.edits.clear()
@@ -67,7 +68,7 @@ async def test_a_delegate_sees_the_top_level_results_and_nothing_of_other_delega
         for piece in step if isinstance(step, list) else [step]:
             yield piece
 
-    made = environment_for(home, ScriptedModel(script, window=60_000))
+    made = environment_for(home, ScriptedModel(script, window=60_000), delegation_context="conversation")
     made.cwd, made.works_in_folder = folder, True
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE

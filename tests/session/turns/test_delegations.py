@@ -96,7 +96,7 @@ async def ended(made: Environment, session: Session, home: Path, *, killed: bool
 
 async def test_two_at_once_see_the_conversation_and_their_own_results_only(home: Path) -> None:
     model = Model()
-    made = environment(home, model)
+    made = environment(home, model, delegation_context="conversation")
     session = await Session.start(made, "scripted")
     assert await session.submit("Remember the word heliotrope. Ask two others.") is Outcome.DONE
     delegated = session.state.delegations
@@ -133,7 +133,7 @@ async def test_stopping_the_turn_stops_them_and_what_came_is_kept(home: Path) ->
 
 async def test_its_own_steps_are_compressed_and_the_task_and_conversation_stay(home: Path) -> None:
     model = Model(tasks=("Look at alpha",), looks=40)
-    made = environment(home, model, window=3_000)
+    made = environment(home, model, window=3_000, delegation_context="conversation")
     session = await Session.start(made, "scripted")
     assert await session.submit("Remember the word heliotrope. Ask another.") is Outcome.DONE
     done = [fact for fact in facts(stored_events(home, session.id), CompactionComplete) if fact.agent and fact.success]

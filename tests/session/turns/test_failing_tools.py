@@ -168,3 +168,44 @@ async def test_a_delegate_may_fail_in_many_ways(home: Path, folder: Path) -> Non
     assert await session.submit("Go.") is Outcome.DONE
     assert session.state.delegations["self 1"].status == "done" and len(model.sent("Look")) == 13
     await ended(made, session, home)
+
+
+def notes_in(model: Stubborn) -> list[str]:
+    """What the model was told about repeated calls."""
+    texts = [str(getattr(part, "content", "")) for message in model.seen for part in message.parts]
+    return [text for text in texts if text.startswith("[Note from co-tui, not from the user]")]
+
+
+async def test_a_call_with_the_same_result_for_the_fourth_time_is_pointed_out(home: Path) -> None:
+    model = Stubborn(lambda n: [key("right")] if n < 4 else None)
+    session = await started(home, model)
+    assert await session.submit("open it") is Outcome.DONE and notes_in(model) == []
+    model.steps = lambda n: [key("right")] if n < 9 else None
+    assert await session.submit("again") is Outcome.DONE
+    [told] = notes_in(model)
+    assert "The call open_door right had the same result 4 times. Do not make it again" in told
+    assert replayed(home, session.id) == session.state
+    await session.close()
+
+
+async def test_failures_count_and_so_do_results_between_others(home: Path) -> None:
+    model = Stubborn(lambda n: ([key("right")] if n % 2 else [key("wrong"), key(f"key {n}")]) if n < 9 else None)
+    session = await started(home, model)
+    assert await session.submit("open it") is Outcome.DONE
+    assert [each.partition("\n")[2].partition(" had ")[0] for each in notes_in(model)] == [
+        "The call open_door right",
+        "The call open_door wrong",
+    ]
+    await session.close()
+
+
+async def test_another_result_is_not_the_same(home: Path) -> None:
+    times = iter(range(100))
+
+    def count() -> str:
+        return f"{next(times)}"
+
+    model = Stubborn(lambda n: [("count", "{}")] if n < 9 else None)
+    session = await Session.start(environment_for(home, model, tools=[count]), "scripted")
+    assert await session.submit("count") is Outcome.DONE and notes_in(model) == []
+    await session.close()

@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.context.request.repair import INTERRUPTED
 from co_tui.events import (
@@ -183,16 +184,51 @@ async def test_an_agent_that_can_no_longer_be_asked_is_interrupted(home: Path) -
     made.store.close()
 
 
-async def test_what_is_allowed_by_now_runs_and_the_log_says_so(home: Path) -> None:
+async def test_what_was_decided_about_delegations_holds_after_a_kill(home: Path) -> None:
+    """The one that began is not asked about again, the one that was denied stays denied."""
+    no = Approval(approved=False, by="user", reason="no")
+    tools, person = Tools(), Person(YES, no)
+    made = environment_of(home, "parallel", tools, person)
+    made.asks_first = lambda tool, arguments: tool in ("write", "delegate_task")
+    session = await Session.start(made, "scripted")
+    turn = asyncio.create_task(session.submit(PROMPT))
+    await until(lambda: len(person.asked) == 3)
+    as_it_is_now = await session.fork()
+    session.interrupt()
+    await turn
+    await session.close()
+    made.questions = person = Person(YES)
+    resumed = await Session.resume(made, as_it_is_now)
+    assert await resumed.ask_pending() is Outcome.DONE
+    assert [each.tool for each in person.asked] == ["write"] and tools.ran == ["write b"]
+    assert sorted(outcome for _, _, outcome in returns(resumed)) == ["denied", "success"]
+    check_finished(resumed.state, log_of(made, resumed))
+    await resumed.close()
+    made.store.close()
+
+
+async def test_a_question_whose_tool_is_gone_ends_with_its_call(home: Path) -> None:
+    session = await left_at_its_question(home, "main")
+    made = environment_of(home, "main", tools := Tools(), person := Person())
+    made.toolsets = [FunctionToolset([tools.look])]
+    resumed = await Session.resume(made, session.id)
+    assert await resumed.ask_pending() is Outcome.DONE
+    assert not resumed.state.pending and not person.asked and "write b" not in tools.ran
+    check_finished(resumed.state, log_of(made, resumed))
+    await resumed.close()
+    made.store.close()
+
+
+async def test_what_was_asked_about_is_asked_again_though_nothing_asks_by_now(home: Path) -> None:
     session = await left_at_its_question(home, "delegate")
-    tools, person = Tools(), Person()
+    tools, person = Tools(), Person(YES)
     made = environment_of(home, "delegate", tools, person)
     made.asks_first = lambda tool, arguments: False
     resumed = await Session.resume(made, session.id)
     assert await resumed.ask_pending() is Outcome.DONE
-    assert tools.ran == ["write b"] and not person.asked
+    assert tools.ran == ["write b"] and [each.agent for each in person.asked] == ["self 1"]
     (decided,) = facts(log_of(made, resumed), ApprovalDecided)
-    assert (decided.approved, decided.by, decided.agent) == (True, "an earlier answer", "self 1")
+    assert (decided.approved, decided.agent) == (True, "self 1")
     check_finished(resumed.state, log_of(made, resumed))
     await resumed.close()
     made.store.close()
@@ -228,5 +264,5 @@ def test_a_log_of_an_older_version_shows_no_call_as_running_for_ever() -> None:
         DelegationStart(agent="self 1", name="self", task="Look.", call_id="delegate_task"),
         ApprovalRequested(call_id="x", tool="write", agent="self 1"),
     ]
-    assert statuses(log(*killed)) == ["…", "approval pending"]
+    assert statuses(log(*killed)) == ["…", "approval pending · conversation"]
     assert statuses(log(*killed, SessionResume(), Message(turn=2, message=prompt))) == ["interrupted", "interrupted"]

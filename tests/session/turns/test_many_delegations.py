@@ -51,6 +51,7 @@ def crowd(home: Path, folder: Path, tasks: list[tuple[str, str]], steps: dict[st
         (folder / f"{task}.txt").write_text(f"<secret of {task}>\n" * (1_200 if task == "long" else 40))
     model = Model(tasks, {task: [reading(task), *more] for task, more in steps.items()})
     made = project(home, folder, {".claude/agents/r.md": REVIEWER.replace("tools: Read, Grep\n", "")}, model)
+    made.settings = made.settings.but(delegation_context="conversation")
     made.toolsets = [FunctionToolset([give_up])]
     return made, model
 

@@ -32,6 +32,7 @@ def nesting(folder: Path, *nested: tuple[str, str]) -> Model:
 async def test_each_sees_the_conversation_its_task_and_its_own_results(home: Path, folder: Path) -> None:
     model = nesting(folder, ("reviewer", "Do the inner part"), ("self", "Do the other part"))
     made = project(home, folder, {".claude/agents/r.md": REVIEWER}, model)
+    made.settings = made.settings.but(delegation_context="conversation")
     session = await Session.start(made, "scripted")
     assert await session.submit("Remember the word heliotrope.") is Outcome.DONE
     assert {name: each.status for name, each in session.state.delegations.items()} == {
@@ -72,12 +73,13 @@ async def test_an_agent_of_a_file_gives_work_on_only_when_its_file_lets_it(home:
 async def test_the_steps_of_all_who_work_for_one_are_counted_together(home: Path, folder: Path) -> None:
     model = nesting(folder, ("self", "Do the inner part"))
     made = project(home, folder, {}, model)
-    made.settings = made.settings.but(agent_max_steps=3)
+    made.settings = made.settings.but(agent_max_steps=4)
     session = await Session.start(made, "scripted")
-    assert await session.submit("Go.") is Outcome.DONE
-    assert len(model.sent("Do the outer part")) + len(model.sent("Do the inner part")) == 3
-    assert {each.status for each in session.state.delegations.values()} == {"failed"}
-    assert "Stopped after 3 steps" in session.state.delegations["self 1/self 1"].error
+    assert await session.submit("Go.") is Outcome.FAILED
+    assert [len(model.sent(each)) for each in ("", "Do the outer part", "Do the inner part")] == [1, 2, 1]
+    assert {each.status for each in session.state.delegations.values()} == {"stopped"}
+    assert "Stopped after 4 steps" in session.state.delegations["self 1/self 1"].error
+    assert "secret of inner" in str(session.state.history[-1].message), "what the inner one had"
     await ended(made, session, home)
 
 

@@ -1,10 +1,17 @@
 """Limits on what a session and a day may cost."""
 
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelResponse
 
-from co_tui.events import SessionError, SpentToday
+from co_tui.events import SessionError, SpentToday, StreamDelta
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turns import spending
@@ -75,3 +82,69 @@ async def test_without_limits_nothing_is_read_or_said(home: Path, monkeypatch: p
     session = await Session.start(environment_for(home, ScriptedModel(says("ok"))), "scripted")
     assert await session.submit("hi") is Outcome.DONE and troubles(session) == []
     await session.close()
+
+
+async def never_ends(*_: Any) -> AsyncIterator[str]:
+    yield "a long reply " * 50
+    await asyncio.Event().wait()
+
+
+async def test_stopped_replies_count_and_teach_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    priced: list[ModelResponse] = []
+    monkeypatch.setattr(
+        "co_tui.session.history.governed_history.price_of", lambda response: priced.append(response) or 0.4
+    )
+    session = await Session.start(environment_for(home, ScriptedModel(never_ends), max_session_cost=1.0), "scripted")
+    for _ in range(3):
+        listener = session.events()
+        running = asyncio.create_task(session.submit("write much"))
+        async for event in listener:
+            if isinstance(event.fact, StreamDelta):
+                break
+        session.interrupt()
+        assert await running is Outcome.INTERRUPTED
+    usage = session.state.usage
+    assert session.state.total_cost == pytest.approx(1.2) and usage is not None
+    assert all(each.usage.input_tokens and each.usage.output_tokens > 50 for each in priced)
+    assert not session.state.learnt, "an estimate is nothing to learn from"
+    assert await session.submit("once more") is Outcome.FAILED and troubles(session)[-1][0] == "spending"
+    await session.close()
+
+
+@pytest.mark.parametrize(("said", "cost"), [("half of a reply", 0.8), ("", 0.4)])
+async def test_a_reply_that_broke_off_counts_and_a_refusal_does_not(home: Path, said: str, cost: float) -> None:
+    attempts = iter([said, None])
+
+    async def breaks_once(*_: Any) -> AsyncIterator[str]:
+        if (begun := next(attempts)) is None:
+            yield "whole"
+            return
+        if begun:
+            yield begun
+        raise ModelHTTPError(503, "scripted")
+
+    environment = environment_for(home, ScriptedModel(breaks_once))
+    environment.first_backoff_s = 0.0
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("go on") is Outcome.DONE
+    assert session.state.total_cost == pytest.approx(cost)
+    await session.close()
+
+
+@pytest.mark.parametrize(("month", "day", "begun"), [(3, 29, "28T23:00"), (10, 25, "24T22:00")])
+def test_today_begins_at_midnight_on_the_days_of_a_clock_change(
+    monkeypatch: pytest.MonkeyPatch, month: int, day: int, begun: str
+) -> None:
+    class Noon(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime(2026, month, day, 12)
+
+    monkeypatch.setattr(spending, "datetime", Noon)
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert spending.today_begun().startswith(f"2026-{month:02}-{begun}")
+    finally:
+        monkeypatch.undo()
+        time.tzset()

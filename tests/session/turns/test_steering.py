@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import DeltaToolCall
@@ -9,6 +10,7 @@ from pydantic_ai.models.function import DeltaToolCall
 from co_tui.agent.model_messages import read_messages
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.settings.hook_entries import HookEntry
 from tests.context.request.test_repair import breaches
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.stores import replayed
@@ -41,8 +43,9 @@ class Digging:
         else:
             yield "done"
 
-    async def start(self, home: Path) -> Session:
-        environment = environment_for(home, ScriptedModel(self.script), tools=[self.dig])
+    async def start(self, home: Path, **settings: Any) -> Session:
+        environment = environment_for(home, ScriptedModel(self.script), tools=[self.dig], **settings)
+        environment.environ = {"PATH": "/usr/bin:/bin"}
         return await Session.start(environment, "scripted")
 
 
@@ -63,7 +66,7 @@ async def test_it_reaches_the_model_after_the_results_it_waits_for_and_in_the_sa
     digging = Digging(digs=2)
     session = await digging.start(home)
     turn = asyncio.create_task(session.submit("dig"))
-    await until(lambda: digging.begun == 2)
+    await until(lambda: digging.begun == 1)
     later = asyncio.create_task(session.submit("and then rest"))
     steered = [asyncio.create_task(session.submit(text, steer=True)) for text in ("deeper", "and wider")]
     await until(lambda: len(session.queue.prompts) == 3)
@@ -112,7 +115,7 @@ async def test_stopped_before_it_was_given_it_waits_on_hold_like_any_prompt(home
     digging = Digging(digs=1)
     session = await digging.start(home)
     turn = asyncio.create_task(session.submit("dig"))
-    await until(lambda: digging.begun == 2)
+    await until(lambda: digging.begun == 1)
     steered = asyncio.create_task(session.submit("stop digging", steer=True))
     await until(lambda: session.queue.prompts)
     session.interrupt()
@@ -121,6 +124,45 @@ async def test_stopped_before_it_was_given_it_waits_on_hold_like_any_prompt(home
     session.queue.release()
     assert await steered is Outcome.DONE
     assert said(digging.sent[-1])[-1] == "stop digging" and session.state.turn == 2
+    await closed(home, session)
+
+
+async def test_stopped_while_a_hook_checks_it_all_that_steers_waits_on_hold(home: Path) -> None:
+    checks = home / "checks"
+    slow = HookEntry(f"grep -q deeper && touch '{checks}' && sleep 600; exit 0")
+    digging = Digging(digs=1)
+    session = await digging.start(home, hooks={"userPromptSubmit": (slow,)}, hook_timeout_s=600.0)
+    turn = asyncio.create_task(session.submit("dig"))
+    await until(lambda: digging.begun == 1)
+    steered = [asyncio.create_task(session.submit(text, steer=True)) for text in ("deeper", "and wider")]
+    await until(lambda: len(session.queue.prompts) == 2)
+    for _ in range(2):
+        digging.signs.release()
+    await until(checks.exists)
+    session.interrupt()
+    assert await turn is Outcome.INTERRUPTED
+    assert [(each.text, each.held) for each in session.queue.prompts] == [("deeper", True), ("and wider", True)]
+    assert [session.queue.withdraw(each.number) for each in session.queue.prompts] == ["deeper", "and wider"]
+    assert await asyncio.gather(*steered) == [Outcome.INTERRUPTED] * 2
+    await closed(home, session)
+
+
+async def test_withdrawn_while_a_hook_checks_it_it_is_not_sent(home: Path) -> None:
+    checks, checked = home / "checks", home / "checked"
+    slow = HookEntry(f"grep -q deeper && touch '{checks}' && while [ ! -e '{checked}' ]; do sleep 0.02; done; exit 0")
+    digging = Digging(digs=1)
+    session = await digging.start(home, hooks={"userPromptSubmit": (slow,)}, hook_timeout_s=600.0)
+    turn = asyncio.create_task(session.submit("dig"))
+    await until(lambda: digging.begun == 1)
+    steered = asyncio.create_task(session.submit("deeper", steer=True))
+    await until(lambda: session.queue.prompts)
+    for _ in range(2):
+        digging.signs.release()
+    await until(checks.exists)
+    assert session.queue.withdraw(session.queue.prompts[0].number) == "deeper"
+    checked.touch()
+    assert await turn is Outcome.DONE and await steered is Outcome.INTERRUPTED
+    assert "deeper" not in said(digging.sent[-1])
     await closed(home, session)
 
 

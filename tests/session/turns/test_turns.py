@@ -27,6 +27,7 @@ from co_tui.session.state.derive import replay
 from co_tui.session.turns.turn import Outcome
 from co_tui.store.store_errors import SessionBusy
 from co_tui.ui.prompt.activity import Activity
+from tests.support.approving import returns
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 from tests.support.stores import replayed, stored_events
 from tests.support.waiting import HANGING_S, PATIENCE_S, next_fact, until
@@ -169,11 +170,7 @@ async def test_calls_left_open_by_an_interruption_are_answered(home: Path) -> No
             break
     session.interrupt()
     await turn
-    returns = session.state.history[-1].message["parts"]
-    assert [(part["tool_call_id"], part["content"]) for part in returns] == [
-        ("c1", "quick result"),
-        ("c2", INTERRUPTED),
-    ]
+    assert [(call, content) for call, content, _ in returns(session)] == [("c1", "quick result"), ("c2", INTERRUPTED)]
     assert await session.submit("and now?") is Outcome.DONE
     await session.close()
 
