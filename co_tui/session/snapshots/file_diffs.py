@@ -13,6 +13,7 @@ from co_tui.session.snapshots.entries import PERMISSIONS, FileEntry, shown_path
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
 from co_tui.session.snapshots.journal import Journal, Line, folder_name
 from co_tui.session.snapshots.open_folder import OpenFolder
+from co_tui.session.snapshots.touched import touched_by
 from co_tui.session.tools.folder.diff_text import diff_text
 
 MOST_FILES: Final = 1_000
@@ -49,22 +50,12 @@ class SessionChanges(NamedTuple):
     left_out: int = 0
 
 
-def first_versions(lines: Iterable[Line]) -> dict[str, FileEntry | None]:
-    """What each file was before the session first changed it."""
-    first: dict[str, FileEntry | None] = {}
-    for line in lines:
-        if line.kind == "end":
-            for path, was in zip(line.paths, line.was, strict=False):
-                first.setdefault(path, was)
-    return first
-
-
 def session_changes(snapshots: FolderSnapshots, lines: Iterable[Line], folder: Path) -> SessionChanges:
     """The changes of a session, against the folder as it is now. Slow: call it in a thread.
 
     Raises `SnapshotsUnusable` and OSError.
     """
-    first = {path: was for path, was in first_versions(lines).items() if was is None or not was.is_folder}
+    first = {path: was for path, was in touched_by(lines).was.items() if was is None or not was.is_folder}
     with OpenFolder(folder, "") as opened:
         now = {path: opened.read(path) for path in first}
     paths = sorted(path for path, was in first.items() if was != (now[path] or (None,))[0])

@@ -8,7 +8,8 @@ from co_tui.events import Event, Fact, FilesRestored, Message, Rewind
 from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.session.run_to_completion import run_to_completion
-from co_tui.session.snapshots.entries import Snapshot, shown_path
+from co_tui.session.snapshots.commits import call_spans, commits_sentence
+from co_tui.session.snapshots.entries import Snapshot, changed_paths, shown_path
 from co_tui.session.snapshots.file_diffs import SessionChanges, session_changes
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.journal import Line
@@ -16,6 +17,7 @@ from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.snapshots.restore import (
     Intent,
     RestorePlan,
+    Wanted,
     carry_out,
     drop_intent,
     new_intent,
@@ -25,6 +27,7 @@ from co_tui.session.snapshots.restore import (
     write_intent,
 )
 from co_tui.session.snapshots.session_files import SessionFiles, logged_paths
+from co_tui.session.snapshots.touched import lines_elsewhere, touched_by, touched_by_restore
 from co_tui.session.state.history_edits import beginning_of
 
 NOT_KEPT: Final = "This session keeps no snapshots, so its files cannot be restored."
@@ -54,18 +57,27 @@ class Restored(NamedTuple):
     """What a restore did."""
 
     paths: Sequence[str]
+    """What it was to bring back."""
     failed: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    """Left as they are, because of what others changed."""
     not_covered: Sequence[str] = ()
+    commits: Sequence[str] = ()
+
+    @property
+    def done(self) -> list[str]:
+        return [path for path in self.paths if path not in self.failed]
 
     def sentence(self) -> str:
         """What happened, for people."""
-        done = len([path for path in self.paths if path not in self.failed])
-        parts = [f"{counted(done, 'file')} restored." if self.paths else "No files to restore."]
+        parts = [f"{counted(len(self.done), 'file')} restored." if self.paths else "No files to restore."]
+        if self.kept:
+            parts.append(f"Left as they are, changed by others since: {names(self.kept)}.")
         if self.failed:
-            parts.append(f"Not restored (changed meanwhile, or not writable): {names(self.failed)}.")
+            parts.append(f"Not restored (just changed, or not writable): {names(self.failed)}.")
         if self.not_covered:
             parts.append(f"Not covered by snapshots: {names(self.not_covered)}.")
-        return " ".join(parts)
+        return " ".join((*parts, *([commits_sentence(self.commits)] if self.commits else [])))
 
 
 class FileRestores:
@@ -133,13 +145,25 @@ class FileRestores:
                 return None
             try:
                 taken = await run_to_completion(files.take())
-                first, *later = since()
-                target = await asyncio.to_thread(files.snapshots.read, first.before or first.snapshot)
+                lines = await asyncio.to_thread(self._with_paths, since())
+                target = await asyncio.to_thread(files.snapshots.read, lines[0].before or lines[0].snapshot)
             except (NotCovered, SnapshotsUnusable, OSError) as error:
                 raise RestoreRefused(f"Files cannot be restored: {_why(error)}.") from error
-        theirs = ("found", "end") if undoes else ("found",)
-        others = {path for line in later if line.kind in theirs for path in line.paths}
-        return plan_restore(target, taken.snapshot, others, turn=turn, undoes=undoes)
+        elsewhere = await asyncio.to_thread(lines_elsewhere, files.kept_in, lines)
+        if undoes:
+            touched = touched_by_restore(lines[0], lines[1:], elsewhere)
+            return plan_restore(touched, target, taken.snapshot, turn=turn, undoes=undoes)
+        plan = plan_restore(touched_by(lines, elsewhere), target, taken.snapshot, turn=turn)
+        return plan._replace(commits=await asyncio.to_thread(files.commits, call_spans(lines)))
+
+    def _with_paths(self, lines: Sequence[Line]) -> list[Line]:
+        """The same lines; restores of older versions, which did not say what they changed, with that."""
+        return [self._compared(line) if line.kind == "restore" and not line.paths else line for line in lines]
+
+    def _compared(self, restore: Line) -> Line:
+        before, after = (self._files.snapshots.read(each) for each in (restore.snapshot, restore.latest))
+        paths = tuple(changed_paths(before, after))
+        return restore._replace(paths=paths, was=tuple(map(before.entries.get, paths)))
 
     def _changed_elsewhere(self) -> bool:
         """Whether the session has snapshots of another folder, and none of this one."""
@@ -150,7 +174,7 @@ class FileRestores:
     async def restore(self, plan: RestorePlan, consent: Consent, *with_it: Fact) -> Restored:
         """Carry a plan out; `with_it` is logged in the same step. Raises `RestoreRefused` before anything is changed.
 
-        Nothing of the session may run meanwhile.
+        Nothing of the session may run until it is done.
         """
         if plan.by_others and consent.keep:
             plan = plan.without(plan.by_others)
@@ -160,40 +184,66 @@ class FileRestores:
 
     async def _restore(self, plan: RestorePlan, with_it: Sequence[Fact]) -> Restored:
         files, paths = self._files, plan.paths
-        async with files.order:
-            intent = new_intent(plan, files.recorder.state.seq, with_rewind=bool(with_it) and not plan.undoes)
-            try:
-                await asyncio.to_thread(write_intent, files.kept_in, intent)
-            except OSError as error:
-                raise RestoreRefused(f"Files cannot be restored: {error.strerror or error}.") from error
-            fact = FilesRestored(turn=plan.turn, paths=logged_paths(paths), snapshot=plan.target.id)
-            try:
-                events = await files.recorder.record(*with_it, fact)
-            except BaseException:
-                drop_intent(files.kept_in)
-                raise
-            try:
-                failed = await self._carry_out(intent, _seq(events[-1]))
-            except (NotCovered, SnapshotsUnusable, OSError) as error:
-                raise RestoreRefused(
-                    f"Restoring files failed: {_why(error)}. Reopen the session to complete it."
-                ) from error
-        return Restored(paths, failed, plan.not_covered)
+        failed: Sequence[str] = ()
+        if not plan.changes:
+            await files.recorder.record(*with_it)
+        else:
+            async with files.order:
+                failed = await self._log_and_carry_out(plan, with_it)
+        return Restored(paths, failed, plan.kept, plan.not_covered, plan.commits)
 
-    async def _carry_out(self, intent: Intent, seq: int) -> list[str]:
-        """Do what the intent says, which the event at `seq` logged; returns what could not be restored."""
+    async def _log_and_carry_out(self, plan: RestorePlan, with_it: Sequence[Fact]) -> list[str]:
         files = self._files
-        target = await asyncio.to_thread(files.snapshots.read, intent.target)
+        intent = new_intent(plan, files.recorder.state.seq, with_rewind=bool(with_it) and not plan.undoes)
+        try:
+            await asyncio.to_thread(write_intent, files.kept_in, intent)
+        except OSError as error:
+            raise RestoreRefused(f"Files cannot be restored: {error.strerror or error}.") from error
+        paths, first = plan.paths, touched_by(files.journal.lines).was
+        as_before = [path for path in paths if path in first and plan.changes[path] == first[path]]
+        fact = FilesRestored(
+            turn=plan.turn,
+            paths=logged_paths(paths),
+            snapshot=plan.target,
+            as_before=logged_paths(as_before),
+            conversation_stays=not with_it,
+        )
+        try:
+            events = await files.recorder.record(*with_it, fact)
+        except BaseException:
+            drop_intent(files.kept_in)
+            raise
+        try:
+            return await self._carry_out(intent, plan.changes, _seq(events[-1]))
+        except (NotCovered, SnapshotsUnusable, OSError) as error:
+            raise RestoreRefused(
+                f"Restoring files failed: {_why(error)}. Reopen the session to complete it."
+            ) from error
+
+    async def _carry_out(self, intent: Intent, wanted: Wanted, seq: int) -> list[str]:
+        """Do what the intent says, as far as it is wanted; returns what could not be restored."""
+        files = self._files
+        before = await asyncio.to_thread(files.snapshots.read, intent.current)
         bring_back = files.there.carry_out if files.there is not None else self._bring_back
-        failed = await asyncio.to_thread(bring_back, target, intent.changed, intent.part_name)
-        after = await asyncio.to_thread(files.snapshots.take)
-        line = Line("restore", seq, intent.turn, intent.current, after=after.snapshot.id, target=intent.target)
-        files.journal.add(line._replace(undoes=intent.undoes, rewind=seq - 1 if intent.with_rewind else 0))
+        failed = await asyncio.to_thread(bring_back, wanted, files.snapshots.last or before, intent.part_name)
+        after = (await asyncio.to_thread(files.snapshots.take)).snapshot
+        self._note(intent, before, after, seq)
         drop_intent(files.kept_in)
         return failed
 
-    def _bring_back(self, target: Snapshot, changed: Sequence[str], part_name: str) -> list[str]:
-        return carry_out(self._files.snapshots, self._files.folder, target, changed, part_name)
+    def _note(self, intent: Intent, before: Snapshot, after: Snapshot, seq: int) -> None:
+        """Note what the restore changed, and apart from it what others changed until it was done."""
+        files, changed, wanted = self._files, changed_paths(before, after), intent.wanted
+        own = tuple(path for path in changed if path in wanted and after.entries.get(path) == wanted[path])
+        line = files.line("restore", before.id, own)._replace(
+            seq=seq, turn=intent.turn, was=tuple(map(before.entries.get, own)), after=after.id, target=intent.target
+        )
+        files.journal.add(line._replace(undoes=intent.undoes, rewind=seq - 1 if intent.with_rewind else 0))
+        if found := [path for path in changed if path not in own]:
+            files.journal.add(files.line("found", after.id, found, before.id))
+
+    def _bring_back(self, wanted: Wanted, _: Snapshot, part_name: str) -> list[str]:
+        return carry_out(self._files.snapshots, self._files.folder, wanted, part_name)
 
     async def recover(self) -> str:
         """Complete a restore that was killed, if it was logged; returns a sentence about it, or an empty text."""
@@ -210,7 +260,7 @@ class FileRestores:
                 failed = await run_to_completion(self._complete(intent, _seq(logged)))
             except (NotCovered, SnapshotsUnusable, OSError) as error:
                 return f"A restore was interrupted and cannot be completed: {_why(error)}."
-        left = f" Changed meanwhile and left as they are: {names(failed)}." if failed else ""
+        left = f" Changed since then and left as they are: {names(failed)}." if failed else ""
         return f"An interrupted restore is now complete.{left}"
 
     async def _complete(self, intent: Intent, seq: int) -> list[str]:
@@ -220,14 +270,16 @@ class FileRestores:
             await asyncio.to_thread(files.there.remove_parts, intent.part_name, intent.changed)
         else:
             await asyncio.to_thread(remove_parts, files.folder, intent.part_name, intent.changed)
-        before = await asyncio.to_thread(files.snapshots.read, intent.current)
-        target = await asyncio.to_thread(files.snapshots.read, intent.target)
-        now = (await asyncio.to_thread(files.snapshots.take, intent.current)).snapshot
-        undone = [path for path in intent.changed if now.entries.get(path) != target.entries.get(path)]
+        if not intent.entries:
+            target = await asyncio.to_thread(files.snapshots.read, intent.target)
+            intent = intent._replace(entries=tuple(map(target.entries.get, intent.changed)))
+        before = (await asyncio.to_thread(files.snapshots.read, intent.current)).entries
+        now = (await asyncio.to_thread(files.snapshots.take, intent.current)).snapshot.entries
+        undone = {path: entry for path, entry in intent.wanted.items() if now.get(path) != entry}
         # A missing one may have been removed to make room for another kind.
-        still = tuple(path for path in undone if now.entries.get(path) in (before.entries.get(path), None))
-        failed = await self._carry_out(intent._replace(changed=still), seq)
-        return sorted({*failed, *(path for path in undone if path not in still)})
+        still = {path: entry for path, entry in undone.items() if now.get(path) in (before.get(path), None)}
+        failed = await self._carry_out(intent, still, seq)
+        return sorted({*failed, *(undone.keys() - still)})
 
 
 def _why(error: Exception) -> str:

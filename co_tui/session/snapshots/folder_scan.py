@@ -16,8 +16,6 @@ LONGEST_S: Final = 20.0
 MOST_UNCOVERED: Final = 100_000
 RESTORING: Final = ".co-tui-restore-"
 """Begins the name of a file that a restore is writing."""
-NEVER_COVERED: Final = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
-"""Skipped outside of repositories, where nothing says what to ignore."""
 IGNORED, TOO_LARGE, UNREADABLE, SPECIAL, OWN = "ignored", "over 10 MB", "unreadable", "not a file", "co-tui's own"
 
 
@@ -72,7 +70,7 @@ class _Walk(FolderWalk):
     """Includes links as they are, and notes what it leaves out."""
 
     def __init__(self, folder: Path, own: Sequence[Path]) -> None:
-        super().__init__(folder, hidden=True, longest_s=LONGEST_S, built_folders=NEVER_COVERED)
+        super().__init__(folder, hidden=True, longest_s=LONGEST_S, built_folders=frozenset())
         real = os.path.realpath(folder)
         self._own = {os.path.relpath(os.path.realpath(each), real) for each in own}
         self.uncovered: dict[str, Uncovered] = {}
@@ -107,6 +105,9 @@ class _Walk(FolderWalk):
             self.uncovered[f"{folder}{entry.name}"] = Uncovered(OWN)
             return False
         return True
+
+    def _leave_out(self, folder: str) -> None:
+        self.uncovered[folder.rstrip("/")] = Uncovered(IGNORED)
 
     def _not_ignored(self, folder: str, entries: WalkedEntries, levels: tuple[object, ...]) -> WalkedEntries:
         kept = super()._not_ignored(folder, entries, levels)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ class Line(NamedTuple):
     snapshot: str
     """Taken then; for a restore, before it."""
     paths: tuple[str, ...] = ()
-    """What changed until then, since the line before."""
+    """What changed until then, since the line before; for a restore, what it changed (older ones do not say)."""
     before: str = ""
     """The snapshot before these changes."""
     was: tuple[FileEntry | None, ...] = ()
@@ -43,6 +43,10 @@ class Line(NamedTuple):
     """For a restore together with the conversation: the event of the rewind."""
     prepares: bool = False
     """Whether it belongs to the turn that comes next: a slash command runs commands before its prompt is logged."""
+    at: float = 0.0
+    """When it was written; 0 in older journals."""
+    missed: tuple[str, ...] = ()
+    """What changed until then and is not covered."""
 
     @property
     def latest(self) -> str:
@@ -130,6 +134,7 @@ def _parsed(text: bytes) -> Line | None:
         given: dict[str, Any] = json.loads(text)
         known = {name: value for name, value in given.items() if name in Line._fields}
         was = tuple(each and FileEntry(*each) for each in known.get("was", ()))
-        return Line(**{**known, "paths": tuple(known.get("paths", ())), "was": was})
+        lists = {name: tuple(known.get(name, ())) for name in ("paths", "missed")}
+        return Line(**{**known, **lists, "was": was})
     except (ValueError, TypeError):
         return None

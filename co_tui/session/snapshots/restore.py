@@ -1,60 +1,122 @@
-"""Brings a folder back to a snapshot: the plan, and carrying it out. Slow: call it in a thread."""
+"""Brings back what a session changed in its folder: the plan, and carrying it out. Slow: call it in a thread."""
 
 import json
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from co_tui.paths import write_atomically
-from co_tui.session.snapshots.entries import Snapshot, changed_paths, folders_above, named_paths, uncovered_changes
+from co_tui.session.snapshots.entries import (
+    FOLDER,
+    FileEntry,
+    Snapshot,
+    folders_above,
+    folders_of,
+    named_paths,
+    uncovered_changes,
+)
 from co_tui.session.snapshots.folder_scan import RESTORING
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
 from co_tui.session.snapshots.open_folder import OpenFolder
 from co_tui.session.snapshots.storage import INTENT_FILE
+from co_tui.session.snapshots.touched import Touched
+
+Wanted: TypeAlias = Mapping[str, FileEntry | None]
+"""What each path goes back to; None where there was nothing."""
 
 
 class RestorePlan(NamedTuple):
-    """What bringing a snapshot back would do now."""
+    """What bringing files back would do now."""
 
     turn: int
-    target: Snapshot
+    target: str
+    """The snapshot before what is brought back."""
     current: Snapshot
-    changed: tuple[str, ...]
-    """All paths that differ, folders too."""
-    by_others: tuple[str, ...]
-    """Those of them that others changed since."""
-    not_covered: tuple[str, ...]
-    """What changed since and cannot be brought back."""
+    touched: Wanted
+    """All that the session changed and that differs now, unless it is to stay."""
+    changes: Wanted
+    """What is done; folders too. Nothing that others made is removed or overwritten for it."""
+    by_others: tuple[str, ...] = ()
+    """Those of them that others changed afterwards."""
+    kept: tuple[str, ...] = ()
+    """What stays as it is: the user decided so, or something that others made is in its place."""
+    not_covered: tuple[str, ...] = ()
+    """What the session changed since and cannot be brought back."""
+    commits: tuple[str, ...] = ()
+    """Made by the session's calls since; they stay."""
     undoes: int = 0
     """The event of the restore that this undoes."""
 
     @property
     def paths(self) -> list[str]:
         """What people read: files, links and empty folders."""
-        return named_paths(self.changed, self.target.entries, self.current.entries)
+        return _named(self.changes, self.current)
 
     def without(self, kept: Collection[str]) -> "RestorePlan":
         """The same, but these paths stay as they are."""
-        left = [path for path in self.changed if path not in kept and not _replaces_any(path, kept)]
-        return self._replace(changed=tuple(left), by_others=())
+        left = {path: entry for path, entry in self.touched.items() if path not in kept}
+        changes, blocked = _possible(left, self.current)
+        return self._replace(touched=left, changes=changes, by_others=(), kept=tuple(sorted({*kept, *blocked})))
 
 
-def _replaces_any(path: str, kept: Collection[str]) -> bool:
-    """Whether a kept path is in this folder, or this path is below a kept file."""
-    return any(each.startswith(f"{path}/") for each in kept) or any(each in kept for each in folders_above(path))
+def plan_restore(touched: Touched, target: Snapshot, current: Snapshot, *, turn: int, undoes: int = 0) -> RestorePlan:
+    """How to bring back what the session changed since the target was taken."""
+    differs = {
+        path: was for path, was in touched.was.items() if current.covers(path) and current.entries.get(path) != was
+    }
+    changes, blocked = _possible(differs, current)
+    others = _named({path: was for path, was in changes.items() if path in touched.by_others}, current)
+    missed = [path for path in uncovered_changes(target, current) if path in touched.was or path in touched.missed]
+    return RestorePlan(
+        turn, target.id, current, differs, changes, tuple(others), tuple(blocked), tuple(missed), undoes=undoes
+    )
 
 
-def plan_restore(
-    target: Snapshot, current: Snapshot, others: Collection[str], *, turn: int, undoes: int = 0
-) -> RestorePlan:
-    """`others` are the paths that others changed since the target was taken."""
-    changed = changed_paths(target, current)
-    by_others = named_paths([path for path in changed if path in others], target.entries, current.entries)
-    missing = uncovered_changes(target, current)
-    return RestorePlan(turn, target, current, tuple(changed), tuple(by_others), tuple(missing), undoes)
+def _named(wanted: Wanted, current: Snapshot) -> list[str]:
+    return named_paths(wanted, {path: entry for path, entry in wanted.items() if entry is not None}, current.entries)
+
+
+def _possible(wanted: Wanted, current: Snapshot) -> tuple[Wanted, list[str]]:
+    """What can be done without touching anything else, with the folders it needs; and the paths that must stay."""
+    left, kept = _with_folders(wanted, current), set[str]()
+    while blocked := _blocked(left, current):
+        # A folder that should only go stays because of what is in it: nothing to report.
+        kept.update(path for path in blocked if wanted.get(path) is not None)
+        wanted = {path: was for path, was in wanted.items() if path not in blocked}
+        left = _with_folders(wanted, current)
+    return left, sorted(kept)
+
+
+def _with_folders(wanted: Wanted, current: Snapshot) -> dict[str, FileEntry | None]:
+    """With the folders above what comes back, where there are none."""
+    result = dict(wanted)
+    for above in folders_of(path for path, entry in wanted.items() if entry is not None):
+        if result.get(above) is None and (above in result or above not in current.entries):
+            result[above] = FileEntry(FOLDER)
+    return {path: entry for path, entry in result.items() if current.entries.get(path) != entry}
+
+
+def _blocked(wanted: Wanted, current: Snapshot) -> set[str]:
+    """Folders that cannot go because of what stays in them; or else, what needs a folder where something else is."""
+    after = {**current.entries, **wanted}
+    occupied = folders_of((*current.uncovered, *(path for path, entry in after.items() if entry is not None)))
+    full = {
+        path
+        for path, entry in wanted.items()
+        if path in occupied and _is_folder(current.entries.get(path)) and not _is_folder(entry)
+    }
+    return full or {
+        path
+        for path, entry in wanted.items()
+        if entry is not None and not all(_is_folder(after.get(above)) for above in folders_above(path))
+    }
+
+
+def _is_folder(entry: FileEntry | None) -> bool:
+    return entry is not None and entry.is_folder
 
 
 class Intent(NamedTuple):
@@ -70,6 +132,12 @@ class Intent(NamedTuple):
     undoes: int = 0
     with_rewind: bool = False
     """Whether the event before its own is the rewind of the conversation."""
+    entries: tuple[FileEntry | None, ...] = ()
+    """What each changed path goes back to; older versions left this to the target."""
+
+    @property
+    def wanted(self) -> Wanted:
+        return dict(zip(self.changed, self.entries, strict=True))
 
     @property
     def part_name(self) -> str:
@@ -77,10 +145,11 @@ class Intent(NamedTuple):
 
 
 def new_intent(plan: RestorePlan, seq: int, *, with_rewind: bool) -> Intent:
-    token = secrets.token_hex(8)
+    token, changed = secrets.token_hex(8), tuple(plan.changes)
     return Intent(
-        seq, plan.turn, plan.current.id, plan.target.id, plan.changed, token, plan.undoes, with_rewind=with_rewind
-    )
+        seq, plan.turn, plan.current.id, plan.target, changed, token, plan.undoes, with_rewind=with_rewind,
+        entries=tuple(plan.changes.values()),
+    )  # fmt: skip
 
 
 def write_intent(folder: Path, intent: Intent) -> None:
@@ -91,7 +160,8 @@ def read_intent(folder: Path) -> Intent | None:
     """The restore that was cut off; None if there is none."""
     try:
         given = json.loads((folder / INTENT_FILE).read_bytes())
-        return Intent(**{**given, "changed": tuple(given["changed"])})
+        entries = tuple(each and FileEntry(*each) for each in given.get("entries", ()))
+        return Intent(**{**given, "changed": tuple(given["changed"]), "entries": entries})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -100,27 +170,25 @@ def drop_intent(folder: Path) -> None:
     (folder / INTENT_FILE).unlink(missing_ok=True)
 
 
-def carry_out(
-    snapshots: FolderSnapshots, folder: Path, target: Snapshot, changed: Sequence[str], part_name: str
-) -> list[str]:
-    """Make these paths what they are in the target; returns those that could not be changed.
+def carry_out(snapshots: FolderSnapshots, folder: Path, wanted: Wanted, part_name: str) -> list[str]:
+    """Make these paths what they should be; returns those that could not be changed.
 
     The latest snapshot must be the folder now: what changed since it was taken stays, and is returned.
     """
     with OpenFolder(folder, part_name) as opened:
-        return _Work(snapshots, opened, target).run(changed)
+        return _Work(snapshots, opened, wanted).run(wanted)
 
 
 class _Work:
-    def __init__(self, snapshots: FolderSnapshots, opened: OpenFolder, target: Snapshot) -> None:
+    def __init__(self, snapshots: FolderSnapshots, opened: OpenFolder, wanted: Wanted) -> None:
         assert snapshots.last is not None
         self._snapshots = snapshots
         self._now = snapshots.last.entries
-        self._target = target.entries
+        self._target = {path: entry for path, entry in wanted.items() if entry is not None}
         self._opened = opened
         self._failed: list[str] = []
 
-    def run(self, changed: Sequence[str]) -> list[str]:
+    def run(self, changed: Collection[str]) -> list[str]:
         gone = [path for path in changed if path in self._now and self._has_other_kind(path)]
         # What is in a folder comes before the folder: a longer path is never above a shorter one.
         for path in sorted(gone, key=len, reverse=True):

@@ -15,7 +15,8 @@ from co_tui.paths import Paths
 from co_tui.session.host.address import HostUnreachable
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
-from co_tui.session.snapshots.entries import named_paths, shown_path
+from co_tui.session.snapshots.commits import Span, commits_made
+from co_tui.session.snapshots.entries import named_paths, shown_path, uncovered_changes
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots, Taken
 from co_tui.session.snapshots.journal import Journal, Kind, Line, folder_name
@@ -49,6 +50,7 @@ class SessionFiles:
         """`keeps` is whether snapshots are taken; `there` takes them of a folder on another host."""
         self.recorder = recorder
         self.folder = folder
+        self._environ = environ
         self.keeps = keeps
         self.kept_in = paths.snapshots(recorder.session_id) / folder_name(folder)
         own = (paths.data, paths.config, paths.state)
@@ -140,7 +142,8 @@ class SessionFiles:
         if self._changing or unfinished is not None:
             turn = unfinished.turn if unfinished is not None else self.recorder.state.turn
             was = tuple(before.entries.get(path) for path in changed)
-            line = self.line("end", taken.snapshot.id, changed, before.id)._replace(turn=turn, was=was)
+            missed = tuple(uncovered_changes(before, taken.snapshot)) if before.id else ()
+            line = self.line("end", taken.snapshot.id, changed, before.id)._replace(turn=turn, was=was, missed=missed)
             self.journal.add(line)
             if changed:
                 shown = logged_paths(named_paths(changed, before.entries, taken.snapshot.entries))
@@ -153,7 +156,11 @@ class SessionFiles:
     def line(self, kind: Kind, snapshot: str, paths: Sequence[str] = (), before: str = "") -> Line:
         state = self.recorder.state
         prepares = self._prepares and kind != "found"
-        return Line(kind, state.seq, state.turn, snapshot, tuple(paths), before, prepares=prepares)
+        return Line(kind, state.seq, state.turn, snapshot, tuple(paths), before, prepares=prepares, at=time.time())
+
+    def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
+        """The commits that calls made in these spans. Slow."""
+        return self.there.commits(spans) if self.there is not None else commits_made(self.folder, self._environ, spans)
 
     async def _report(self, error: Exception) -> None:
         """Say once in a session that files are not covered."""

@@ -136,17 +136,18 @@ async def test_files_changed_by_hand_since_are_named_and_stay_until_the_user_agr
 
     with pytest.raises(RestoreRefused) as refused:
         await kept.rewind(turn)
-    assert refused.value.by_others == ("a", "mine")
-    assert "Changed by others since then: a, mine." in str(refused.value)
+    assert refused.value.by_others == ("a",)
+    assert "Changed by others since then: a. Nothing was restored." in str(refused.value)
     assert kept.content == now
 
-    await kept.rewind(turn, Consent(keep=True))
+    restored = await kept.rewind(turn, Consent(keep=True))
+    assert restored is not None and (list(restored.kept), list(restored.paths)) == (["a"], ["b"])
     assert kept.content == {**before, "a": now["a"], "mine": now["mine"]}
     await kept.undo()
     assert kept.content == now
 
     await kept.rewind(turn, Consent(overwrite=refused.value.by_others))
-    assert kept.content == before
+    assert kept.content == {**before, "mine": now["mine"]}
 
 
 async def test_what_was_changed_by_hand_before_the_turn_is_part_of_it(kept: KeptFolder) -> None:
@@ -163,6 +164,7 @@ async def test_a_kept_file_keeps_its_folder(kept: KeptFolder) -> None:
     write("new/hand")(kept.folder)
     await kept.rewind(turn, Consent(keep=True))
     assert set(kept.content) == {"new", "new/hand"}
+    assert kept.facts[-1].paths == ("new/tool",)
 
 
 async def test_undo_names_what_was_changed_since(kept: KeptFolder) -> None:
@@ -357,7 +359,7 @@ async def test_what_a_call_left_is_not_the_sessions_if_no_snapshot_was_taken_bef
     await kept.tool(write("b"))  # not tried again so soon
     assert kept.changed == [("a",)]
     plan = await kept.restores.plan_rewind(turn)
-    assert plan is not None and plan.by_others == ("a", "b")
+    assert plan is not None and plan.by_others == ("a",) and "b" not in plan.changes
 
 
 async def test_damaged_snapshots_are_said_to_be_damaged_and_stop_nothing(kept: KeptFolder) -> None:
@@ -388,9 +390,10 @@ async def test_a_new_process_reads_only_what_changed(kept: KeptFolder, monkeypat
         OpenFolder, "content", lambda opened, path, status: [read.append(path), original(opened, path, status)][1]
     )
     write("f1", "by hand")(kept.folder)
-    await kept.rewind(turn, Consent(overwrite=["f1"]))
-    assert {Path(each).name for each in read} == {"f0", "f1"}, "the one that changed, then those that were restored"
-    assert {name: content for name, (_, _, content) in kept.content.items()} == {f"f{n}": b"1" for n in range(5)}
+    await kept.rewind(turn)
+    assert {Path(each).name for each in read} == {"f0", "f1"}, "the one that changed, then the one that was restored"
+    found = {name: content for name, (_, _, content) in kept.content.items()}
+    assert found == {**{f"f{n}": b"1" for n in range(5)}, "f1": b"by hand"}
     (kept.files.kept_in / "known.jsonl").write_text("[]")
     kept.open()
     await kept.turn(write("f3", "4"))

@@ -1,33 +1,26 @@
-"""Whatever tools, commands and people do between turns: files come back as they were, and theirs are asked about."""
+"""Whatever a session and others do to a folder: rewind touches what the session changed, and nothing else."""
 
 import asyncio
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from co_tui.session.snapshots.file_restores import Consent, Restored, RestoreRefused
+from co_tui.session.snapshots.file_restores import Consent, Restored
+from co_tui.session.snapshots.restore import RestorePlan
 from tests.support.kept_folders import PATH, Content, KeptFolder
 from tests.support.long_run import drawn
 
-NAMES = st.sampled_from(["a", "b", "d", "d/a", "d/e", "d/e/a", "ü\n", os.fsdecode(b"d/\xff")])
-KINDS = st.sampled_from(["write", "write", "crlf", "remove", "link", "folder", "run", "touch"])
+NAMES = st.sampled_from(["a", "b", "A", "d", "d/a", "d/e", "d/e/a", "ü\n", os.fsdecode(b"d/\xff")])
+KINDS = st.sampled_from(["write", "write", "crlf", "remove", "link", "folder", "run", "touch", "rename"])
 EDITS = st.tuples(KINDS, NAMES, st.integers(0, 3))
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("tools"), st.lists(EDITS, max_size=3)),
-        st.tuples(st.just("tools"), st.lists(EDITS, min_size=1, max_size=3)),
-        st.tuples(st.just("hand"), st.lists(EDITS, min_size=1, max_size=2)),
-        st.tuples(st.just("restore"), st.integers(0, 20)),
-        st.tuples(st.just("undo"), st.none()),
-        st.tuples(st.just("start again"), st.none()),
-    ),
-    min_size=2,
-    max_size=9,
-)
+Edit = tuple[str, str, int]
 
 
 def edit(folder: Path, kind: str, name: str, number: int) -> None:
@@ -39,6 +32,9 @@ def edit(folder: Path, kind: str, name: str, number: int) -> None:
             above.mkdir()
     if kind == "touch" and file.is_file():
         os.utime(file, ns=(number, number))
+        return
+    if kind == "rename" and file.is_file():
+        file.rename(folder / f"{number}")
         return
     if file.is_dir() and not file.is_symlink():
         shutil.rmtree(file)
@@ -52,107 +48,108 @@ def edit(folder: Path, kind: str, name: str, number: int) -> None:
         file.mkdir()
 
 
-class Story:
-    """Does the steps, and remembers what the folder was before each turn, or rather before its first change.
+Change = tuple[str, dict[str, Content], dict[str, Content]]
+"""Who changed the folder, and what it was before and after."""
 
-    What people do between a turn that changes nothing and the next one is theirs.
-    """
 
-    def __init__(self, kept: KeptFolder) -> None:
-        self.kept = kept
-        self.before: dict[int, dict[str, Content]] = {}
-        self.unchanged: list[int] = []
-        """Turns since which the session has changed nothing."""
-        self.restored_from: list[dict[str, Content]] = []
+class Folder(RuleBasedStateMachine):
+    """A model that compares contents only: who changed which path, when, and what it was before."""
 
-    async def do(self, what: str, detail: object) -> None:
-        await getattr(self, what.replace(" ", "_"))(detail)
+    @initialize(uses_git=st.booleans())
+    def begin(self, uses_git: bool) -> None:
+        self.place = tempfile.TemporaryDirectory()
+        self.kept = KeptFolder(Path(self.place.name), path=PATH if uses_git else "/nonexistent")
+        self.changes: list[Change] = []
+        self.turns: dict[int, int] = {}
+        """Where in the changes each turn begins."""
 
-    async def tools(self, edits: list[tuple[str, str, int]]) -> None:
-        self.unchanged.append(await self.kept.prompt())
+    def teardown(self) -> None:
+        if hasattr(self, "place"):
+            self.place.cleanup()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run(work)
+
+    def note(self, who: str, change: Callable[[], object]) -> Any:
+        before = self.kept.content
+        done = change()
+        self.changes.append((who, before, self.kept.content))
+        return done
+
+    @rule(edits=st.lists(EDITS, max_size=3), by_hand=st.lists(EDITS, max_size=1))
+    def turn(self, edits: list[Edit], by_hand: list[Edit]) -> None:
+        """A turn of the session; the hand works between its calls, not while one runs."""
+        self.turns[self.run(self.kept.prompt())] = len(self.changes)
         for each in edits:
-            self.record()
-            await self.kept.tool(lambda folder, each=each: edit(folder, *each))
+            self.note(
+                "session", lambda each=each: self.run(self.kept.tool(lambda folder, each=each: edit(folder, *each)))
+            )
+            self.hand(by_hand)
 
-    def record(self) -> None:
-        """The session is about to change something."""
-        self.before |= dict.fromkeys(self.unchanged, self.kept.content)
-        self.unchanged.clear()
-
-    async def hand(self, edits: list[tuple[str, str, int]]) -> None:
+    @rule(edits=st.lists(EDITS, min_size=1, max_size=2))
+    def hand(self, edits: list[Edit]) -> None:
         for each in edits:
-            edit(self.kept.folder, *each)
+            self.note("hand", lambda each=each: edit(self.kept.folder, *each))
 
-    async def start_again(self, _: object) -> None:
+    @rule()
+    def start_again(self) -> None:
         self.kept.open()
 
-    async def restore(self, number: int) -> None:
-        if not self.before:
-            return
-        turn = sorted(self.before)[number % len(self.before)]
-        now = self.kept.content
-        self.record()
-        try:
-            restored = await self.kept.rewind(turn)
-        except RestoreRefused as refused:
-            assert self.kept.content == now, "nothing is changed before it is asked about"
-            restored = await self._keep_and_go_back(turn, now, refused.by_others)
-        if restored is not None:
-            assert not restored.failed
-            self.restored_from.append(now)
-            assert self.kept.content == self.before[turn]
+    @precondition(lambda self: self.turns)
+    @rule(number=st.integers(0, 20), force=st.booleans())
+    def rewind(self, number: int, force: bool) -> None:
+        turn = sorted(self.turns)[number % len(self.turns)]
+        plan = self.run(self.kept.restores.plan_rewind(turn))
+        if plan is not None:
+            self.carry_out(plan, self.changes[self.turns[turn] :], force=force)
 
-    async def _keep_and_go_back(self, turn: int, now: dict[str, Content], named: tuple[str, ...]) -> Restored | None:
-        await self.kept.rewind(turn, Consent(keep=True))
-        kept = self.kept.content
-        for path in named:
-            assert kept.get(path) == now.get(path), "what is kept stays as it is"
-        await self.kept.undo()
-        assert self.kept.content == now
-        return await self.kept.rewind(turn, Consent(overwrite=named))
+    @precondition(lambda self: self.kept.restores.undoable is not None)
+    @rule(force=st.booleans())
+    def undo(self, force: bool) -> None:
+        plan = self.run(self.kept.restores.plan_undo(self.kept.restores.undoable))
+        self.carry_out(plan, self.changes, force=force)
 
-    async def undo(self, _: object) -> None:
-        if self.kept.restores.undoable is None:
-            return
-        self.record()
-        line = self.kept.restores.undoable
-        plan = await self.kept.restores.plan_undo(line)
-        await self.kept.restores.restore(plan, Consent(overwrite=plan.by_others))
-        assert self.kept.content == self.restored_from.pop()
+    def carry_out(self, plan: RestorePlan, since: list[Change], *, force: bool) -> None:
+        before = self.kept.content
+        consent = Consent(overwrite=plan.by_others) if force else Consent(keep=True)
+        restored: Restored = self.note("restore", lambda: self.run(self.kept.restores.restore(plan, consent)))
+        after = self.kept.content
+        assert not restored.failed
+        own = {path for who, *sides in since if who != "hand" for path in changed(*sides)}
+        for path in changed(before, after):
+            # A folder may be made again for a file of the session.
+            assert path in own or after.get(path, ("",))[0] == "folder", f"{path!r} was never the session's"
+        for path in restored.kept:
+            assert after.get(path) == before.get(path), "what is kept stays as it is"
+        if not plan.undoes:
+            self.is_as_before(since, before, after, restored)
+
+    def is_as_before(
+        self, since: list[Change], before: dict[str, Content], after: dict[str, Content], restored: Restored
+    ) -> None:
+        """What the session alone changed is as it was before its first change."""
+        first: dict[str, Content | None] = {}
+        others: set[str] = set()
+        for who, was, became in since:
+            for path in changed(was, became):
+                if who != "hand":
+                    first.setdefault(path, was.get(path))
+                elif path in first:
+                    others.add(path)
+        for path, was in first.items():
+            is_folder = "folder" in ((was or ("",))[0], before.get(path, ("",))[0], after.get(path, ("",))[0])
+            if path not in others and path not in restored.kept and not is_folder:
+                assert after.get(path) == was, f"{path!r} is not restored"
+
+    @invariant()
+    def nothing_is_left_over(self) -> None:
+        if hasattr(self, "kept"):
+            assert not [path for path in self.kept.content if ".co-tui-restore-" in path]
 
 
-@settings(max_examples=drawn(25), deadline=None)
-@given(STEPS, st.booleans())
-def test_restored_at_random_files_equal_the_record(steps: list[tuple[str, object]], uses_git: bool) -> None:
-    async def tell(place: Path) -> None:
-        story = Story(KeptFolder(place, path=PATH if uses_git else "/nonexistent"))
-        for what, detail in steps:
-            await story.do(what, detail)
-
-    with tempfile.TemporaryDirectory() as place:
-        asyncio.run(tell(Path(place)))
+def changed(before: dict[str, Content], after: dict[str, Content]) -> set[str]:
+    return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
 
 
-@settings(max_examples=drawn(15), deadline=None)
-@given(st.lists(EDITS, min_size=1, max_size=4), st.lists(EDITS, min_size=1, max_size=3))
-def test_a_file_that_a_person_changed_is_named_unless_it_is_as_it_was(
-    by_tools: list[tuple[str, str, int]], by_hand: list[tuple[str, str, int]]
-) -> None:
-    async def tell(place: Path) -> None:
-        kept = KeptFolder(place, path="/nonexistent")
-        before = kept.content
-        turn = await kept.turn(*(lambda folder, each=each: edit(folder, *each) for each in by_tools))
-        left = kept.content
-        for each in by_hand:
-            edit(kept.folder, *each)
-        now = kept.content
-        plan = await kept.restores.plan_rewind(turn)
-        named = plan.by_others if plan is not None else ()
-        paths = {
-            path for path in {*left, *now} if left.get(path) != now.get(path) and now.get(path) != before.get(path)
-        }
-        files = {path for path in paths if "folder" not in (left.get(path, "f")[0], now.get(path, "f")[0])}
-        assert files <= set(named)
-
-    with tempfile.TemporaryDirectory() as place:
-        asyncio.run(tell(Path(place)))
+TestFolder = Folder.TestCase
+TestFolder.settings = settings(max_examples=drawn(25), stateful_step_count=12, deadline=None)

@@ -1,6 +1,8 @@
 """Files come back in a session: with the conversation or without it, after undo, and in a fork."""
 
 import asyncio
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 
 from co_tui.agent.permissions.verdict import RUN, Verdict
 from co_tui.events import CompactionUndone, FilesChanged, FilesRestored, Rewind
+from co_tui.events.stored_messages import note_source, pieces
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.snapshots import file_restores
@@ -269,4 +272,59 @@ async def test_what_a_check_after_an_edit_changes_is_the_session_s_own_change(fo
     assert (folder / "copy").exists()
     await session.edits.rewind_files(1, Consent(), conversation=True)
     assert content_of(folder) == before
+    await session.close()
+
+
+COMMIT = ("run_command", {"command": "git add -A && git -c user.name=a -c user.email=a@b commit -q -m 'Greet people'"})
+
+
+async def test_a_rewind_names_the_commits_that_stay(folder: Path, home: Path) -> None:
+    session = await started(folder, home, FIX, COMMIT)
+    await session.submit("mend it")
+    rewound = await session.edits.rewind_files(1, Consent(), conversation=True)
+    (commit,) = rewound.restored.commits
+    assert commit.endswith(" Greet people")
+    assert f"1 file restored. 1 commit made since then stays: {commit}." in rewound.restored.sentence()
+    await session.close()
+
+
+def _commit_by_hand(folder: Path) -> None:
+    earlier = {**os.environ, "GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
+    by_hand = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "By hand")
+    subprocess.run(by_hand, cwd=folder, env=earlier, check=True)
+
+
+async def test_commits_by_hand_and_those_that_are_gone_are_not_named(folder: Path, home: Path) -> None:
+    undo = ("run_command", {"command": "git reset -q --soft HEAD~1"})
+    _commit_by_hand(folder)
+    session = await started(folder, home, FIX, COMMIT, undo)
+    await session.submit("mend it")
+    plan = await session.edits.restores.plan_rewind(1)
+    assert plan is not None and plan.commits == ()
+    await session.close()
+
+
+async def test_the_model_learns_which_files_went_back(folder: Path, home: Path) -> None:
+    session = await started(folder, home, FIX, NEW)
+    await session.submit("mend it")
+    await session.edits.rewind_files(1, Consent(), conversation=False)
+    await session.close()
+    again = await Session.resume(session._environment, session.id)
+    await again.submit("and now?")
+    await again.submit("once more")
+    notes = [entry for entry in again.state.history if note_source(entry.message) == "co-tui"]
+    (note,) = [text for entry in notes for _, text, _ in pieces(entry.message)]
+    assert "The user restored earlier versions of these files in the working folder: login.py, new.py." in note
+    await again.edits.rewind(again.state.turn - 1)
+    await again.submit("what about now?")
+    assert sum(note_source(entry.message) == "co-tui" for entry in again.state.history) == 1, "it was rewound, too"
+    await again.close()
+
+
+async def test_files_that_went_back_with_the_conversation_need_no_note(folder: Path, home: Path) -> None:
+    session = await started(folder, home, FIX)
+    await session.submit("mend it")
+    await session.edits.rewind_files(1, Consent(), conversation=True)
+    await session.submit("and now?")
+    assert not any(note_source(entry.message) for entry in session.state.history)
     await session.close()
