@@ -11,7 +11,7 @@ from co_tui.events.wording import counted
 from co_tui.exchange.backup.archive import BackupWriter, Totals
 from co_tui.exchange.backup.making import Making, add_files, add_sessions, all_sessions
 from co_tui.headless.output import DONE, FAILED, CommandContext, put_json, say
-from co_tui.paths import path_text, replaced_atomically
+from co_tui.paths import path_text, replaced_atomically, wrong_target
 from co_tui.session.synced_files import SyncedFiles
 
 PROGRESS_EVERY_S: Final = 5.0
@@ -28,8 +28,8 @@ def backup(
     as_json: bool = False,
 ) -> int:
     """Write the file in one step: it is whole, or not there."""
-    if file.is_dir():
-        say(f"{path_text(file)} is a folder. Name a file.")
+    if wrong := wrong_target(file):
+        say(wrong)
         return FAILED
     if file.exists() and not force:
         say(f"{path_text(file)} exists. Name another file, or replace it with --force.")

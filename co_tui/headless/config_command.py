@@ -18,7 +18,7 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
         put(table(("SETTING", "VALUE", "FROM"), (_row(name, context.loaded) for name in names)))
         return DONE
     try:
-        kept = settings.write(key, value, context.paths, context.loaded.settings)
+        done = _changed(context, key, value)
     except SettingsError as error:
         say(str(error))
         return WRONG_USAGE
@@ -29,8 +29,17 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
 
         changed = SyncedFiles(context.paths, context.store.files).limits_changed
         caveat += forget_limits(context.paths.state, changed)
-    say(f"{key} = {settings.value_text(kept)} saved to {context.paths.config_file}.{caveat}")
+    say(f"{done}{caveat}")
     return DONE
+
+
+def _changed(context: CommandContext, key: str, value: str) -> str:
+    """Change the user's file; returns a sentence. Raises `SettingsError`."""
+    if settings.resets(key, value):
+        settings.remove(key, context.paths)
+        return f"{key} removed from {context.paths.config_file}."
+    kept = settings.write(key, value, context.paths, context.loaded.settings)
+    return f"{key} = {settings.value_text(kept)} saved to {context.paths.config_file}."
 
 
 def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:

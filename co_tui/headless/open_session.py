@@ -18,8 +18,10 @@ from co_tui.headless.stopping import on_stop
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.compaction import telemetry
 from co_tui.session.environment import Environment
+from co_tui.session.launch import Launch
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
+from co_tui.settings import is_policy_path
 from co_tui.store.store_errors import StoreError
 
 GRACE_S = 1.0
@@ -42,6 +44,24 @@ class SessionOpening(NamedTuple):
     read_only: bool = False
     take_over: bool = False
     """Whether to take a session from another machine that did not close it."""
+
+
+def launch_of(opening: SessionOpening) -> Launch:
+    """What slash commands know of how a session is opened."""
+    context = opening.context
+    policy = context.loaded.settings.policy
+    return Launch(
+        paths=context.paths,
+        store=context.store,
+        loaded=context.loaded,
+        environ=opening.environ,
+        cwd=opening.cwd,
+        session_id=opening.session_id,
+        model=opening.model,
+        private=context.private,
+        policy_path=policy if is_policy_path(policy) else "",
+        host=context.host,
+    )
 
 
 Work = Callable[[Session], Awaitable[int]]
@@ -85,16 +105,19 @@ async def _run_work(session: Session, listener: Listener, work: Work, show: Show
         read = await stop.wait_with_grace(printing)
     if stop.asked:
         given_up = "" if read else " Output was closed; the rest was dropped."
-        kept = (
-            f"the partial reply is saved in session {session.stored_id}"
-            if session.is_kept
-            else "the session was private"
-        )
+        what = "the partial reply is saved in" if _has_partial_reply(session) else "what was said is saved in"
+        kept = f"{what} session {session.stored_id}" if session.is_kept else "the session was private"
         say(f"Interrupted; {kept}.{given_up}")
         return INTERRUPTED
     if (lost := printing.result()) is not None:
         raise lost
     return code
+
+
+def _has_partial_reply(session: Session) -> bool:
+    """Whether the latest turn has a reply that was cut short."""
+    state = session.state
+    return any(entry.interrupted and entry.turn == state.turn for entry in state.transcript)
 
 
 class _Stop:

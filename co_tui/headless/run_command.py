@@ -13,6 +13,7 @@ from co_tui.events import (
     CompactionComplete,
     Event,
     Fact,
+    HookRun,
     Json,
     Message,
     PlanChanged,
@@ -25,23 +26,24 @@ from co_tui.events import (
 from co_tui.events.facts.agents import UNATTENDED
 from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, tool_label
 from co_tui.events.tool_wording import call_summary, plan_progress, result_summary
+from co_tui.events.wording import counted
 from co_tui.headless.open_session import SessionOpening, in_session
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, say
 from co_tui.headless.printing import PrintedPiece, as_json, note
+from co_tui.headless.slash_command import EXIT_CODES, BuiltInCommand
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
-from co_tui.session.turns.turn import Outcome
+from co_tui.session.slash.find_command import UnknownPrompt
 from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
 
 SETTLE_S = 30.0
 """How long to wait for a background compaction."""
 CONTINUES = "`co-tui run --continue -p PROMPT` continues."
-_EXIT_CODES = {Outcome.DONE: DONE, Outcome.FAILED: FAILED, Outcome.INTERRUPTED: INTERRUPTED}
 
 
 def run(
@@ -54,6 +56,10 @@ def run(
     files: Sequence[NamedFile] = (),
 ) -> int:
     """Returns the exit code; failures are one sentence on standard error."""
+    command = BuiltInCommand.of(prompt, opening, json=json, yes=yes, read_only=read_only)
+    if command is not None and not opening.session_id and (code := command.run_without_session()) is not None:
+        return code
+    started: list[str] = []
 
     async def work(session: Session) -> int:
         if session.restore_note:
@@ -61,23 +67,43 @@ def run(
         if session.mode_refused:
             say(session.mode_refused)
             return FAILED
-        if dropped := session.approvals.drop_too_broad():
-            say(f"These approvals were too broad and are asked again: {one_line(', '.join(dropped), 200)}")
-        if rules := await asyncio.to_thread(session.approvals.of_this_session):
-            say(f"Still allowed in this session: {one_line(rules_text([*map(str, rules)]), 200)}.")
+        await _report_approvals(session)
         try:
-            outcome = await session.submit(prompt, files=files)
+            if command is not None:
+                code = await command.run(session)
+            else:
+                code = EXIT_CODES[await session.submit(prompt, files=files)]
+                started.extend([session.stored_id] if session.is_kept and not opening.session_id else [])
         except (AttachmentRefused, PromptRefused) as refused:
             say(str(refused))
-            return FAILED
+            return WRONG_USAGE if isinstance(refused, UnknownPrompt) else FAILED
         await session.settle(SETTLE_S)
-        return _EXIT_CODES[outcome]
+        return code
 
     questions = Unattended(yes=yes, read_only=read_only)
     opening = opening._replace(questions=questions, works_in_folder=True, read_only=read_only)
     if not opening.session_id:
         opening = opening._replace(model=_chosen(opening.context, opening.environ))
-    return in_session(opening, work, as_json if json else ProsePrinter().show, "run")
+    code = in_session(opening, work, as_json if json else ProsePrinter().show, "run")
+    return _reported(code, () if json else started, questions.unanswered)
+
+
+def _reported(code: int, started: Sequence[str], unanswered: int) -> int:
+    """Name the session that was started; returns the exit code: a run in which calls were denied because no one could
+    answer has failed."""
+    if started and code != INTERRUPTED:  # which names it
+        say(f"Session {started[0]}.")
+    if code != DONE or not unanswered:
+        return code
+    say(f"{counted(unanswered, 'call')} denied: no one could approve in this run.")
+    return FAILED
+
+
+async def _report_approvals(session: Session) -> None:
+    if dropped := session.approvals.drop_too_broad():
+        say(f"These approvals were too broad and are asked again: {one_line(', '.join(dropped), 200)}")
+    if rules := await asyncio.to_thread(session.approvals.of_this_session):
+        say(f"Still allowed in this session: {one_line(rules_text([*map(str, rules)]), 200)}.")
 
 
 def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:
@@ -95,6 +121,17 @@ def _plan(arguments: Json) -> str:
     steps = arguments.get("steps")
     listed = [f"{n}. {step}" for n, step in enumerate(steps if isinstance(steps, list) else [], 1)]
     return "\n".join(["Plan", *filter(None, [str(arguments.get("summary") or "")]), *listed, ""])
+
+
+def _change_text(fact: Fact) -> str:
+    """What happened to the session, in a sentence; empty for what is said elsewhere."""
+    match fact:
+        case BackgroundNews() | HookRun():
+            return fact.sentence()
+        case CompactionComplete():
+            return fact.outcome_sentence()
+        case _:
+            return ""
 
 
 class ProsePrinter:
@@ -142,12 +179,8 @@ class ProsePrinter:
                 return note(f"{what} {CONTINUES}")
             case SessionError(what=what, outcome=outcome, agent=agent):
                 return note(f"{agent}: {what} ({outcome})" if agent else f"{what} ({outcome})")
-            case BackgroundNews():
-                return note(fact.sentence())
-            case CompactionComplete():
-                return note(fact.outcome_sentence())
             case _:
-                return None
+                return note(text) if (text := _change_text(fact)) else None
 
     def _denied(self, decided: ApprovalDecided) -> str:
         """What was not allowed, and what would allow it."""
@@ -155,8 +188,9 @@ class ProsePrinter:
         if asked is None:
             return "Plan not accepted."
         about = gist_of_call(asked.tool, asked.arguments) or one_line(asked.what, GIST_CHARS)
-        why = "needs approval; use --yes" if decided.by == UNATTENDED else decided.reason
-        return f"Denied: {tool_label(asked.tool)} {about} ({why.removesuffix('.')})"
+        why = "needs approval; use --yes" if decided.by == UNATTENDED else decided.reason.removesuffix(".")
+        why = "; ".join(filter(None, (one_line(asked.danger, GIST_CHARS), why)))
+        return f"Denied: {tool_label(asked.tool)} {about} ({why})"
 
     def _told(self, ended: ToolActivity) -> str:
         """A call and how it ended, in one line."""

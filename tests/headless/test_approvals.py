@@ -44,7 +44,8 @@ def test_the_flags_decide_and_the_model_is_told(
     }.items():
         monkeypatch.setenv(name, value)
     provider.script = [Reply(text="", tool=("write", '{"path": "a"}'))]
-    assert cli.run(["run", "-p", "go", "--json", *flags]) == 0
+    code = 0 if flags else 1
+    assert cli.run(["run", "-p", "go", "--json", *flags]) == code
     assert bool(written) is ran
     assert provider.requests[-1]["messages"][-1]["content"] == told
     events = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
@@ -52,10 +53,11 @@ def test_the_flags_decide_and_the_model_is_told(
     assert (asked["tool"], asked["arguments"], asked["call_id"]) == ("write", {"path": "a"}, decided["call_id"])
     assert (decided["approved"], decided["by"]) == (ran, flags[0] if flags else "nobody")
     provider.script = [Reply(text="", tool=("write", '{"path": "a"}'))]
-    assert cli.run(["run", "-p", "go", *flags]) == 0
+    assert cli.run(["run", "-p", "go", *flags]) == code
     said = capfd.readouterr().err
     assert ran or "Denied: write a (" in said, "a person reads what was refused"
     assert bool(flags) or "--yes" in said, "and what would allow it"
+    assert ("co-tui: 1 call denied: no one could approve in this run." in said) is not bool(flags)
 
 
 def test_one_cannot_allow_everything_and_nothing(co_tui: CliCommand) -> None:

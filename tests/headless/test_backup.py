@@ -56,6 +56,10 @@ def test_a_backup_replaces_no_file_unless_it_is_forced(filled: Here, tmp_path: P
     assert refused.code == 1 and refused.err.endswith("exists. Name another file, or replace it with --force.\n")
     assert file.read_text() == "precious"
     assert filled("backup", str(tmp_path)).err == f"co-tui: {tmp_path} is a folder. Name a file.\n"
+    missing = tmp_path / "typo"
+    done = filled("backup", str(missing / "all.backup"))
+    assert (done.code, done.err) == (1, f"co-tui: Folder {missing} does not exist. Create it first.\n")
+    assert not missing.exists()
     assert filled("backup", str(file), "--force").code == 0 and file.read_bytes().startswith(b"\x1f\x8b")
 
 
@@ -68,6 +72,7 @@ def test_an_interrupted_backup_leaves_nothing_behind(
 
     monkeypatch.setattr(Reader, "partial_reply", interrupted)
     folder, paths = tmp_path / "backups", paths_of(filled.home)
+    folder.mkdir()
     with store_in(filled.home) as store, pytest.raises(type(failure)):
         backup_command.backup(
             CommandContext(paths, load(paths=paths, cwd=filled.cwd, environ={}, command_line={}), store),

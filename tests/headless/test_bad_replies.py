@@ -21,7 +21,8 @@ def test_a_reply_that_breaks_off_is_a_failure_reported_without_a_library_s_words
     process = served.start_loaded("run", "-p", "hi")
     out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out.strip()) == (1, "Hello there.")
-    assert "stopped mid-reply" in err and len(err.splitlines()) == 1
+    failure, session = err.splitlines()
+    assert "stopped mid-reply" in failure and session.startswith("co-tui: Session ")
     assert not any(word in err for word in ("site-packages", "Warning", ".py"))
 
     provider.script = [Reply(raw=(sse(chunk({"content": "a\ud800b"}), usage, STOP, DONE),))]

@@ -38,6 +38,15 @@ def test_a_stored_session_is_compacted_and_its_log_says_so(served_here: Here, pr
     assert len(served_here("show", session, "--json").objects) == 18, "the transcript keeps everything"
 
 
+def test_the_slash_command_compacts_too(served_here: Here, provider: Provider) -> None:
+    session = talked(served_here, provider, turns=9)
+    done = served_here("run", "--session", session, "-p", "/compact file names", "--json")
+    start = next(event for event in done.objects if event["type"] == "session.compaction_start")
+    assert (done.code, start["payload"]["focus"]) == (0, "file names")
+    assert "001-modules.md" in served_here("run", "--session", session, "-p", "/session checkpoints").out
+    assert "Undone: compaction" in served_here("run", "--session", session, "-p", "/undo").err
+
+
 def test_what_replaces_messages_is_the_same_wherever_it_is_shown(served_here: Here, provider: Provider) -> None:
     session = talked(served_here, provider, turns=9)
     assert served_here("compact", session).code == 0

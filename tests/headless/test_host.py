@@ -55,7 +55,7 @@ def test_the_work_is_done_there_and_the_session_is_resumed_there(here: Here, hos
 
 def test_settings_of_the_folder_there_are_not_read(here: Here, host: SshHost) -> None:
     done = here("run", "--host", "me@box", "shop", "-p", "mend it")
-    assert done.code == 0 and done.err.count("needs approval; use --yes") == 2
+    assert done.code == 1 and done.err.count("needs approval; use --yes") == 2
     assert not (host.home / "shop/made").exists()
 
 

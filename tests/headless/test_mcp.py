@@ -49,7 +49,7 @@ def test_yes_allows_and_silence_does_not(config: Path, served_here: Here, provid
     ]
     assert echo["parameters"]["type"] == "object" and "anyOf" not in echo["parameters"]
     provider.script = [call("mcp__odd__echo", word="hi")]
-    assert served_here("run", "-p", "echo").code == 0 and told(provider) == [NOT_APPROVED]
+    assert served_here("run", "-p", "echo").code == 1 and told(provider) == [NOT_APPROVED]
 
 
 def test_read_only_offers_none_and_starts_none(config: Path, served_here: Here, provider: Provider) -> None:
@@ -93,6 +93,17 @@ def test_doctor_reports_the_state_of_each(config: Path, served_here: Here, folde
     assert states["odd"].endswith("running with 8 tools")
     assert states["gone"].endswith("failed: cannot use no-such-program: no such file or directory")
     assert states["off"].endswith("off") and states["theirs"] == "not trusted: trust this folder to start it"
+
+
+def test_prompts_of_a_server_are_commands_and_others_are_not(
+    config: Path, served_here: Here, provider: Provider
+) -> None:
+    provider.script = []
+    unknown = served_here("run", "-p", "/mcp__odd__no-such-prompt")
+    assert (unknown.code, unknown.err) == (2, "co-tui: Not sent: MCP server odd has no such prompt.\n")
+    assert "running" in served_here("run", "-p", "/mcp").out
+    assert "not started yet" in served_here("run", "-p", "/mcp", "--read-only").out
+    assert provider.requests == []
 
 
 def test_config_shows_what_is_set_without_keys(config: Path, served_here: Here) -> None:

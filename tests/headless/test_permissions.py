@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from co_tui.paths import locate
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.settings.layers import load
@@ -75,6 +77,37 @@ def test_kept_patterns_of_older_versions(home: Path, tmp_path: Path) -> None:
     assert kept.drop_too_broad() == [] and [str(rule) for rule in kept.rules()] == rules
 
 
+def test_a_rule_that_cannot_be_used_is_named_and_stops_no_run(here: Here, home: Path, provider: Provider) -> None:
+    provider.window = 60_000
+    here.environ |= {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
+    config = home / "config/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[permissions]\nallow = ["Bsh(x)", "Bash(touch:*)"]\n')
+    touch = Reply(text="", tool=("run_command", '{"command": "touch made"}'))
+    for deny, ran in (("", True), ("Bash(curl", False), ("Foo", False)):
+        if deny:
+            config.write_text(f'[permissions]\nallow = ["Bash(touch:*)"]\ndeny = ["{deny}"]\n')
+        provider.script = [touch, Reply(text="done")]
+        done = here("run", "--model", "openai-chat:scripted", "-p", "touch it")
+        made = Path("made")
+        assert done.code == (0 if ran else 1) and made.exists() is ran
+        assert (f"deny {deny!r} is not a rule" if deny else "allow 'Bsh(x)' is not a rule. Ignored.") in done.err
+        made.unlink(missing_ok=True)
+    assert "no allow rule applies" in done.err
+    refused = here("config", "permissions", '{"deny": ["Bsh(x)"]}')
+    assert refused.code != 0 and "'Bsh(x)' is not a rule" in refused.err and "Nothing was saved." in refused.err
+
+
+def test_a_refused_command_is_printed_with_all_its_dangers(here: Here, provider: Provider) -> None:
+    provider.window = 60_000
+    here.environ |= {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
+    command = json.dumps({"command": "rm -rf build && git push"})
+    provider.script = [Reply(text="", tool=("run_command", command)), Reply(text="Not done.")]
+    done = here("run", "--model", "openai-chat:scripted", "-p", "clean")
+    why = "deletes files and publishes or sends to others; needs approval; use --yes"
+    assert f"Denied: run rm -rf build && git push ({why})" in done.err
+
+
 def test_a_plan_is_printed(here: Here, provider: Provider) -> None:
     provider.window = 60_000
     plan = json.dumps({"steps": ["read the tests", "mend the fixture"], "summary": "The fixture is too early."})
@@ -83,3 +116,28 @@ def test_a_plan_is_printed(here: Here, provider: Provider) -> None:
     done = here("run", "--mode", "plan", "--model", "openai-chat:scripted", "-p", "plan it")
     assert done.code == 0
     assert "The fixture is too early.\n1. read the tests\n2. mend the fixture\n" in done.out
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ('[permissions]\ndenny = ["Read(.env)"]\n', "permissions.denny = ['Read(.env)']"),
+        ('[permissions]\ndeny = "Read(.env)"\n', "permissions.deny = 'Read(.env)'"),
+        ('permissions = "Read(.env)"\n', "permissions = ['Read(.env)']"),
+        ('[permissions]\ndeny = ["Read(.env)"\n', "Cannot read"),
+    ],
+)
+def test_rules_of_a_project_that_cannot_be_read_suspend_what_is_allowed(
+    here: Here, home: Path, provider: Provider, table: str, named: str
+) -> None:
+    provider.window = 60_000
+    here.environ |= {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "sk-test"}
+    config = home / "config/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[permissions]\nallow = ["Bash(touch:*)"]\n')
+    Path(".co-tui.toml").write_text(table)
+    provider.script = [Reply(text="", tool=("run_command", '{"command": "touch made"}')), Reply(text="done")]
+    done = here("run", "--model", "openai-chat:scripted", "-p", "touch it")
+    assert done.code == 1 and not Path("made").exists(), "denied, since no one could be asked"
+    (said,) = [line for line in done.err.splitlines() if "Until you fix it, no allow rule applies." in line]
+    assert named in said

@@ -30,6 +30,26 @@ def test_a_session_whose_model_is_gone_says_what_to_do(served_here: Here, monkey
     assert [row.model for row in listed(served_here.home)] == ["openai-chat:scripted"]
 
 
+def test_the_latest_session_that_is_free_is_continued_and_named(served_here: Here) -> None:
+    cwd = str(served_here.cwd)
+    for name in ("s-1", "s-2"):
+        stored(served_here.home, cwd=cwd, name=name)
+    stored(served_here.home, cwd="/elsewhere", name="s-3")
+    with store_in(served_here.home) as store, store.claim("s-2"):
+        done = served_here("run", "--continue", "-p", "again")
+        assert done.code == 0 and "open in another co-tui. Continuing session s-1 “a shop”.\n" in done.err
+        with store.claim("s-1"):
+            refused = served_here("run", "--continue", "-p", "again")
+    assert refused.code == 1 and "is open in another co-tui" in refused.err, "no other folder's session instead"
+
+
+def test_a_new_session_is_named_unless_it_is_private(served_here: Here) -> None:
+    said = served_here("run", "-p", "hi").err
+    (row,) = listed(served_here.home)
+    assert said == f"co-tui: Session {row.id}.\n"
+    assert "Session" not in served_here("run", "--private", "-p", "hi").err
+
+
 def stored(
     home: Path, *, cwd: str = "", model: str = "openai-chat:scripted", policy: str = "", name: str = "s-1"
 ) -> None:

@@ -50,9 +50,12 @@ def _id(here: Here) -> str:
 def test_both_go_back_and_the_events_are_printed_as_logged(here: Here, folder: Path) -> None:
     done = here("rewind", _id(here), "2", "--files", "--json")
     assert done.code == 0 and "Rewound to before turn 2. 2 files restored." in done.err
-    rewind, restored = done.objects
+    rewind, restored, became = done.objects
     assert rewind["type"] == "session.rewind" and restored["type"] == "files.restored"
-    assert restored["payload"].keys() == {"turn", "paths", "snapshot"}
+    assert {"turn", "paths", "snapshot"} <= restored["payload"].keys()
+    assert became == {
+        "restored": ["login.py", "new.py"], "kept": [], "failed": [], "not_covered": [], "commits": [],
+    }  # fmt: skip
     assert restored["payload"]["turn"] == 2 and restored["payload"]["paths"] == ["login.py", "new.py"]
     assert (folder / "login.py").read_text() == "word = 'hello'\n" and not (folder / "new.py").exists()
     shown = here("show", _id(here), "--history", "--json").objects
@@ -69,14 +72,32 @@ def test_files_only_and_the_conversation_only(here: Here, folder: Path) -> None:
     assert (folder / "login.py").read_text() == "word = 'helo'\n"
 
 
-def test_what_was_changed_by_hand_is_named_and_nothing_is_done(here: Here, folder: Path) -> None:
+def test_what_the_session_never_changed_does_not_matter(here: Here, folder: Path) -> None:
+    (folder / "mine.py").write_text("mine")
+    done = here("rewind", _id(here), "2", "--files")
+    assert done.code == 0 and "2 files restored." in done.err and "mine.py" not in done.err
+    assert (folder / "mine.py").read_text() == "mine" and not (folder / "new.py").exists()
+
+
+def test_what_was_changed_by_hand_is_kept_and_named_and_the_rest_is_restored(here: Here, folder: Path) -> None:
     (folder / "login.py").write_text("mine")
     done = here("rewind", _id(here), "2", "--files", "--json")
-    assert done.code == 1 and done.out == ""
-    assert "Changed by others since then: login.py. Nothing was restored." in done.err
-    assert "use /rewind to decide about them" in done.err
-    assert (folder / "login.py").read_text() == "mine"
-    assert {each["turn"] for each in here("show", _id(here), "--history", "--json").objects} == {1, 2}
+    assert done.code == 0
+    assert "1 file restored. Left as they are, changed by others since: login.py." in done.err
+    assert (done.objects[-1]["restored"], done.objects[-1]["kept"]) == (["new.py"], ["login.py"])
+    assert (folder / "login.py").read_text() == "mine" and not (folder / "new.py").exists()
+    assert {each["turn"] for each in here("show", _id(here), "--history", "--json").objects} == {1}
+
+
+def test_force_overwrites_it(here: Here, folder: Path) -> None:
+    (folder / "login.py").write_text("mine")
+    (folder / "new.py").unlink()
+    (folder / "mine.py").write_text("mine")
+    done = here("rewind", _id(here), "2", "--files-only", "--force", "--json")
+    assert done.code == 0 and (done.objects[-1]["restored"], done.objects[-1]["kept"]) == (["login.py"], [])
+    assert (folder / "login.py").read_text() == "word = 'hello'\n" and (folder / "mine.py").read_text() == "mine"
+    wrong = here("rewind", _id(here), "2", "--force")
+    assert wrong.code == 2 and "--force is about files" in wrong.err
 
 
 def test_a_turn_that_is_not_there_is_named(here: Here) -> None:

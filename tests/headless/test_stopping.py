@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,6 +56,21 @@ def test_while_it_reads_the_prompt(served: CliCommand) -> None:
     assert "Interrupted." in ended(process)
 
 
+def test_while_another_program_writes_to_the_database(served: CliCommand) -> None:
+    assert served("run", "-p", "hi").code == 0
+    (session,) = served("sessions", "--json").objects
+    with closing(sqlite3.connect(served.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        process = served.start("sessions", "--pin", session["id"])
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"co-tui: Waiting for another program that writes to {served.database}.\n"
+        process.send_signal(signal.SIGINT)
+        assert "Interrupted." in ended(process)
+        other.execute("ROLLBACK")
+    (session,) = served("sessions", "--json").objects
+    assert not session["pinned"]
+
+
 def test_an_interrupt_inside_evaluated_text_still_ends_with_our_code(tmp_path: Path) -> None:
     (tmp_path / "interrupted.py").write_text(
         "import sys\nfrom co_tui import __main__, cli\n"
@@ -96,7 +112,16 @@ def test_while_it_answers(served: CliCommand, provider: Provider) -> None:
     words = ended(process)
     kinds = [kind for kind, _ in log_of(served)]
     assert "session.interrupted" in kinds and kinds[-1] == "session.end"
-    assert "the partial reply is saved in session" in words
+    partial = [payload for kind, payload in log_of(served) if kind == "message" and payload.get("interrupted")]
+    assert ("the partial reply is saved in session" in words) is bool(partial)
+
+
+def test_before_it_answers_no_partial_reply_is_reported(served: CliCommand, provider: Provider) -> None:
+    provider.script = [Reply(wait_s=HANGING_S)]
+    process = served.start_loaded("run", "-p", "talk", "--json")
+    wait_until(lambda: len(provider.requests) == 1)
+    process.send_signal(signal.SIGHUP)
+    assert "Interrupted; what was said is saved in session " in ended(process)
 
 
 def test_while_it_compacts_during_the_turn(served: CliCommand, provider: Provider) -> None:

@@ -45,7 +45,7 @@ def here(home: Path, folder: Path, provider: Provider, monkeypatch: pytest.Monke
 def test_with_yes_it_does_the_work(here: Here, folder: Path) -> None:
     done = here("run", "-p", "mend it", "--yes")
     assert done.code == 0 and done.out.strip() == "Hello from the provider."
-    assert [line for line in done.err.splitlines() if line] == [
+    assert [line for line in done.err.splitlines() if line and not line.startswith("co-tui: Session ")] == [
         "co-tui: read login.py · 1 line",
         "co-tui: edit login.py · +1 −1",
         "co-tui: run cat login.py; exit 4 · exit 4",
@@ -56,7 +56,8 @@ def test_with_yes_it_does_the_work(here: Here, folder: Path) -> None:
 
 def test_without_leave_it_reads_and_says_what_it_may_not(here: Here, folder: Path, provider: Provider) -> None:
     done = here("run", "-p", "mend it")
-    assert done.code == 0 and done.err.count("needs approval; use --yes") == 2 and "read login.py · 1 line" in done.err
+    assert done.code == 1 and "2 calls denied: no one could approve in this run." in done.err
+    assert done.err.count("needs approval; use --yes") == 2 and "read login.py · 1 line" in done.err
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
     assert told[1] == told[2] == NOT_APPROVED and "helo" in (folder / "login.py").read_text()
 
@@ -96,7 +97,7 @@ def test_what_the_model_is_told_about_delegation_is_true(here: Here, provider: P
         (tool,) = [each["function"] for each in request["tools"] if each["function"]["name"] == "delegate_task"]
         system = "".join(str(each["content"]) for each in request["messages"] if each["role"] == "system")
         for told in (tool["description"], system):
-            assert SUBAGENT_VIEW in told
+            assert SUBAGENT_VIEW.format("fresh") in told
         whole = json.dumps(tool) + system
         assert not any(word in whole for word in ("does not see", "fresh context", "everything it needs", "complete,"))
         assert "Available sub-agents:\n- self: A fresh run of this same agent" in system
@@ -125,7 +126,7 @@ def test_a_command_from_a_file_is_written_out_once_its_folder_is_trusted(
     provider.script = []
     untrusted = here("run", "-p", "/tell words")
     assert "1 slash command of" in untrusted.err and "/tell) is ignored until you run `co-tui trust`" in untrusted.err
-    assert provider.requests[-1]["messages"][-1]["content"] == "/tell words"
+    assert (untrusted.code, provider.requests) == (2, []) and "Unknown command /tell." in untrusted.err
     trusted = here("trust")
     assert trusted.code == 0 and "(/tell)" in trusted.err
     assert here("run", "-p", "/tell words").code == 0

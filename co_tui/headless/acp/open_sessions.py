@@ -5,7 +5,7 @@ import contextlib
 from pathlib import Path
 
 from acp.core import RequestError
-from acp.schema import PromptResponse, StopReason
+from acp.schema import AgentMessageChunk, PromptResponse, StopReason
 
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.events import SessionError
@@ -14,22 +14,26 @@ from co_tui.headless.acp.editor_folder import EditorFolder
 from co_tui.headless.acp.editor_questions import EditorQuestions
 from co_tui.headless.acp.history import replayed
 from co_tui.headless.acp.options import ConfigOption, config_options
-from co_tui.headless.acp.own_commands import COMMANDS, commands_update
+from co_tui.headless.acp.own_commands import commands_update
 from co_tui.headless.acp.prompt_blocks import Prompt
-from co_tui.headless.acp.updates import Updates, notice
-from co_tui.headless.open_session import SessionOpening, environment_of
+from co_tui.headless.acp.updates import Updates, message_chunk, notice
+from co_tui.headless.open_session import SessionOpening, environment_of, launch_of
 from co_tui.headless.output import say
+from co_tui.headless.slash_host import SlashHost
 from co_tui.inert import one_line
 from co_tui.session.attachments import AttachmentRefused
-from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
+from co_tui.session.slash.command_host import CommandFailed
+from co_tui.session.slash.typed_command import TypedCommand, find, parse_command, refusal
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import commands_in_force
+from co_tui.store.store_errors import StoreError
 
 AUTH_KINDS = frozenset(("authentication",))
 LIMIT_KINDS = frozenset(("steps", "spending", "repeated_call"))
+HOW_TO_AGREE = "Do it in a terminal: `co-tui run --session ID --yes -p COMMAND`."
 LOGIN = "Run `co-tui login` in a terminal, then try again."
 
 
@@ -43,6 +47,7 @@ class OpenSession:
         self._servers = servers
         self._opening = opening
         self._editor = editor
+        self._launch = launch_of(opening)
         self._updates = Updates(opening.cwd, self.options)
         self._sent = asyncio.Condition()
         self._sent_seq = 0
@@ -99,9 +104,8 @@ class OpenSession:
     async def _offer_commands(self) -> None:
         paths = self._opening.context.paths
         files = await asyncio.to_thread(commands_in_force, paths, self.folder)
-        own = [(each.name, each.description, each.argument_hint) for each in files.commands]
         with contextlib.suppress(ConnectionError):
-            await self._editor.update(self.session.id, commands_update(own))
+            await self._editor.update(self.session.id, commands_update(files))
 
     async def prompt(self, prompt: Prompt) -> PromptResponse:
         """Answer a prompt, or run the command it names. Raises `RequestError`."""
@@ -131,19 +135,41 @@ class OpenSession:
             self.session.queue.withdraw(waiting.number)
 
     async def _answer(self, prompt: Prompt) -> Outcome:
-        name, _, rest = prompt.text.partition(" ")
+        called = parse_command(prompt.text)
         try:
-            own = COMMANDS.get(name.removeprefix("/")) if name.startswith("/") else None
-            if own is None:
+            if called is None:
                 return await self.session.submit(prompt.text, files=prompt.files)
-            await self._say(await own.run(self.session, rest.strip()))
-        except (AttachmentRefused, PromptRefused, CompactionRefused) as refused:
+            return await self._run_command(called, prompt)
+        except (AttachmentRefused, PromptRefused, CommandFailed, StoreError) as refused:
             await self._say(str(refused))
         return Outcome.DONE
 
+    async def _run_command(self, called: TypedCommand, prompt: Prompt) -> Outcome:
+        """Run a built-in command, or send one of a file or an MCP server."""
+        paths, row = self._opening.context.paths, find(called.name)
+        if why := await asyncio.to_thread(refusal, called, self.session.settings, paths, self.folder):
+            raise CommandFailed(why)
+        if row is None:
+            return await self.session.submit(prompt.text, files=prompt.files)
+        said: list[AgentMessageChunk] = []
+        host = SlashHost(
+            self._launch,
+            self.session,
+            say=lambda text: said.append(notice(text)),
+            answer=lambda text: said.append(message_chunk(f"\n\n```\n{text}\n```\n\n")),
+            how_to_agree=HOW_TO_AGREE,
+        )
+        try:
+            outcome = await host.run(row, called.arguments)
+        finally:
+            self._launch = host.launch
+            for update in said:
+                await self._editor.update(self.session.id, update)
+        # Only a turn can fail for the editor; a command says itself why it did not work.
+        return outcome if host.has_sent else Outcome.DONE
+
     async def _say(self, sentence: str) -> None:
-        if sentence:
-            await self._editor.update(self.session.id, notice(sentence))
+        await self._editor.update(self.session.id, notice(sentence))
 
     def _stop_reason(self, outcome: Outcome) -> StopReason:
         if outcome is Outcome.INTERRUPTED:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 from acp.helpers import plan_entry, text_block, update_current_mode, update_plan
 from acp.schema import (
@@ -21,6 +22,7 @@ from co_tui.events import (
     CompactionStart,
     Event,
     Fact,
+    HookRun,
     Json,
     Message,
     ModeChange,
@@ -78,8 +80,8 @@ class Updates:
         self._calls: dict[tuple[str, str], ToolCall] = {}
         """Those an editor knows, by agent and id."""
         self._has_streamed = False
-        self._number = 0
-        """Of the message that is being written."""
+        self._message_id = str(uuid4())
+        """Of the message that is being written; a replayed one has another, so that an editor never joins the two."""
 
     def of(self, event: Event, state: SessionState) -> Iterator[Update]:
         """The updates for one event; `state` is the session's after it."""
@@ -156,11 +158,7 @@ class Updates:
 
     def _begin_message(self) -> None:
         self._has_streamed = False
-        self._number += 1
-
-    @property
-    def _message_id(self) -> str:
-        return f"message-{self._number}"
+        self._message_id = str(uuid4())
 
 
 def _notice_of(fact: Fact) -> AgentMessageChunk | None:
@@ -176,8 +174,8 @@ def _notice_of(fact: Fact) -> AgentMessageChunk | None:
             return notice(fact.retry_sentence(), error=fact.kind)
         case SessionError(agent="") if fact.is_warning:
             return notice(f"{fact.what} ({fact.outcome})", error=fact.kind)
-        case BackgroundNews():
-            return notice(fact.sentence())
+        case BackgroundNews() | HookRun() if said := fact.sentence():
+            return notice(said)
     return None
 
 

@@ -27,8 +27,8 @@ def diff(context: CommandContext, session_id: str, cwd: str, environ: Mapping[st
         if as_json:
             put_json(_json(change))
         else:
-            put(_text(change))
-    say(_summary(changes))
+            put(change_text(change))
+    say(changes_summary(changes))
     return DONE
 
 
@@ -42,11 +42,11 @@ def _json(change: FileChange) -> dict[str, object]:
     }
 
 
-def _text(change: FileChange) -> str:
+def change_text(change: FileChange) -> str:
     return inert(change.text) if change.diff is not None else f"{one_line(change.path, 300)}: {inert(change.text)}"
 
 
-def _summary(changes: SessionChanges) -> str:
+def changes_summary(changes: SessionChanges) -> str:
     if not changes.files:
         return "The session changed no files."
     added, removed = (sum(getattr(each, name) for each in changes.files) for name in ("added", "removed"))

@@ -9,7 +9,7 @@ from co_tui.exchange.importers.default_folders import claude_code_folder
 from co_tui.headless.output import DONE, FAILED, put, put_json, say
 from co_tui.inert import one_line
 from co_tui.paths import Paths, path_text, read_small_text
-from co_tui.settings.permission_rules import EFFECTS, Effect, RuleInForce, parse_rule
+from co_tui.settings.permission_rules import EFFECTS, NO_EFFECT, Effect, RuleInForce, rule_for
 from co_tui.settings.rules import SettingsError
 from co_tui.settings.writing import add_permissions
 
@@ -64,4 +64,7 @@ def _rules_in(table: Mapping[str, Any]) -> tuple[list[RuleInForce], list[str]]:
 
 
 def _rule(effect: Effect, text: str) -> RuleInForce:
-    return RuleInForce(effect, parse_rule(text))
+    rule = rule_for(effect, text)
+    if rule.tool in NO_EFFECT:
+        raise ValueError(text)
+    return RuleInForce(effect, rule)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from co_tui.events.event import encode
 from co_tui.headless.output import DONE, FAILED, CommandContext, put_json, say
 from co_tui.session.history.stored_rewind import StoredRewind, rewind_stored
+from co_tui.session.snapshots.entries import shown_path
 from co_tui.session.snapshots.file_restores import RestoreRefused
 from co_tui.session.state.history_edits import NothingToUndo
 
@@ -18,30 +19,40 @@ def rewind(
     *,
     conversation: bool,
     files: bool,
+    force: bool,
     as_json: bool,
 ) -> int:
-    """Returns the exit code. Files that others changed since are named, and then nothing is changed."""
+    """Returns the exit code. Files that others changed since are named and left as they are, unless `force`."""
     try:
         done = asyncio.run(
             rewind_stored(
-                context.store, context.paths, environ, session_id, turn, conversation=conversation, files=files
+                context.store,
+                context.paths,
+                environ,
+                session_id,
+                turn,
+                conversation=conversation,
+                files=files,
+                force=force,
             )
         )
-    except NothingToUndo as nothing:
-        say(str(nothing))
+    except (NothingToUndo, RestoreRefused) as refused:
+        say(str(refused))
         return FAILED
-    except RestoreRefused as refused:
-        say(_refusal(refused))
-        return FAILED
-    for event in done.events if as_json else ():
-        put_json(encode(event))
+    if as_json:
+        _put(done)
     say(" ".join(filter(None, (done.note, _sentence(done, turn, conversation=conversation)))))
     return DONE if done.restored is None or not done.restored.failed else FAILED
 
 
-def _refusal(refused: RestoreRefused) -> str:
-    fix = " Open the session and use /rewind to decide about them." if refused.by_others else ""
-    return f"{refused}{fix}"
+def _put(done: StoredRewind) -> None:
+    """The events as logged; then, with files, what became of each."""
+    for event in done.events:
+        put_json(encode(event))
+    if (restored := done.restored) is not None:
+        listed = {name: getattr(restored, name) for name in ("kept", "failed", "not_covered")}
+        paths = {name: list(map(shown_path, each)) for name, each in {"restored": restored.done, **listed}.items()}
+        put_json({**paths, "commits": list(restored.commits)})
 
 
 def _sentence(done: StoredRewind, turn: int, *, conversation: bool) -> str:

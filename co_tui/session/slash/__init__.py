@@ -1,1 +1,1 @@
-"""Slash commands that write a prompt: from files and from MCP servers."""
+"""Slash commands: the built-in ones that need no screen, and those from files and MCP servers, which write a prompt."""

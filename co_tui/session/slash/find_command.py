@@ -14,6 +14,10 @@ from co_tui.settings.permission_rules import MCP
 _TYPED: Final = re.compile(r"/([^\s/]+)(?:\s+(.*))?", re.DOTALL)
 
 
+class UnknownPrompt(PromptRefused):
+    """An MCP server has no prompt of that name."""
+
+
 class FoundCommand(NamedTuple):
     """A slash command, and what the user typed after it."""
 
@@ -56,6 +60,7 @@ async def _server_prompt(name: str, environment: Environment, settings: Settings
     server, _ = mcp_server_and_tool(name)
     report = next((each for each in servers.reports if each.name == server), None)
     if found is None and report is not None:
-        stage = "has no such prompt" if report.stage == "running" else f"is not running ({report.text})"
-        raise PromptRefused(f"Not sent: MCP server {server} {stage}.")
+        if report.stage == "running":
+            raise UnknownPrompt(f"Not sent: MCP server {server} has no such prompt.")
+        raise PromptRefused(f"Not sent: MCP server {server} is not running ({report.text}).")
     return found

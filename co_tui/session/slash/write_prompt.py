@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic_ai.messages import ModelRequest, ToolCallPart
-from pydantic_ai.tools import DeferredToolRequests, ToolDefinition, ToolDenied
+from pydantic_ai.messages import ModelRequest
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.workspaces import WorkspaceError
 
 from co_tui.agent.mcp.server_prompts import PromptRefusedByServer, ServerPrompt
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.permissions.verdict import VERDICT
-from co_tui.agent.toolkit import HOOKED, WHAT, Around, CallHooks, needs_approval
+from co_tui.agent.toolkit import Around, AskedCall, CallHooks, needs_approval
 from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import SLASH
 from co_tui.inert import one_line
@@ -92,8 +92,10 @@ class SlashPrompt:
         return "".join([await self._text(piece, number, approvals) for number, piece in enumerate(pieces)]), files
 
     async def _may_read(self, file: NamedFile, call_id: str, approvals: Approvals) -> None:
-        """Raises `PromptRefused` for a file outside the folder, or one that rules or the user deny."""
-        if not is_inside(file.path, self._cwd.resolve()):
+        """Raises `PromptRefused` for a file outside the folder that no rule allows, or one that rules or the user
+        deny."""
+        reads_outside = self._runtime.permissions.outside_reader()
+        if not is_inside(file.path, self._cwd.resolve()) and not reads_outside(file.path.resolve()):
             name = one_line(file.name, LINE_CHARS)
             raise PromptRefused(
                 f"Not sent: {name} is outside this folder. Type @{name} after the command to attach it."
@@ -127,14 +129,12 @@ class SlashPrompt:
         schema = {"type": "object", "properties": {key: {"type": "string"} for key in arguments}}
         hooked = await self._hooks.before(ToolDefinition(name=tool, parameters_json_schema=schema), arguments, call_id)
         arguments = hooked.arguments or arguments
-        call = ToolCallPart(tool, dict(arguments), tool_call_id=call_id)
         what = str(next(iter(arguments.values())))
         if not needs_approval(hooked, await self._runtime.permissions.verdict(tool, arguments)):
             return arguments
-        requests = DeferredToolRequests(approvals=[call], metadata={call_id: {WHAT: what, HOOKED: hooked}})
-        answer = (await approvals.request(requests)).approvals[call_id]
-        if isinstance(answer, ToolDenied):
-            raise PromptRefused(f"Not sent: `{one_line(what, LINE_CHARS)}` was not allowed. {answer.message}")
+        denied = await approvals.ask(AskedCall(call_id, tool, arguments, what, hooked))
+        if denied is not None:
+            raise PromptRefused(f"Not sent: `{one_line(what, LINE_CHARS)}` was not allowed. {denied.message}")
         return arguments
 
 

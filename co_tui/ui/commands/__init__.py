@@ -1,1 +1,1 @@
-"""What the commands do: a row of the table in `command_table` for each, and a function in the module of its group."""
+"""The commands that open a screen: a function in the module of its group for each. `session/slash/` has the others."""

@@ -15,7 +15,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.store.timestamps import now
 from co_tui.ui.background import in_thread
-from co_tui.ui.commands.host import CommandHost, why_not_open
+from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ class _Subject:
 
     def __init__(self, host: CommandHost, session_id: str, *, is_kept: bool) -> None:
         self._host = host
-        launch = host.settings.launch
+        launch = host.launch
         folder = launch.paths.session(session_id) if is_kept else None
         self._views = LastViewFile(folder, launch.files.session_changed(session_id))
         self.last_view: LastView = self._views.read()
 
     @property
     def policies(self) -> Sequence[str]:
-        return self._host.settings.launch.policies
+        return self._host.launch.policies
 
     def remember_view(self, lens: Lens) -> None:
         self._views.write(lens.as_viewed(now()))
 
     def _settings_under(self, policy: str) -> Settings:
-        return self._host.settings.launch.reloaded(policy=policy).settings
+        return self._host.launch.reloaded(policy=policy).settings
 
 
 def _gauge(state: SessionState, settings: Settings) -> GaugeReading:
@@ -85,15 +85,15 @@ class StoredSubject(_Subject):
     """The lens on a session that another process writes, read from its log. Writes nothing."""
 
     def __init__(self, host: CommandHost) -> None:
-        super().__init__(host, host.sessions.session_id, is_kept=True)
-        self._session_id = host.sessions.session_id
-        launch = host.settings.launch
+        super().__init__(host, host.session_id, is_kept=True)
+        self._session_id = host.session_id
+        launch = host.launch
         self._store, self._requests = launch.store, StoredRequests(launch.paths, launch.store)
         self._state = SessionState()
 
     @property
     def read_only(self) -> str:
-        return why_not_open(self._host)
+        return self._host.why_not_open
 
     @property
     def version(self) -> object:
@@ -105,7 +105,7 @@ class StoredSubject(_Subject):
 
     @property
     def policy(self) -> str:
-        return self._host.state.policy or self._host.settings.launch.settings.policy
+        return self._host.state.policy or self._host.launch.settings.policy
 
     async def source(self, policy: str) -> LensSource:
         settings = self._settings_under(policy or self.policy)

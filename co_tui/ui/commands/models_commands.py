@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable, key_sources
 from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners, unknown_provider
-from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
+from co_tui.session.slash.command_host import CommandFailed
+from co_tui.session.slash.models_commands import switch_model
 from co_tui.ui.background import start_awaited
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
@@ -37,7 +38,7 @@ async def fetch(host: CommandHost, _: str) -> None:
 async def _chosen(host: CommandHost) -> str:
     from co_tui.ui.models.models_screen import ModelScreen, ModelsKnown
 
-    launch = host.settings.launch
+    launch = host.launch
     present = host.state.model or launch.choice.model
     known = ModelsKnown(
         environ=launch.environ,
@@ -50,35 +51,21 @@ async def _chosen(host: CommandHost) -> str:
     return "" if chosen == present and host.session is not None else chosen
 
 
-async def _switch(host: CommandHost, name: str, *, compact: bool = False) -> None:
-    if not host.sessions.backend.ready:
-        host.fail("Still starting. Choose the model again in a moment.")
-        return
-    from co_tui.agent.wire.model_errors import KeyMissing, ModelUnusable
-    from co_tui.session.compaction.compactor import CompactionRefused
-    from co_tui.session.runtime.runtime_switcher import WindowTooSmall
+async def _switch(host: CommandHost, name: str) -> None:
+    """Use a model, and ask for its key if that is missing."""
+    if not host.is_ready:
+        raise CommandFailed("Still starting. Choose the model again in a moment.")
+    from co_tui.agent.wire.model_errors import KeyMissing
 
     try:
-        if host.session is not None:
-            await host.session.switcher.switch_model(name, compact=compact)
-        else:
-            await host.sessions.choose_model(name)
-    except WindowTooSmall as small:
-        if await host.confirm(f"{small} Compact now, then switch?"):
-            await _switch(host, name, compact=True)
+        await switch_model(host, name)
     except KeyMissing as missing:
         await _enter_key_for(host, name, str(missing))
-    except (ModelUnusable, CompactionRefused) as error:
-        host.fail(str(error))
-        host.show_busy()
-    else:
-        RecentModels(host.settings.launch.paths).note(name)
-        host.say(f"Now using {one_line(short_name(name), 60)}.")
 
 
 async def _enter_key_for(host: CommandHost, model: str, why: str) -> None:
     """Ask for the key that a model needs, then switch to it."""
-    launch = host.settings.launch
+    launch = host.launch
     owner = key_owner(model.partition(":")[0], launch.environ)
     # Importing a provider takes seconds; meanwhile the user enters the key.
     importing = start_awaited(asyncio.to_thread(import_locked, partial(_import_provider, model)))
@@ -101,7 +88,7 @@ def _import_provider(model: str) -> None:
 
 @command("login")
 async def login(host: CommandHost, provider: str) -> None:
-    launch = host.settings.launch
+    launch = host.launch
     remove = False
     if not provider:
         answer = await _chosen_login(host)
@@ -123,7 +110,7 @@ async def login(host: CommandHost, provider: str) -> None:
 async def _chosen_login(host: CommandHost) -> "LoginAnswer | None":
     from co_tui.ui.models.login_screen import LoginScreen, ProviderKey
 
-    launch = host.settings.launch
+    launch = host.launch
     kept = KeptKeys(launch.paths)
     sources = dict(key_sources(kept, launch.environ))
     rows = [
@@ -135,26 +122,26 @@ async def _chosen_login(host: CommandHost) -> "LoginAnswer | None":
 
 async def _enter_key(host: CommandHost, owner: KeyOwner) -> bool:
     """Ask for a key until it is accepted; False when the user goes back."""
-    if not host.sessions.backend.ready:
+    if not host.is_ready:
         host.fail("Still starting. Try again in a moment.")
         return False
     from co_tui.agent.keys.login import log_in
     from co_tui.ui.models.key_screen import KeyScreen
 
-    launch = host.settings.launch
+    launch = host.launch
     keep = partial(log_in, KeptKeys(launch.paths), owner, environ=launch.environ)
     outcome = await host.ask(lambda: KeyScreen(owner.provider, owner.host, keep))
     if not outcome:
         return False
     host.say(outcome)
     if host.session is None:  # the key may decide which model is used, or let it open
-        await host.sessions.backend.warm_again(host.settings.launch.choice.model)
+        await host.sessions.backend.warm_again(host.launch.choice.model)
         host.settings.show()
     return True
 
 
 async def _remove_key(host: CommandHost, owner: KeyOwner) -> None:
-    kept = KeptKeys(host.settings.launch.paths)
+    kept = KeptKeys(host.launch.paths)
     found = kept.find(owner)
     if found is None or not await host.confirm(
         f"Remove the key of {owner.provider} from {kept.place_of(found.place)}?"

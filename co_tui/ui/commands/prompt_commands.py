@@ -23,7 +23,7 @@ async def earlier_prompts(host: CommandHost, _: str) -> None:
     """Choosing one replaces the draft, which stays in the prompt history."""
     from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
 
-    launch = host.settings.launch
+    launch = host.launch
     chosen = await host.ask(lambda: EarlierPromptsScreen(launch.store, launch.where))
     if chosen is not None:
         host.view.set_draft(chosen)

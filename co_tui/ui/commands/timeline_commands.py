@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from co_tui.events import CompactionComplete, Event
-from co_tui.ui.commands.conversation_commands import undo
-from co_tui.ui.commands.host import CommandHost, why_not_open
+from co_tui.session.slash.command_host import CommandFailed
+from co_tui.session.slash.conversation_commands import undo
+from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.compaction.compaction_screen import CompactionRequest, CompactionScreen
 from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.timeline.detail_screen import EventScreen
@@ -23,10 +24,8 @@ async def open_entry(host: CommandHost, event: Event) -> None:
 
 
 async def _carry_out(host: CommandHost, request: CompactionRequest) -> None:
-    session = host.session
-    if session is None:
-        host.say(why_not_open(host))
-    elif request.action == "undo":
+    session = host.opened()
+    if request.action == "undo":
         await undo(host, str(request.seq))
     elif request.action == "pin" and request.ref is not None:
         await session.edits.pin([request.ref])
@@ -48,4 +47,4 @@ async def _edit_summary(host: CommandHost, session: "Session", seq: int) -> None
     try:
         await session.edits.edit_summary(seq, text)
     except NothingToUndo as nothing:
-        host.fail(str(nothing))
+        raise CommandFailed(str(nothing)) from None

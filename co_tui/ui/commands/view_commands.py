@@ -1,5 +1,6 @@
 """Commands that change the view, or quit."""
 
+from co_tui.session.slash.settings_commands import config
 from co_tui.settings import rules
 from co_tui.ui.commands.host import CommandHost
 from co_tui.ui.commands.registry import command
@@ -9,7 +10,7 @@ from co_tui.ui.commands.registry import command
 async def show_help(host: CommandHost, _: str) -> None:
     from co_tui.ui.help.help_screen import HelpScreen
 
-    here, chosen = host.view.keys_here(), host.settings.launch.settings.keys
+    here, chosen = host.view.keys_here(), host.launch.settings.keys
     await host.ask(lambda: HelpScreen(here, chosen, host.view.own_commands))
 
 
@@ -37,13 +38,11 @@ async def find(host: CommandHost, text: str) -> None:
 async def theme(host: CommandHost, name: str) -> None:
     """A name is saved as a setting; without one, switch between dark and light until exit and list all themes."""
     if name:
-        from co_tui.ui.commands.settings_commands import config
-
         await config(host, f"theme {name}")
         return
     now = "light" if host.is_dark else "dark"
     host.appearance.use(now)
-    setting, names = host.settings.launch.settings.theme, rules()["theme"].choices
+    setting, names = host.launch.settings.theme, rules()["theme"].choices
     host.say(
         f"{now.capitalize()} for this run only (saved: {setting}).\n/theme NAME saves a theme; "
         f"/settings theme previews them:\n{', '.join(names)}."

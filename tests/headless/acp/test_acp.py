@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 from acp.core import RequestError
 from acp.helpers import image_block, resource_link_block, text_block
+from acp.schema import AgentMessageChunk
 
+from co_tui.events import Event, Message, StreamDelta
+from co_tui.headless.acp.history import replayed
+from co_tui.headless.acp.updates import Updates
+from co_tui.session.state.derive import replay
 from tests.exchange.test_imported_images import png
 from tests.headless.acp.editor import RecordingEditor, connected
 from tests.support.command import CliCommand
@@ -72,7 +77,14 @@ async def test_a_stored_session_is_listed_replayed_forked_switched_and_deleted(
         assert changed is not None
         assert [option.current_value for option in changed.config_options if option.id != "model"] == ["plan", "codex"]
         await agent.prompt(session_id=id, prompt=[text_block("/context")])
-        assert "tokens: system" in editor.said()
+        assert "tokens" in editor.said() and "conversation" in editor.said()
+        requests = len(provider.requests)
+        await agent.prompt(session_id=id, prompt=[text_block("/contxt")])
+        assert "Unknown command /contxt. Did you mean /context?" in editor.said()
+        await agent.prompt(session_id=id, prompt=[text_block("/lens")])
+        assert "/lens needs the screen." in editor.said() and len(provider.requests) == requests
+        offered = {each.name for each in editor.of("available_commands_update")[-1].available_commands}
+        assert {"compact", "history", "undo"} <= offered and "lens" not in offered
         fork = (await agent.fork_session(session_id=id, cwd=str(served.cwd), mcp_servers=[])).session_id
         await agent.prompt(session_id=fork, prompt=[text_block("And now?")])
         assert "Write the heron" in json.dumps(provider.requests[-1]["messages"])
@@ -140,3 +152,18 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(co_tui: CliCommand, tmp
 def test_a_login_that_an_editor_starts_is_the_ordinary_one(co_tui: CliCommand) -> None:
     result = co_tui("acp", "--login")
     assert result.code == 2 and result.err.startswith("co-tui: Name a provider: ")
+
+
+def test_no_message_has_the_id_of_another_also_when_a_session_is_loaded_again() -> None:
+    said = Message(turn=1, message={"kind": "response", "parts": [{"part_kind": "text", "content": "Hello."}]})
+    delta = StreamDelta(turn=1, part=0, kind="text", text="Hello.")
+    log = [Event(session_id="s", seq=seq, timestamp="2026-11-16T10:00:00Z", fact=said) for seq in range(1, 5)]
+    streamed = Event(session_id="s", seq=None, timestamp="2026-11-16T10:00:00Z", fact=delta)
+    state = replay(log)
+    ids = [each.message_id for each in replayed(state, Path()) if isinstance(each, AgentMessageChunk)]
+    for updates in (Updates(Path(), list), Updates(Path(), list)):
+        for event in log:
+            (chunk,) = updates.of(streamed, state)
+            assert isinstance(chunk, AgentMessageChunk) and not list(updates.of(event, state))
+            ids.append(chunk.message_id)
+    assert len(set(ids)) == len(ids) == 12

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from acp.helpers import text_block
 
+from co_tui.headless.acp.acp_command import NO_PIPES
 from co_tui.headless.acp.message_lines import MessageLines
 from tests.headless.acp.editor import RecordingEditor, connected
 from tests.support.command import CliCommand
@@ -186,3 +187,8 @@ async def test_an_editor_that_does_not_read_holds_up_no_end() -> None:
     await transport.close()
     with pytest.raises(ConnectionError):
         await transport.send({})
+
+
+def test_input_that_is_not_a_pipe_is_refused_at_once(served: CliCommand) -> None:
+    process = served.start("acp", stdin=subprocess.DEVNULL)
+    assert process.communicate(timeout=PATIENCE_S) == ("", f"co-tui: {NO_PIPES}\n") and process.returncode == 2

@@ -10,18 +10,18 @@ from pydantic_ai.messages import UserPromptPart
 
 from co_tui.agent.mcp.server_prompts import ServerPrompt
 from co_tui.agent.mcp.servers import McpServers
-from co_tui.events import ApprovalDecided, ModelChange
+from co_tui.events import ApprovalDecided, ModelChange, PromptReturned
 from co_tui.events.stored_messages import pieces, prompt_of
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.lens.request_rows import text_of
 from co_tui.session.session import Session
+from co_tui.session.slash.typed_command import own_commands
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import CommandFile, CommandFiles, project_trust_request
 from co_tui.settings.mcp_servers import McpServer
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from co_tui.trust import Trust
-from co_tui.ui.command_menus import own_commands
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
 from tests.support.waiting import PATIENCE_S, until
@@ -134,6 +134,11 @@ async def test_files_of_the_folder_are_attached_and_others_only_if_the_user_name
     with pytest.raises(PromptRefused, match="is outside this folder"):
         await session.submit("/go")
     await left(environment_of(session), session)
+    allowed = RuleInForce("allow", parse_rule(f"Read(/{outside})"), "config.toml")
+    session = await started(folder, home, f"Read @{outside}", permissions=(allowed,))
+    assert await session.submit("/go") is Outcome.DONE
+    assert "private" in sent(session), "a rule allows it"
+    await left(environment_of(session), session)
 
 
 async def test_an_untrusted_folder_s_command_is_an_ordinary_prompt(folder: Path, home: Path) -> None:
@@ -212,3 +217,53 @@ def test_commands_of_files_and_servers_are_listed_with_where_they_come_from() ->
         ("/mcp__odd__greet_all", "word [tone]", "Say it", "MCP server odd"),
     ]
     assert prompt.filled(["good", "day", "all"]) == {"word": "good", "tone": "day all"}
+
+
+async def with_a_small_model(folder: Path, home: Path, opened: asyncio.Event) -> tuple[Session, Working]:
+    """A session with a command that has its own model, which opens once that is allowed."""
+    session = await started(folder, home, "---\nmodel: test:small\n---\nBe brief.")
+    environment, small = environment_of(session), Working()
+    small.name, usual = "test:small", environment.open_model
+
+    async def open_model(name: str) -> Any:
+        if name == small.name:
+            await opened.wait()
+            return small
+        return await usual(name)
+
+    environment.open_model = open_model
+    return session, small
+
+
+async def test_leaving_during_a_command_keeps_the_session_s_own_model(folder: Path, home: Path) -> None:
+    opened = asyncio.Event()
+    opened.set()
+    session, small = await with_a_small_model(folder, home, opened)
+    held = asyncio.Event()
+
+    async def waits(*_: Any) -> Any:
+        yield "Let me"
+        await held.wait()
+
+    small.script = waits
+    running = asyncio.create_task(session.submit("/go"))
+    await until(lambda: session.history.model == "test:small" and session._work.turn is not None)
+    environment = environment_of(session)
+    await left(environment, session)
+    assert await running is Outcome.INTERRUPTED
+    assert session.state.model == "scripted"
+    rows = [event for event in session.state.timeline if isinstance(event.fact, ModelChange)]
+    assert (rows[-1].fact.from_, rows[-1].fact.to) == ("test:small", "scripted")
+
+
+async def test_esc_stops_a_command_while_its_model_opens(folder: Path, home: Path) -> None:
+    session, _ = await with_a_small_model(folder, home, asyncio.Event())
+    listener = session.events()
+    running = asyncio.create_task(session.submit("/go"))
+    await until(lambda: session._work._other is not None)
+    assert session.interrupt()
+    assert await asyncio.wait_for(running, PATIENCE_S) is Outcome.INTERRUPTED
+    returned = await anext(event.fact async for event in listener if isinstance(event.fact, PromptReturned))
+    assert returned.prompt == "/go" and session.history.model == "scripted"
+    assert await session.submit("and now?") is Outcome.DONE
+    await left(environment_of(session), session)

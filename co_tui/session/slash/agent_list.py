@@ -1,4 +1,4 @@
-"""Commands about agents that work can be delegated to."""
+"""The agents that work can be delegated to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,23 +6,17 @@ from pathlib import Path
 from co_tui.agent.tool_names import unknown_tools
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
+from co_tui.session.launch import Launch
 from co_tui.settings import AgentFile, SettingsError, agents_in_force, project_trust_request, waiting_agents_text
 from co_tui.settings.agent_files import PROJECT_FOLDERS
 from co_tui.trust import Trust
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
-from co_tui.ui.launch import Launch
 
 DESCRIPTION_CHARS = 90
 INDENT = " " * 4
 
 
-@command("agents")
-async def agents(host: CommandHost, _: str) -> None:
-    host.say("\n".join(_agent_lines(host.settings.launch)))
-
-
-def _agent_lines(launch: Launch) -> Iterator[str]:
+def agent_lines(launch: Launch) -> Iterator[str]:
+    """Each agent with its tools, model and file."""
     if "agents" not in launch.settings.tools:
         yield "Agents are off: the setting `tools` does not include them."
         return
@@ -41,7 +35,8 @@ def _one(agent: AgentFile, cwd: Path) -> Iterator[str]:
     without = f", except {', '.join(agent.withheld_tools)}" if agent.withheld_tools else ""
     model = f" · on {agent.own_model}" if agent.own_model else ""
     file = agent.file.relative_to(cwd) if agent.file.is_relative_to(cwd) else agent.file
-    yield inert(f"{INDENT}{tools}{without}{model} · {path_text(file)}")
+    context = f" · context {agent.context}" if agent.context else ""
+    yield inert(f"{INDENT}{tools}{without}{model}{context} · {path_text(file)}")
     if unknown := unknown_tools(agent):
         yield inert(f"{INDENT}! Unknown tool {', '.join(unknown)}; ignored.")
     if agent.model and not agent.own_model:

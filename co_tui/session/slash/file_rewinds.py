@@ -1,18 +1,18 @@
 """Bring files back for `/rewind` and `/undo`, and ask before others' changes are overwritten."""
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
-from co_tui.ui.commands.host import CommandHost
+from co_tui.session.slash.command_host import CommandFailed, CommandHost
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
     from co_tui.session.snapshots.file_restores import Consent
     from co_tui.session.snapshots.journal import Line
 
-WHATS = {"both": "b", "conversation": "c", "files": "f"}
-"""What `/rewind` can bring back, and the key of that choice."""
+BOTH, CONVERSATION, FILES = "both", "conversation", "files"
+WHATS = (BOTH, CONVERSATION, FILES)
+"""What `/rewind` can bring back."""
 
 
 async def rewind_to(host: CommandHost, session: "Session", turn: int, what: str = "") -> None:
@@ -21,37 +21,40 @@ async def rewind_to(host: CommandHost, session: "Session", turn: int, what: str 
     from co_tui.session.state.history_edits import NothingToUndo
 
     try:
-        chosen = WHATS.get(what) or await _chosen_what(host, session, turn)
-        if chosen == "c":
-            host.sessions.sender.give_back(await session.edits.rewind(turn))
-            host.say(f"Rewound to before turn {turn}. /undo goes back.")
+        chosen, stays = (what, "") if what else await _chosen_what(host, session, turn)
+        if chosen == CONVERSATION:
+            host.give_back(await session.edits.rewind(turn))
+            host.say(f"Rewound to before turn {turn}. {stays}/undo goes back.")
         elif chosen:
-            await _rewind_files(host, session, turn, conversation=chosen == "b")
+            await _rewind_files(host, session, turn, conversation=chosen == BOTH)
     except (NothingToUndo, RestoreRefused) as refused:
-        host.say(str(refused))
+        raise CommandFailed(str(refused)) from None
 
 
-async def _chosen_what(host: CommandHost, session: "Session", turn: int) -> str:
-    """The key of the choice; the conversation if no file changed since, or none can be restored."""
+async def _chosen_what(host: CommandHost, session: "Session", turn: int) -> tuple[str, str]:
+    """What to bring back, and which commits stay. The conversation if no file changed since, or none can be
+    restored."""
+    from co_tui.session.snapshots.commits import commits_sentence
     from co_tui.session.snapshots.file_restores import RestoreRefused
-    from co_tui.ui.files.choice_screen import CONVERSATION, rewind_question
 
     try:
         plan = await session.edits.restores.plan_rewind(turn)
     except RestoreRefused:
-        return CONVERSATION
-    if plan is None or not plan.changed:
-        return CONVERSATION
-    return await host.ask(lambda: rewind_question(plan)) or ""
+        return CONVERSATION, ""
+    if plan is None:
+        return CONVERSATION, ""
+    stays = f"{commits_sentence(plan.commits)} " if plan.commits else ""
+    return await host.choose_restored(plan) if plan.changes else CONVERSATION, stays
 
 
 async def _rewind_files(host: CommandHost, session: "Session", turn: int, *, conversation: bool) -> None:
     async def rewind(consent: "Consent") -> None:
         rewound = await session.edits.rewind_files(turn, consent, conversation=conversation)
         if conversation:
-            host.sessions.sender.give_back(rewound.prompt)
+            host.give_back(rewound.prompt)
         done = f"Rewound to before turn {turn}. " if conversation else ""
-        host.say(f"{done}{rewound.restored.sentence()} /undo goes back.")
+        undo_hint = " /undo goes back." if conversation or rewound.restored.done else ""
+        host.say(f"{done}{rewound.restored.sentence()}{undo_hint}")
 
     await _asking(host, rewind)
 
@@ -68,19 +71,17 @@ async def undo_restore(host: CommandHost, session: "Session", restore: "Line") -
 
 
 async def _asking(host: CommandHost, work: "Callable[[Consent], Awaitable[None]]", *, undoes: bool = False) -> None:
-    """Do the work; if others changed files, ask about them and try again. Raises `RestoreRefused` for other reasons."""
+    """Change files; if others changed some, ask about them and try again. Raises `RestoreRefused` for other reasons."""
     from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
-    from co_tui.ui.files.choice_screen import KEEP, overwrite_question
 
-    consent = Consent()
-    while True:
+    host.require_writable()
+    consent: Consent | None = Consent()
+    while consent is not None:
         try:
             return await work(consent)
         except RestoreRefused as refused:
-            if not (by_others := refused.by_others):
+            if not (by_others := refused.by_others) or consent.keep:
                 raise
-        answer = await host.ask(partial(overwrite_question, by_others, undoes=undoes))
-        if not answer:
-            host.say("Nothing was restored.")
-            return None
-        consent = Consent(keep=True) if answer == KEEP else Consent(overwrite=by_others)
+        consent = await host.consent(by_others, undoes=undoes)
+    host.say("Nothing was restored.")
+    return None

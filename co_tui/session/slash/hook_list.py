@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from co_tui.agent.redact import redact
 from co_tui.events import Event, HookRun
+from co_tui.events.wording import clock
 from co_tui.inert import inert, one_line
 from co_tui.paths import home_text, path_text
+from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.hook_entries import HOOKS, HookEntry
-from co_tui.ui.launch import Launch
-from co_tui.ui.transcript.block import clock
 
 COMMAND_CHARS = 200
 """As in the log."""

@@ -1,0 +1,117 @@
+"""Commands about what the model may do in the folder."""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from co_tui.events.wording import MODE_SENTENCES, mode_name
+from co_tui.inert import one_line
+from co_tui.session.slash.agent_list import agent_lines
+from co_tui.session.slash.command_host import CommandFailed, CommandHost, WrongArguments, command
+from co_tui.session.slash.hook_list import hook_lines
+from co_tui.settings import quoted
+from co_tui.settings.rules import MODES
+
+if TYPE_CHECKING:
+    from co_tui.session.approvals.standing_approvals import StandingApprovals
+
+
+@command("diff")
+async def diff(host: CommandHost, _: str) -> None:
+    session = host.opened()
+    from co_tui.session.snapshots.file_restores import RestoreRefused
+
+    try:
+        changes = await session.edits.restores.changes()
+    except RestoreRefused as refused:
+        raise CommandFailed(str(refused)) from None
+    if changes.files:
+        await host.show_changes(changes)
+    else:
+        host.say("This session changed no files.")
+
+
+@command("mode")
+async def mode(host: CommandHost, name: str) -> None:
+    name = name.lower()
+    if not name:
+        host.answer(f"{_mode_list(host.mode)}\nSwitch with {host.mode_switch}.")
+    elif name not in MODES:
+        raise WrongArguments(f"Unknown mode {quoted(name)}. Use one of {', '.join(MODES)}.")
+    else:
+        await host.switch_mode(name)
+
+
+def _mode_list(present: str) -> str:
+    """All modes, with the one in force."""
+    longest = max(len(mode_name(mode)) for mode in MODES)
+    return "\n".join(
+        f"{'●' if mode == present else '○'} {mode_name(mode):<{longest}}  {MODE_SENTENCES[mode]}" for mode in MODES
+    )
+
+
+@command("review")
+async def review(host: CommandHost, focus: str) -> None:
+    from co_tui.session.review import ReviewRefused, branch_review
+
+    launch = host.launch
+    try:
+        if host.session_id:
+            found = await host.opened().review(focus)
+        else:
+            found = await asyncio.to_thread(branch_review, launch.cwd, launch.environ, launch.settings, focus)
+    except ReviewRefused as refused:
+        raise CommandFailed(str(refused)) from None
+    host.send(found.prompt, (found.changes,))
+
+
+INIT_PROMPT: Final = (
+    "Write AGENTS.md for this folder: instructions for agents that work here. "
+    "First read the README, build and package files, tests and CI. "
+    "Also read instructions for other programs: CLAUDE.md, .cursorrules, .github/copilot-instructions.md. "
+    "Say what the project is, and give the exact commands to build, run, test and check it. "
+    "Say where things are, and what is not obvious: conventions and pitfalls. "
+    "Write only facts that you saw, nothing that is true of every project, and at most 60 lines."
+)
+IMPROVE: Final = "AGENTS.md exists: keep what is right in it, correct what is not, and add what is missing."
+NO_FILE_TOOLS: Final = "This model has no tools for files. Choose another with {model}."
+
+
+@command("init")
+async def init(host: CommandHost, words: str) -> None:
+    """Send the prompt that writes AGENTS.md; the change itself is asked about like any other."""
+    session = host.opened() if host.session_id else None
+    if session is not None and "files" not in session.works:
+        raise CommandFailed(NO_FILE_TOOLS.format(model=host.shortcut_for("model")))
+    exists = (host.launch.cwd / "AGENTS.md").exists()
+    if exists and not await host.confirm("AGENTS.md exists. Let the model improve it?"):
+        return
+    host.send("\n\n".join(filter(None, (INIT_PROMPT, IMPROVE if exists else "", words.strip()))))
+
+
+@command("approvals")
+async def approvals(host: CommandHost, _: str) -> None:
+    rules = [each.rule for each in await asyncio.to_thread(standing_approvals(host).all)]
+    lines = [f"{each.effect:<5}  {one_line(str(each.rule), 200)}  {one_line(each.source, 200)}" for each in rules]
+    host.answer("\n".join(lines)) if lines else host.say("No rules yet. What the mode does not allow asks first.")
+
+
+def standing_approvals(host: CommandHost) -> "StandingApprovals":
+    """The rules of the open session, or of the project before there is one."""
+    from co_tui.session.approvals.kept_approvals import kept_for
+    from co_tui.session.approvals.standing_approvals import StandingApprovals
+
+    if host.session is not None:
+        return host.session.approvals
+    launch = host.launch
+    kept = kept_for(launch.files, launch.cwd)
+    return StandingApprovals(None, kept, lambda: launch.settings.permissions, launch.paths)
+
+
+@command("agents")
+async def agents(host: CommandHost, _: str) -> None:
+    host.answer("\n".join(agent_lines(host.launch)))
+
+
+@command("hooks")
+async def hooks(host: CommandHost, _: str) -> None:
+    host.answer("\n".join(hook_lines(host.launch, host.state)))
