@@ -1,7 +1,8 @@
 """Everything a user can do by name or by key. Slash commands, palette, footer, help and the setting `keys` are all
 built from these two tables.
 
-To add a command: a row in `COMMANDS`, and a function under its name in `ui/commands/GROUP_commands.py`.
+To add a command: a row in `COMMANDS`, and a function under its name in `session/slash/GROUP_commands.py`; one that
+opens a screen has a function in `ui/commands/GROUP_commands.py`, too, and one that is nothing without it only there.
 To add a key: a row in `KEYS`; the widget's `BINDINGS` are `bindings(SCOPE)`, its method is `action_DOES`.
 """
 
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 CommandGroup: TypeAlias = Literal[
-    "agents", "conversation", "memory", "models", "prompt", "reports", "sessions", "settings", "view", "work"
+    "conversation", "memory", "models", "prompt", "reports", "sessions", "settings", "view", "work"
 ]
 KeyScope: TypeAlias = Literal["anywhere", "prompt", "chat", "timeline"]
 """Where a key works: anywhere in the chat screen, or only while that widget has the focus."""
@@ -38,6 +39,8 @@ class SlashCommand(NamedTuple):
     """Keys typed right after it go to the screen or field it opens."""
     needs_session: NeedsSession = "never"
     """Whether it queues with the prompts while its session is being opened."""
+    instead: str = ""
+    """What to use without a screen, for a command that needs one; empty for all others."""
     source: str = ""
     """Where a command comes from that is not built in: a file of the project or the user, or an MCP server."""
 
@@ -80,7 +83,14 @@ class KeyAction(NamedTuple):
 COMMANDS: Final = (
     SlashCommand("help", "view", "Keys, commands and symbols", key="f1", letter="h", label="Help", opens_screen=True),
     SlashCommand(
-        "sessions", "sessions", "Browse past sessions", key="f2", letter="s", label="Sessions", opens_screen=True
+        "sessions",
+        "sessions",
+        "Browse past sessions",
+        key="f2",
+        letter="s",
+        label="Sessions",
+        opens_screen=True,
+        instead="`co-tui sessions`",
     ),
     SlashCommand(
         "lens",
@@ -91,9 +101,14 @@ COMMANDS: Final = (
         label="Lens",
         opens_screen=True,
         needs_session="always",
+        instead="`co-tui lens ID`",
     ),
-    SlashCommand("side", "view", "Show or hide context and timeline", key="f4", letter="b", label="Context"),
-    SlashCommand("timeline", "view", "Go to the timeline", key="ctrl+l", letter="t", label="Timeline"),
+    SlashCommand(
+        "side", "view", "Show or hide context and timeline", key="f4", letter="b", label="Context", instead="`co-tui`"
+    ),
+    SlashCommand(
+        "timeline", "view", "Go to the timeline", key="ctrl+l", letter="t", label="Timeline", instead="`co-tui show ID`"
+    ),
     SlashCommand(
         "compact",
         "conversation",
@@ -115,9 +130,16 @@ COMMANDS: Final = (
         opens_screen=True,
         needs_session="with arguments",
     ),
-    SlashCommand("fetch", "models", "Download the embedded model, which works offline"),
-    SlashCommand("login", "models", "Enter or remove a provider's key", "[PROVIDER]", opens_screen=True),
-    SlashCommand("new", "sessions", "Start a new session", key="f7", letter="n"),
+    SlashCommand("fetch", "models", "Download the embedded model, which works offline", instead="`co-tui`"),
+    SlashCommand(
+        "login",
+        "models",
+        "Enter or remove a provider's key",
+        "[PROVIDER]",
+        opens_screen=True,
+        instead="`co-tui login PROVIDER`",
+    ),
+    SlashCommand("new", "sessions", "Start a new session", key="f7", letter="n", instead="`co-tui run -p PROMPT`"),
     SlashCommand(
         "clear",
         "conversation",
@@ -127,7 +149,16 @@ COMMANDS: Final = (
         label="Clear",
         needs_session="always",
     ),
-    SlashCommand("find", "view", "Search this conversation", "[TEXT]", key="ctrl+f", letter="f", opens_screen=True),
+    SlashCommand(
+        "find",
+        "view",
+        "Search this conversation",
+        "[TEXT]",
+        key="ctrl+f",
+        letter="f",
+        opens_screen=True,
+        instead="`co-tui sessions --search TEXT`",
+    ),
     SlashCommand(
         "prompts",
         "prompt",
@@ -135,12 +166,22 @@ COMMANDS: Final = (
         key="ctrl+r",
         letter="r",
         opens_screen=True,
+        instead="`co-tui sessions --search TEXT`",
     ),
-    SlashCommand("editor", "prompt", "Edit the prompt in $VISUAL or $EDITOR", key="ctrl+g", letter="e"),
-    SlashCommand("folds", "view", "Expand or collapse all tool calls and thinking", key="ctrl+o", letter="o"),
+    SlashCommand(
+        "editor", "prompt", "Edit the prompt in $VISUAL or $EDITOR", key="ctrl+g", letter="e", instead="`co-tui`"
+    ),
+    SlashCommand(
+        "folds", "view", "Expand or collapse all tool calls and thinking", key="ctrl+o", letter="o", instead="`co-tui`"
+    ),
     SlashCommand("continue", "conversation", "Continue a stopped turn", key="f9", letter="g", needs_session="always"),
     SlashCommand(
-        "undo", "conversation", "Undo the last compaction, clear, rewind or restore", letter="u", needs_session="always"
+        "undo",
+        "conversation",
+        "Undo the last compaction, clear, rewind or restore",
+        "[EVENT]",
+        letter="u",
+        needs_session="always",
     ),
     SlashCommand(
         "rewind",
@@ -167,13 +208,16 @@ COMMANDS: Final = (
     SlashCommand(
         "session", "reports", "List the checkpoints written by compactions", "checkpoints", needs_session="always"
     ),
-    SlashCommand("queue", "conversation", "View, edit, reorder or drop queued prompts", opens_screen=True),
+    SlashCommand(
+        "queue", "conversation", "View, edit, reorder or drop queued prompts", opens_screen=True, instead="`co-tui`"
+    ),
     SlashCommand(
         "commands",
         "work",
         "View or stop background commands",
         opens_screen=True,
         needs_session="always",
+        instead="`co-tui --resume ID`",
     ),
     SlashCommand("diff", "work", "Show what this session changed, by file", opens_screen=True, needs_session="always"),
     SlashCommand("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
@@ -220,14 +264,8 @@ COMMANDS: Final = (
         "run | undo",
         needs_session="always",
     ),
-    SlashCommand("agents", "agents", "List the agents the model can delegate to"),
-    SlashCommand(
-        "settings",
-        "settings",
-        "View and change settings",
-        "[WORDS]",
-        opens_screen=True,
-    ),
+    SlashCommand("agents", "work", "List the agents the model can delegate to"),
+    SlashCommand("settings", "settings", "View and change settings", "[WORDS]", opens_screen=True, instead="`/config`"),
     SlashCommand(
         "config",
         "settings",
@@ -245,7 +283,14 @@ COMMANDS: Final = (
         needs_session="with arguments",
     ),
     SlashCommand("mcp", "reports", "Show MCP servers; `restart` restarts failed ones", "[restart]"),
-    SlashCommand("resume", "sessions", "Resume a past session", "[ID]", opens_screen=True),
+    SlashCommand(
+        "resume",
+        "sessions",
+        "Resume a past session",
+        "[ID]",
+        opens_screen=True,
+        instead="`co-tui run --resume ID -p PROMPT`",
+    ),
     SlashCommand("rename", "sessions", "Rename this session", "[TITLE]", needs_session="always"),
     SlashCommand(
         "export",
@@ -261,9 +306,9 @@ COMMANDS: Final = (
         "[off]",
         needs_session="always",
     ),
-    SlashCommand("import", "sessions", "Import sessions of other programs"),
+    SlashCommand("import", "sessions", "Import sessions of other programs", instead="`co-tui import`"),
     SlashCommand("theme", "view", "Switch between dark and light, or choose a theme", "[THEME]"),
-    SlashCommand("quit", "view", "Quit; everything is saved", key="ctrl+q", letter="q"),
+    SlashCommand("quit", "view", "Quit; everything is saved", key="ctrl+q", letter="q", instead="`co-tui`"),
 )
 
 KEYS: Final = (

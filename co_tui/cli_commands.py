@@ -222,6 +222,7 @@ COMMANDS: Final = (
                     _flag("--files-only", "restore files, keep the conversation"),
                 )
             ),
+            _flag("--force", "overwrite files that others changed since, too"),
             _JSON,
         ),
     ),

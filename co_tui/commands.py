@@ -15,7 +15,11 @@ from co_tui.settings import Loaded, is_policy_path
 from co_tui.store.store_errors import SessionNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from co_tui.headless.open_session import SessionOpening
+    from co_tui.session.file_references import NamedFile
+    from co_tui.store.port import Reading
     from co_tui.store.stored_values import SessionRow
 
 MOST_PROMPT_BYTES = 64_000_000
@@ -52,7 +56,7 @@ def _open_app(call: CommandCall) -> int:
         row = _stored_session(options.resume, context, cwd)
         session_id = row.id
         context = under_policy_of(row, call, quiet=True)  # the app reports it itself
-    from co_tui.ui.launch import Launch
+    from co_tui.session.launch import Launch
     from co_tui.ui.start import start
 
     silence_libraries(environ)
@@ -101,35 +105,20 @@ def _serve(call: CommandCall) -> int:
 @command("run")
 def _run(call: CommandCall) -> int:
     options, context, _, cwd = call
-    prompt = options.prompt
-    if prompt is None:
-        if sys.stdin.isatty():
-            say("Give a prompt with -p or on standard input.")
-            return WRONG_USAGE
-        given = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
-        if len(given) > MOST_PROMPT_BYTES:
-            say(f"The prompt is over {MOST_PROMPT_BYTES:,} bytes.")
-            return WRONG_USAGE
-        prompt = given.decode(errors="replace")
-    if not prompt.strip():
-        say("The prompt is empty. Give one with -p or on standard input.")
+    try:
+        prompt = _prompt_of(options.prompt)
+        files = _files_of(prompt, call)
+    except WrongUsage as wrong:
+        say(str(wrong))
         return WRONG_USAGE
-    from co_tui.session.file_references import NOT_MEANT, NamedFiles, named_files
-
-    # Piped input is data: file names in it are not meant as attachments.
-    servers = context.loaded.settings.mcp_servers
-    named = named_files(prompt, cwd, servers) if options.prompt is not None else NamedFiles()
-    if named.troubles:
-        say(" ".join((*named.troubles, NOT_MEANT)))
-        return WRONG_USAGE
-    row = _stored_session(options.session, context, cwd) if options.session or options.resume_latest else None
+    row = _session_to_continue(options.session, context, cwd) if options.session or options.resume_latest else None
     if row is not None and context.host is None and (hint := _host_hint(row)):
         say(hint)
         return WRONG_USAGE
     opening = _session_opening(row, call)._replace(take_over=options.take_over)
     from co_tui.headless.run_command import run
 
-    code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=named.files)
+    code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=files)
     if code == DONE and not context.private:
         from co_tui.session.clean_up import clean_up_now
 
@@ -138,6 +127,40 @@ def _run(call: CommandCall) -> int:
             if words := clean_up_now(store, context.loaded, context.paths):
                 say(words)
     return code
+
+
+class WrongUsage(Exception):
+    """What to give a command instead: a sentence."""
+
+
+def _prompt_of(given: str | None) -> str:
+    """The prompt, from standard input if none is given. Raises `WrongUsage`."""
+    if given is None:
+        if sys.stdin.isatty():
+            raise WrongUsage("Give a prompt with -p or on standard input.")
+        piped = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
+        if len(piped) > MOST_PROMPT_BYTES:
+            raise WrongUsage(f"The prompt is over {MOST_PROMPT_BYTES:,} bytes.")
+        given = piped.decode(errors="replace")
+    if not given.strip():
+        raise WrongUsage("The prompt is empty. Give one with -p or on standard input.")
+    return given
+
+
+def _files_of(prompt: str, call: CommandCall) -> "Sequence[NamedFile]":
+    """The files that a prompt names. Raises `WrongUsage`, also for a slash command that cannot run here."""
+    from co_tui.session.file_references import NOT_MEANT, named_files
+    from co_tui.session.slash.typed_command import parse_command, refusal
+
+    settings, called = call.context.loaded.settings, parse_command(prompt)
+    if called is not None and (why := refusal(called, settings, call.context.paths, call.cwd)):
+        raise WrongUsage(why)
+    if called is not None or call.options.prompt is None:
+        return ()  # a command finds its own; piped input is data: file names in it are not meant as attachments
+    named = named_files(prompt, call.cwd, settings.mcp_servers)
+    if named.troubles:
+        raise WrongUsage(" ".join((*named.troubles, NOT_MEANT)))
+    return named.files
 
 
 @command("compact")
@@ -247,10 +270,29 @@ def _lab(call: CommandCall) -> int:
 
 def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
     """The named session, else the latest. Raises `StoreError` when there is none."""
+    with context.store.reading() as reading:
+        return reading.session(name) if name else _latest(reading, context, cwd)
+
+
+def _session_to_continue(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
+    """The named session, else the latest that no process has open. Raises `StoreError`."""
+    latest = _stored_session(name, context, cwd)
+    if name or latest.id not in (taken := context.store.claimed()):
+        return latest
+    with context.store.reading() as reading:
+        row = _latest(reading, context, cwd, without=taken)
+    if row.id != latest.id:
+        title = f" “{one_line(row.title, 60)}”" if row.title else ""
+        say(f"The latest session is open in another co-tui. Continuing session {row.id}{title}.")
+    return row
+
+
+def _latest(reading: "Reading", context: CommandContext, cwd: Path, *, without: "Collection[str]" = ()) -> "SessionRow":
+    """The latest session, one `without` only if there is no other. Raises `StoreError` when there is none."""
     from co_tui.session.repository_identity import same_folders
 
-    with context.store.reading() as reading:
-        row = reading.session(name) if name else reading.latest(context.where(cwd), also=same_folders(reading, cwd))
+    where, also = context.where(cwd), same_folders(reading, cwd)
+    row = reading.latest(where, also=also, without=without) or reading.latest(where, also=also)
     if row is None:
         raise SessionNotFound("No session to continue. Start one without --continue.")
     return row

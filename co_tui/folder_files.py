@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,10 +20,19 @@ RULES_BYTES: Final = 200_000
 """A larger ignore file is skipped."""
 IGNORE_FILES: Final = (".gitignore", ".ignore")
 """The later one takes precedence."""
-BUILT_FOLDERS: Final = frozenset(
-    {"__pycache__", "build", "dist", "env", "node_modules", "site-packages", "target", "venv"}
+GENERATED: Final = frozenset(
+    {
+        *("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".eggs"),
+        *("site-packages", ".venv", "venv", ".ipynb_checkpoints"),
+        *("node_modules", "bower_components", ".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo"),
+        *(".gradle", ".dart_tool", ".terraform", ".stack-work", ".bundle"),
+    }
 )
-"""Skipped outside of repositories, where nothing says what to ignore."""
+"""Folders that only programs write: skipped where no ignore rules say what to skip."""
+GENERATED_IF_WITH: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
+"""A folder with one of these files is a virtual environment, or a cache by its own account."""
+BUILT_FOLDERS: Final = frozenset({"build", "dist", "env", "target"})
+"""Often generated, too: skipped outside of repositories."""
 
 
 class Entry(NamedTuple):
@@ -65,10 +74,10 @@ class FolderWalk:
         hidden: bool = False,
         ignored: bool = False,
         longest_s: float = LONGEST_S,
-        built_folders: Collection[str] = BUILT_FOLDERS,
+        built_folders: frozenset[str] = BUILT_FOLDERS,
         keep_going: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`built_folders` are skipped outside of repositories."""
+        """`built_folders` are skipped outside of repositories, together with what is generated for certain."""
         self.was_cut = False
         self.in_repository = False
         self._start = str(start)
@@ -91,7 +100,11 @@ class FolderWalk:
             entries = self._entries(folder)
             seen += len(entries)
             if not self._ignored:
-                levels = (*levels, *self._levels_in(folder, {entry.name for entry, _ in entries}))
+                names = {entry.name for entry, _ in entries}
+                levels = (*levels, *self._levels_in(folder, names))
+                if folder and self._skips_generated(levels) and names & GENERATED_IF_WITH:
+                    self._leave_out(folder)
+                    continue
                 entries = self._not_ignored(folder, entries, levels)
             for entry, is_dir in entries:
                 path, is_hidden = f"{folder}{entry.name}", entry.name[0] == "."
@@ -123,9 +136,17 @@ class FolderWalk:
             pass
         return None
 
+    def _skips_generated(self, levels: tuple[_Level, ...]) -> bool:
+        return not (self.in_repository and levels)
+
+    def _leave_out(self, folder: str) -> None:
+        """A folder turned out to be generated."""
+
     def _not_ignored(self, folder: str, entries: WalkedEntries, levels: tuple[_Level, ...]) -> WalkedEntries:
+        skipped = GENERATED if self._skips_generated(levels) else frozenset()
         if not self.in_repository:
-            entries = [each for each in entries if not (each[1] and each[0].name in self._built_folders)]
+            skipped |= self._built_folders
+        entries = [each for each in entries if not (each[1] and each[0].name in skipped)]
         names = [f"{entry.name}/" if is_dir else entry.name for entry, is_dir in entries]
         asked = [(level.rules, level.named(folder)) for level in reversed(levels)]
         about = [(rules, named) for rules, named in asked if rules.may_match(named, names)]

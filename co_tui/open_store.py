@@ -26,7 +26,8 @@ def open_store(
 ) -> "Store":
     """The store that setting `database` names, SQLite when it is empty; a private one never writes to the disk.
 
-    `report` gets sentences about a long migration, and about a server that is away or back.
+    `report` gets sentences about a long migration, a database that another program writes to, and a server that is
+    away or back.
     """
     if private:
         from co_tui.store.sqlite.in_memory import InMemoryStore
@@ -39,6 +40,7 @@ def open_store(
         return PostgresStore(paths, database, password, partial(_hiding, paths, environ), report)
     store = SqliteStore(paths)
     if report is not None:
+        store.report_to(report)
         store.migrate(report)
     return store
 

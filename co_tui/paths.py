@@ -154,6 +154,13 @@ def ensure_file(file: Path) -> Path:
     return file
 
 
+def wrong_target(file: Path) -> str:
+    """Why a file that the user named cannot be written, in a sentence; empty if it can be tried."""
+    if file.is_dir():
+        return f"{path_text(file)} is a folder. Name a file."
+    return "" if file.parent.is_dir() else f"Folder {path_text(file.parent)} does not exist. Create it first."
+
+
 def write_atomically(file: Path, text: str) -> None:
     """Replace `file` in one step, owner-only: a reader sees the old text or the new, never half of it."""
     with replaced_atomically(file) as stream:
@@ -202,6 +209,8 @@ def read_small_bytes(file: Path | str, limit_bytes: int, *, inside: Path | None 
         _require_ordinary(status, file)
         if inside is not None and not _contains(inside, _opened_path(handle, file)):
             raise OSError(errno.EXDEV, "it is a link out of the project", str(file))
+        if status.st_size > limit_bytes:
+            raise OSError(errno.EFBIG, f"it is over {limit_bytes:,} bytes", str(file))
         content = b""
         while piece := os.read(handle, min(max(status.st_size, _SMALL) + 1, limit_bytes + 1 - len(content))):
             content += piece

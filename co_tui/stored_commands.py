@@ -85,6 +85,10 @@ def _lens(call: CommandCall) -> int:
 @command("rewind")
 def _rewind(call: CommandCall) -> int:
     options = call.options
+    files = options.files or options.files_only
+    if options.force and not files:
+        say("--force is about files: give it with --files or --files-only.")
+        return WRONG_USAGE
     row = stored_row(options.id, call.context)
     silence_libraries(call.environ)
     from co_tui.headless.sessions.rewind_command import rewind
@@ -95,7 +99,8 @@ def _rewind(call: CommandCall) -> int:
         options.turn,
         call.environ,
         conversation=not options.files_only,
-        files=options.files or options.files_only,
+        files=files,
+        force=options.force,
         as_json=options.json,
     )
 

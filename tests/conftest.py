@@ -29,6 +29,8 @@ os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
 # Tests keep no key in the keyring of the person who runs them.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+if LONG_RUN:
+    os.environ["PYTEST_TIMEOUT"] = "0"
 
 
 _TESTS = Path(__file__).parent
@@ -147,6 +149,7 @@ def here(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def provider() -> Iterator[Provider]:
     with Provider().serving() as serving:
         yield serving
+    assert not serving.broken_rules, "a request broke the rules of its wire"
 
 
 @pytest.fixture

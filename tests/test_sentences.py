@@ -18,6 +18,7 @@ ODD_WORDS = re.compile(
 LONG_ON_PURPOSE = (
     "ID is listed by `co-tui sessions`",  # below all options of --help
     "context       …",  # a table
+    "Please ensure that the number of function response parts",  # Gemini's own words
 )
 ALL = tuple(sentences())
 
@@ -45,7 +46,8 @@ def test_no_label_or_notice_is_long() -> None:
 
 
 def test_no_sentence_is_long() -> None:
-    parts = ((each, part) for each in ALL for part in re.split(r"(?<=[.?!]) |\n", each.text))
+    ours = (each for each in ALL if not each.text.startswith(LONG_ON_PURPOSE))
+    parts = ((each, part) for each in ours for part in re.split(r"(?<=[.?!]) |\n", each.text))
     assert [_shown(each) for each, part in parts if len(part) > LONGEST_SENTENCE] == []
 
 

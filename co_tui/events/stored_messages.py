@@ -40,6 +40,9 @@ COMMAND = "co_tui_command"
 NOTE = "co_tui_note"
 """Metadata of a note for the model, such as what a hook added: where it comes from. Its role is user, but it is not a
 prompt."""
+RESTORED = "co_tui_restored"
+"""Metadata of a note about restored files: the folder, the events it is about, which files are as before the session
+(`as_before`), and which are not (`changed`)."""
 SLASH = "co_tui_slash"
 """Metadata of a prompt that a slash command wrote: what the user typed, and the file or server that it comes from."""
 FOREIGN_ID = "co_tui_foreign_id"

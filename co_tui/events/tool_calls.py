@@ -25,6 +25,7 @@ TOOL_LABELS: Final[Mapping[str, str]] = {
     "Grep": "search", "grep": "search", "Glob": "find", "Bash": "run", "shell": "run", "exec_command": "run",
     "BashOutput": "check", "KillShell": "stop", "TodoWrite": "plan", "update_plan": "plan", "Task": "agent",
     "Agent": "agent", "Skill": "skill", "AskUserQuestion": "ask", "WebFetch": "fetch", "WebSearch": "web search",
+    "ExitPlanMode": "plan",
 }  # fmt: skip
 """What people read for a tool, on the screen and in exports."""
 

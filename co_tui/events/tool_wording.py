@@ -27,6 +27,8 @@ DENIED: Final = "denied"
 REFUSED_BY_HOOK: Final = "refused by a hook"
 INTERRUPTED: Final = "interrupted"
 """How a call without a known result ended: it was stopped, or its process ended."""
+CUT_SHORT: Final = "stopped"
+"""How a delegation ended that reached the limit on steps or spending, and returned what it had."""
 _ALWAYS: Final = {"start_command": "in the background", "write_plan": "", "present_plan": "accepted"}
 """How calls that ran ended, whatever their result; a plan is presented only once it is accepted."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]

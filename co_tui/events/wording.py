@@ -1,6 +1,7 @@
 """Formatting for the words people read about a fact. Imports nothing heavy."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
@@ -19,6 +20,7 @@ TROUBLES: Final = {
     "context_limit": "too long for the model",
     "cut_off": "reply cut off",
     "fixed_part": "almost out of room",
+    "form": "request rejected",
     "http": "provider refused",
     "length": "output limit reached",
     "malformed": "unreadable reply",
@@ -38,6 +40,7 @@ TROUBLES: Final = {
     "spending": "spending limit reached",
     "spending_close": "spending limit is close",
     "steps": "out of steps",
+    "stopped_by_hook": "stopped by a hook",
     "tools_left_out": "fewer tools offered",
     "timeout": "timed out",
     "too_long": "reply too long",
@@ -114,3 +117,16 @@ MODE_SENTENCES: Final[Mapping[str, str]] = {
 
 def mode_name(mode: str) -> str:
     return f"{mode} (sandbox)" if mode == AUTO else mode
+
+
+def clock(timestamp: str) -> str:
+    """The local time of day of an event's timestamp."""
+    try:
+        return f"{datetime.fromisoformat(timestamp).astimezone():%H:%M}"
+    except ValueError:
+        return ""
+
+
+def mode_line(mode: str) -> str:
+    """The sentence shown when a mode begins."""
+    return f"{mode}: {MODE_SENTENCES.get(mode, '')}"

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from co_tui.events import SessionFork, SessionRename
+from co_tui.events import Pin, SessionFork, SessionRename
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.environment import Environment
 from co_tui.session.history.request_scaffold import ScaffoldFile
@@ -12,6 +12,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.storage import carry_snapshots
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.kept_output import carry_outputs
 from co_tui.store.session_ids import new_session_id
 
 ORIGIN = ("model", "policy", "cwd", "repository", "branch", "repository_id")
@@ -26,13 +27,13 @@ async def fork_session(
     writing = environment.store.writing()
     fork = SessionFork(source_session_id=source, source_seq=seq, **origin)
     await asyncio.wrap_future(writing.fork(source, target, seq, fork))
+    recorder = Recorder(target, writing, await environment.stored_state(target))
     renamed = SessionRename(title=history_edits.fork_title(state.title), **origin)
-    await asyncio.wrap_future(writing.append(target, [renamed]))
-    forked = await environment.stored_state(target)
+    await recorder.record(renamed, *_pins_since(state, recorder.state))
     await asyncio.to_thread(environment.files.refresh_session, source)
-    files = CompactionFiles(Recorder(target, writing, forked), environment.checkpoints(source), None)
+    files = CompactionFiles(recorder, environment.checkpoints(source), None)
     folder = environment.paths.session(target)
-    await files.carry(folder, forked)
+    await files.carry(folder, recorder.state)
     if not environment.private:
         await _carry_files(environment, source, target, seq)
         scaffold = ScaffoldFile(folder, environment.files.session_changed(target))
@@ -41,10 +42,19 @@ async def fork_session(
     return target
 
 
+def _pins_since(state: SessionState, forked: SessionState) -> list[Pin]:
+    """The pins of messages that the fork has, but were pinned after the point where it starts."""
+    present = {entry.ref for entry in (*state.history, *forked.history)}
+    fact = history_edits.pinned(forked, sorted((state.pins - forked.pins) & present), on=True)
+    return [fact] if fact.messages else []
+
+
 async def _carry_files(environment: Environment, source: str, target: str, upto: int) -> None:
     paths = environment.paths
     with suppress(OSError):  # then its files cannot be restored to before the fork
         await asyncio.to_thread(carry_snapshots, paths.snapshots(source), paths.snapshots(target), upto)
+    with suppress(OSError):
+        await asyncio.to_thread(carry_outputs, paths.session(source), paths.session(target))
 
 
 async def fork_stored(environment: Environment, session_id: str, upto: int | None = None) -> str:

@@ -1,6 +1,7 @@
 """Notes that the model gets with its next request: what hooks added, and what happened in the background."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
@@ -23,11 +24,11 @@ class PendingNotes:
         return self._notes.pop(agent, [])
 
 
-def note_message(source: str, text: str) -> ModelRequest:
-    """A note in the conversation. Its role is user, but it is no prompt."""
+def note_message(source: str, text: str, **more: Any) -> ModelRequest:
+    """A note in the conversation, with more metadata. Its role is user, but it is no prompt."""
     source, text = storable_text(source), storable_text(text)
     return ModelRequest(
         parts=[UserPromptPart(f"[Note from {source}, not from the user]\n{text}")],
         timestamp=datetime.now(UTC),
-        metadata={NOTE: source},
+        metadata={NOTE: source, **more},
     )

@@ -21,6 +21,14 @@ class WaitingPrompt(NamedTuple):
     """Meant for the running turn; becomes the next prompt if that ends first."""
 
 
+class Steering(NamedTuple):
+    """A prompt for the running work."""
+
+    number: int
+    text: str
+    content: Any
+
+
 @dataclass(slots=True, eq=False)
 class _Item:
     work: Work
@@ -106,14 +114,20 @@ class WorkQueue:
         self._start()
         return await asyncio.shield(item.done)
 
-    def take_steering(self) -> list[Any]:
-        """Take what was meant for the running work; its callers then wait for the end of that work."""
-        taken = [item for item in self._items if item.steering is not None and not item.held]
-        if taken:
-            self._items = [item for item in self._items if item not in taken]
-            self._joined += taken
-            self._changed()
-        return [item.steering for item in taken]
+    def next_steering(self) -> Steering | None:
+        """What the running work may take next; it waits here, and can be held or withdrawn, until that is taken."""
+        found = next((item for item in self._items if item.steering is not None and not item.held), None)
+        return None if found is None else Steering(found.number, found.prompt, found.steering)
+
+    def take_steering(self, number: int) -> bool:
+        """Take it into the running work, with which it ends; False if it was held or withdrawn before."""
+        item = self._item(number)
+        if item is None or item.held:
+            return False
+        self._items.remove(item)
+        self._joined.append(item)
+        self._changed()
+        return True
 
     def hold(self) -> int:
         """Hold the waiting prompts; returns how many."""

@@ -26,7 +26,7 @@ class Listener(AsyncIterator[Event]):
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._join_s = join_s
         self._joined: JoinedDeltas | None = None
-        self._passed_at_s = 0.0
+        self._passed_at_s = float("-inf")
         self._passing: asyncio.TimerHandle | None = None
 
     def put(self, event: Event | None) -> None:

@@ -13,7 +13,7 @@ from co_tui.inert import one_line
 from co_tui.session.environment import Environment
 from co_tui.session.file_references import NamedFile
 from co_tui.settings import Settings
-from co_tui.settings.permission_rules import READ, covers_path
+from co_tui.settings.permission_rules import READ
 
 MOST_DIFF_BYTES: Final = 1_000_000
 """Read from git; what is sent is limited by the model's window."""
@@ -81,11 +81,11 @@ def branch_review(folder: Path, environ: Mapping[str, str], settings: Settings, 
     root = git.output("rev-parse", "--show-toplevel")
     if root is None:
         raise ReviewRefused(NO_REPOSITORY)
-    top, folder = Path(root.rstrip("\n")), folder.resolve()
+    top, folder, home = Path(root.rstrip("\n")), folder.resolve(), Path.home().resolve()
     base, since = _base(git)
-    hides = [each.rule for each in settings.permissions if each.effect != "allow" and each.rule.tool == READ]
+    hides = [each for each in settings.permissions if each.effect != "allow" and each.rule.tool == READ]
     changed = _changed_names(git, base) if hides else []
-    hidden = [name for name in changed if any(covers_path(rule, top / name, folder, Path.home()) for rule in hides)]
+    hidden = [name for name in changed if any(each.covers(top / name, folder, home) for each in hides)]
     if len(hidden) > MOST_HIDDEN:
         raise ReviewRefused(TOO_MANY)
     excluded = [f":(exclude,top,literal){name}" for name in hidden]

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic_ai.messages import ModelRequest
 
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.events import CompactionComplete, Ref, SessionError
+from co_tui.events import CompactionComplete, PromptReturned, Ref, SessionError
+from co_tui.session.approvals.asking import Approvals
 from co_tui.session.board.board_update import BoardUpdate, UpdatedBoard
 from co_tui.session.board.session_board import SessionBoard
 from co_tui.session.environment import Environment
@@ -27,6 +29,18 @@ from co_tui.session.state.session_state import is_unanswered
 from co_tui.session.turns.turn import Outcome, Turn, WritePrompt
 
 T = TypeVar("T")
+
+
+class _Opening:
+    """A model being opened for a slash command."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self.task = task
+        self.is_stopped = False
+
+    def interrupt(self, *, leaving: bool = False) -> None:
+        self.is_stopped = True
+        self.task.cancel()
 
 
 class RunningWork:
@@ -50,7 +64,7 @@ class RunningWork:
         self.board = SessionBoard(environment, recorder)
         self.title = SessionTitle(environment, recorder, factory.compaction.summary_models)
         self.turn: Turn | None = None
-        self._other: UserCommand | BoardUpdate | None = None
+        self._other: UserCommand | BoardUpdate | _Opening | None = None
         """Work that the user asked for, other than a turn."""
         self._stop_next = False
         self._leaving = False
@@ -59,8 +73,10 @@ class RunningWork:
     def _runtime(self) -> Runtime:
         return self._switcher.runtime
 
-    async def in_order(self, work: Work, prompt: str = "", steering: ModelRequest | None = None) -> Any:
-        """Run it after everything queued before it."""
+    async def in_order(self, work: Work, prompt: str = "", steering: ModelRequest | WritePrompt | None = None) -> Any:
+        """Run it after everything queued before it. Raises `PromptRefused` for a prompt to a closed session."""
+        if prompt and self._leaving:
+            raise PromptRefused("Not sent: the session was closed.")
 
         async def whole() -> Any:
             try:
@@ -84,18 +100,33 @@ class RunningWork:
 
     async def answer_command(self, found: FoundCommand) -> Outcome:
         """Run the turn of a slash command, with its own model if it names one. Raises `PromptRefused`."""
-        before = self._runtime.model_handle.name
-        if (model := found.model) in ("", before):
+        before = self._runtime
+        if (model := found.model) in ("", before.model_handle.name):
             return await self._answer_command(found)
         try:
-            await self._switcher.switch_model(model)
+            if await self._opened(model):
+                return await self._answer_command(found)
+            self._recorder.announce(PromptReturned(prompt=found.typed))
+            return Outcome.INTERRUPTED
+        finally:
+            if self._runtime.model_handle.name == model:
+                if self._leaving:
+                    await self._switcher.record_model_back(before)
+                else:
+                    await self._switch_back(before.model_handle.name)
+
+    async def _opened(self, model: str) -> bool:
+        """Switch to a model; False if the user stops that. Raises `PromptRefused`."""
+        opening = _Opening(asyncio.create_task(self._switcher.switch_model(model)))
+        await self._stoppable(opening, asyncio.wait([opening.task]))
+        try:
+            await opening.task
+        except asyncio.CancelledError:
+            if not opening.is_stopped:
+                raise
         except (ModelUnusable, WindowTooSmall) as unusable:
             raise PromptRefused(f"Not sent: {unusable}") from None
-        try:
-            return await self._answer_command(found)
-        finally:
-            if not self._leaving and self._runtime.model_handle.name == model:
-                await self._switch_back(before)
+        return not opening.is_stopped
 
     async def _answer_command(self, found: FoundCommand) -> Outcome:
         runtime, environment, tools = self._runtime, self._environment, self._factory.tools
@@ -129,14 +160,17 @@ class RunningWork:
             self._compactor,
             lambda: self._factory.compaction.recovery(runtime.compactable),
             number,
-            lambda asked: self._factory.delegated_runs.new(runtime, asked, number),
-            self._queue.take_steering,
+            self._factory.delegated_runs,
+            self._queue,
         )
         self._stop_if_asked(self.turn)
         runtime.history.in_turn = True
         try:
-            noted = await self._with_changes(prompt, runtime) if isinstance(prompt, ModelRequest) else prompt
-            outcome = await self.turn.run(noted, again=again)
+            if isinstance(prompt, ModelRequest):
+                prompt = await self._with_changes(prompt, runtime)
+            elif prompt is not None:
+                prompt = partial(self._written, prompt, runtime)
+            outcome = await self.turn.run(prompt, again=again)
         finally:
             self.turn = None
             runtime.history.in_turn = False
@@ -144,6 +178,9 @@ class RunningWork:
         if not self._leaving:  # otherwise the interruption is the last event
             await self._runtime.history.report_after_turn()
         return outcome
+
+    async def _written(self, write: WritePrompt, runtime: Runtime, approvals: Approvals) -> ModelRequest:
+        return await self._with_changes(await write(approvals), runtime)
 
     async def _with_changes(self, prompt: ModelRequest, runtime: Runtime) -> ModelRequest:
         """The prompt, with a note if date, branch or folder changed since the latest note."""
@@ -206,7 +243,7 @@ class RunningWork:
         update = self.board.new_update(self._runtime)
         return await self._stoppable(update, self.board.run(update))
 
-    async def _stoppable(self, work: UserCommand | BoardUpdate, done: Awaitable[T]) -> T:
+    async def _stoppable(self, work: UserCommand | BoardUpdate | _Opening, done: Awaitable[T]) -> T:
         self._other = work
         self._stop_if_asked(work)
         try:
@@ -214,7 +251,7 @@ class RunningWork:
         finally:
             self._other = None
 
-    def _stop_if_asked(self, work: Turn | UserCommand | BoardUpdate) -> None:
+    def _stop_if_asked(self, work: Turn | UserCommand | BoardUpdate | _Opening) -> None:
         if self._stop_next:
             work.interrupt()
         self._stop_next = False

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from pydantic_ai.messages import ModelRequest
+
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.count import Window
 from co_tui.events import (
@@ -21,6 +23,7 @@ from co_tui.events import (
 )
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
+from co_tui.session.approvals.asking import Approvals
 from co_tui.session.approvals.modes import begin_in_mode
 from co_tui.session.approvals.standing_approvals import StandingApprovals
 from co_tui.session.board.board_process import update_in_background
@@ -48,7 +51,7 @@ from co_tui.session.slash.find_command import FoundCommand, find_command
 from co_tui.session.snapshots.file_restores import FileRestores
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.synced_files import project_of
-from co_tui.session.turns.turn import Outcome
+from co_tui.session.turns.turn import Outcome, WritePrompt
 from co_tui.session.turns.unfinished import recovered
 from co_tui.settings import Settings
 from co_tui.store.port import SessionLock
@@ -277,17 +280,29 @@ class Session:
             raise ValueError("The prompt is empty.")
         prompt = storable_text(shell_text(prompt))
         found = await self._command_in(prompt)
-        files = await with_resources(files, self._environment, self.settings)
-        content = await prompt_content(prompt, files, self._runtime) if files and found is None else prompt
+        message = await self._message(prompt, files if found is None else ())
         if (turn := self._work.turn) is not None:
             turn.skip_questions()
         if found is not None:
             ran: Outcome = await self._work.in_order(partial(self._work.answer_command, found), prompt)
             return ran
-        steering = prompt_message(content) if steer and turn is not None else None
-        answer = partial(self._work.answer, prompt_message(content))
-        outcome: Outcome = await self._work.in_order(answer, prompt, steering)
+        steering = message if steer and turn is not None else None
+        outcome: Outcome = await self._work.in_order(partial(self._work.answer, message), prompt, steering)
         return outcome
+
+    async def _message(self, prompt: str, files: Sequence[NamedFile]) -> ModelRequest | WritePrompt:
+        """The prompt with its files. One with MCP resources is written in its turn: reading them can take long, and
+        until then it waits in the queue like any other."""
+        if not files:
+            return prompt_message(prompt)
+        if not any(file.server for file in files):
+            return prompt_message(await prompt_content(prompt, files, self._runtime))
+
+        async def write(approvals: Approvals) -> ModelRequest:
+            read = await with_resources(files, self._environment, self.settings)
+            return prompt_message(await prompt_content(prompt, read, self._runtime))
+
+        return write
 
     async def _command_in(self, prompt: str) -> FoundCommand | None:
         return await find_command(prompt, self._environment, self.settings) if prompt.startswith("/") else None
@@ -351,7 +366,8 @@ class Session:
         start none."""
         async with self._rewriting:
             if not reason:
-                yield
+                async with self._compactor.rewriting:
+                    yield
                 return
             with self.queue.paused():
                 await self._stop_turns()
@@ -403,4 +419,5 @@ class Session:
         return unsent
 
     def _origin(self) -> dict[str, Any]:
-        return self._environment.origin(self._runtime.model_handle.name, self._runtime.settings.policy)
+        model = self.state.model or self._runtime.model_handle.name
+        return self._environment.origin(model, self._runtime.settings.policy)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
@@ -110,8 +110,9 @@ class Reading(Closable, Protocol):
         """The folders that the user's sessions of a repository worked in."""
         ...
 
-    def latest(self, cwd: str, *, also: "Sequence[str]" = ()) -> "SessionRow | None":
-        """The user's newest session of this folder or `also` of others, else the newest of all; never in the trash."""
+    def latest(self, cwd: str, *, also: "Sequence[str]" = (), without: "Collection[str]" = ()) -> "SessionRow | None":
+        """The user's newest session of this folder or `also` of others, or the newest of all if there are none; never
+        in the trash, and none of the ids in `without`."""
         ...
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> "Iterator[Event]":

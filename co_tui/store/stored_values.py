@@ -1,7 +1,7 @@
 """The values that a store returns."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -126,3 +126,14 @@ def only_one(rows: Sequence[SessionRow], name: str) -> SessionRow:
     if len(rows) > 1:
         raise SessionNotFound(f"Several sessions match {name!r}: {rows[0].id}, {rows[1].id}, … Give more of the ID.")
     return rows[0]
+
+
+def newest_distinct(limit: int, read: Callable[[int], Sequence[str]]) -> list[str]:
+    """The newest different texts, oldest first; `read` returns at most that many texts, newest first, with repeats."""
+    most = limit
+    while True:
+        texts = read(most)
+        found = list(dict.fromkeys(texts))
+        if len(found) >= limit or len(texts) < most:
+            return found[:limit][::-1]
+        most *= 4

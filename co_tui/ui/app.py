@@ -20,6 +20,7 @@ from co_tui.events import Event
 from co_tui.inert import inert, one_line
 from co_tui.key_names import key_name
 from co_tui.session.file_references import NamedFile
+from co_tui.session.launch import Launch
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
@@ -31,7 +32,6 @@ from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.control.prompts_under_way import OutgoingPrompt
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
-from co_tui.ui.launch import Launch
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import LONG_TURN_S, alert_sequence
@@ -48,6 +48,7 @@ from co_tui.ui.textual_internals import (
 from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
 from co_tui.ui.themes.motion import hold_cursor
 from co_tui.ui.themes.themes import own_variables
+from co_tui.ui.widgets.steady_text_area import with_newlines
 
 if TYPE_CHECKING:
     from co_tui.ui.command_host import AppCommandHost
@@ -99,7 +100,7 @@ class CoTui(AppInternals, CommandMenus):
         """Has parsed `typed_ahead`; the driver continues with it."""
         if typed_ahead:
             self._parse_typed_ahead(typed_ahead)
-        self.last_typed_at = 0.0
+        self.last_typed_at = float("-inf")
         self._started_at = time.monotonic()
         self.failures: list[str] = []
         """Background failures so far, as sentences."""
@@ -149,12 +150,13 @@ class CoTui(AppInternals, CommandMenus):
         await super().on_event(event)
 
     def _for_field(self, text: str) -> str:
-        """A paste outside of the prompt, shortened and inert: Textual's fields draw control characters as they are,
-        and lay out all of the text."""
-        most, where = (MOST_IN_FIELD_CHARS, "line") if isinstance(self.focused, Input) else (MAX_EDITED_CHARS, "text")
+        """A paste outside of the prompt, shortened: Textual's fields lay out all of the text. For a line also inert:
+        that is drawn with its control characters."""
+        is_line = isinstance(self.focused, Input)
+        most, where = (MOST_IN_FIELD_CHARS, "line") if is_line else (MAX_EDITED_CHARS, "text")
         if len(text) > most:
             self.notify(f"Only the first {most:,} characters fit into this {where}.", timeout=4)
-        return inert(text[:most])
+        return inert(text[:most]) if is_line else with_newlines(text[:most])
 
     def _forward_early_keys(self) -> None:
         """Forward the held keys in typing order, before any later key."""

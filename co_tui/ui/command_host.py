@@ -12,7 +12,11 @@ from co_tui.actions import SlashCommand
 from co_tui.events import Event
 from co_tui.inert import one_line
 from co_tui.session.file_references import NamedFile
+from co_tui.session.launch import Launch
+from co_tui.session.slash import typed_command
+from co_tui.session.slash.command_host import CommandFailed, NoSession, check_arguments
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Loaded
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -23,13 +27,25 @@ from co_tui.ui.control.import_offer import ImportOffer
 from co_tui.ui.control.prompt_sender import WaitingCommand
 from co_tui.ui.control.prompts_under_way import OutgoingPrompt
 from co_tui.ui.control.server_offer import ServerOffer
-from co_tui.ui.keys import command_table
+from co_tui.ui.models.model_list import RecentModels
 from co_tui.ui.theme_choice import Appearance
 
 if TYPE_CHECKING:
+    from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
+    from co_tui.session.snapshots.file_diffs import SessionChanges
+    from co_tui.session.snapshots.file_restores import Consent
+    from co_tui.session.snapshots.restore import RestorePlan
 
 T = TypeVar("T")
+NO_SESSION = "No session yet. Send a prompt to start one."
+"""The reply of commands that need a session."""
+NOT_YET = "The session is still opening, or a question about it is pending."
+READ_ALONG = (
+    "This session is read-only here: another co-tui or another user has it. /fork copies it, or close it there and "
+    "send a prompt."
+)
+NOT_OPENED = "The session did not open. Send a prompt to try again, or choose another model with {model}."
 
 
 class AppCommandHost:
@@ -55,11 +71,12 @@ class AppCommandHost:
 
     def run(self, name: str, arguments: str) -> None:
         """Run a command given as a slash command, by a key or in the palette."""
-        row = command_table.find(name)
-        if row is None and (own := command_table.find_own(name, self.view.own_commands)) is not None:
+        row = typed_command.find(name)
+        if row is None and (own := typed_command.find_own(name, self.view.own_commands)) is not None:
             self._send_own(own, arguments)
         elif row is None:
-            self.fail(command_table.unknown_command(one_line(name, 40)))
+            unknown = typed_command.unknown_command(one_line(name, 40), self.view.own_commands)
+            self.fail(f"{unknown} ↑ brings back what you typed.")
         elif self.has_to_wait(row, arguments):
             self.sessions.hints.used(name)
             text = f"{row.slash} {arguments}".strip()
@@ -89,6 +106,7 @@ class AppCommandHost:
             report(self._app, row.slash, error, self.show_busy)
 
     async def _do(self, row: SlashCommand, arguments: str) -> None:
+        check_arguments(row, arguments)
         await function_of(row)(self, arguments)
 
     def open_entry(self, event: Event) -> None:
@@ -103,7 +121,7 @@ class AppCommandHost:
     async def _attempt(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             await work()
-        except StoreError as error:
+        except (CommandFailed, StoreError) as error:
             self.fail(str(error))
 
     # The CommandHost protocol
@@ -113,13 +131,65 @@ class AppCommandHost:
         return self.sessions.session
 
     @property
+    def session_id(self) -> str:
+        return self.sessions.session_id
+
+    @property
     def state(self) -> SessionState:
         return self.sessions.state
+
+    @property
+    def launch(self) -> Launch:
+        return self.settings.launch
+
+    @property
+    def is_ready(self) -> bool:
+        return self.sessions.backend.ready
+
+    @property
+    def mode(self) -> str:
+        return self.sessions.modes.current
+
+    @property
+    def policy_scope(self) -> str:
+        return "this session and new ones until you quit"
+
+    @property
+    def mode_switch(self) -> str:
+        return " or ".join(filter(None, (self.shortcut_for("next_mode"), "/mode MODE")))
+
+    def opened(self) -> "Session":
+        if (session := self.session) is None:
+            raise NoSession(self.why_not_open)
+        return session
+
+    @property
+    def why_not_open(self) -> str:
+        sessions = self.sessions
+        if not sessions.session_id:
+            return NO_SESSION
+        if sessions.is_read_only:
+            return READ_ALONG
+        if sessions.opening or not self.is_ready:
+            return NOT_YET
+        return NOT_OPENED.format(model=self.shortcut_for("model"))
+
+    def require_writable(self) -> None:
+        """All may be changed."""
+
+    def shortcut_for(self, name: str) -> str:
+        return self.view.shortcut_for(name)
 
     def say(self, text: str) -> None:
         """Add a note and scroll to it."""
         self.view.feed.note(text)
         self.view.transcript.follow_end()
+
+    def answer(self, text: str) -> None:
+        self.say(text)
+
+    def done(self, _: str) -> None:
+        """The transcript shows it."""
 
     def notice(self, text: str) -> None:
         self._app.notify(text, timeout=3, markup=False)
@@ -134,6 +204,54 @@ class AppCommandHost:
     def send(self, prompt: str, files: Sequence[NamedFile] = ()) -> None:
         self.sessions.sender.run_next(OutgoingPrompt(prompt, tuple(files)))
 
+    def retry(self) -> None:
+        self.sessions.sender.retry(self.opened())
+
+    def give_back(self, prompt: str) -> None:
+        self.sessions.sender.give_back(prompt)
+
+    async def continue_in(self, session_id: str) -> None:
+        await self.sessions.switch_session(session_id, takes_waiting=True)
+
+    async def choose_restored(self, plan: "RestorePlan") -> str:
+        from co_tui.ui.files.choice_screen import RESTORED, rewind_question
+
+        return RESTORED.get(await self.ask(lambda: rewind_question(plan)) or "", "")
+
+    async def consent(self, by_others: Sequence[str], *, undoes: bool) -> "Consent | None":
+        from co_tui.session.snapshots.file_restores import Consent
+        from co_tui.ui.files.choice_screen import KEEP, overwrite_question
+
+        answer = await self.ask(partial(overwrite_question, by_others, undoes=undoes))
+        if not answer:
+            return None
+        return Consent(keep=True) if answer == KEEP else Consent(overwrite=by_others)
+
+    async def show_changes(self, changes: "SessionChanges") -> None:
+        from co_tui.ui.files.changes_screen import ChangesScreen
+
+        await self.ask(lambda: ChangesScreen(changes))
+
+    async def switch_mode(self, mode: str) -> None:
+        await self.sessions.modes.switch(mode)
+
+    async def choose_model(self, name: str, *, compact: bool) -> None:
+        if self.session is not None:
+            await self.session.switcher.switch_model(name, compact=compact)
+        else:
+            await self.sessions.choose_model(name)
+        RecentModels(self.launch.paths).note(name)
+
+    async def apply(self, key: str, loaded: Loaded) -> str:
+        holds = await self.settings.apply(key, loaded)
+        self.appearance.follow(loaded.settings)
+        return holds
+
+    async def server_reports(self, *, restart: bool) -> "Sequence[ServerReport]":
+        if restart:
+            self.sessions.restart_mcp_servers()
+        return self.sessions.backend.server_reports()
+
     @property
     def is_dark(self) -> bool:
         return self._app.current_theme.dark
@@ -143,7 +261,7 @@ class AppCommandHost:
 
         if self._is_editing_elsewhere:
             return text  # a key was pressed twice
-        launch = self.settings.launch
+        launch = self.launch
         self._is_editing_elsewhere = True
         try:
             return await edit_externally(self._app, text, launch.environ, launch.cwd)

@@ -1,38 +1,22 @@
 """What lists commands and keys over the chat: the palette, help, the keys that work here, the leader's letters."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.widgets import Input
 
 from co_tui.actions import SlashCommand
-from co_tui.settings import CommandFiles, commands_in_force
+from co_tui.session.launch import Launch
+from co_tui.session.slash import typed_command
+from co_tui.settings import commands_in_force
 from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.controller import SessionController
-from co_tui.ui.keys import command_table
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
-from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
     from textual.screen import Screen
-
-    from co_tui.agent.mcp.server_prompts import ServerPrompt
-
-
-def own_commands(files: CommandFiles, prompts: "Sequence[ServerPrompt]") -> list[SlashCommand]:
-    """The commands that files and MCP servers offer, for completion, palette and help."""
-    from_files = [
-        SlashCommand(each.name, "prompt", each.description, each.argument_hint, source=each.source)
-        for each in files.commands
-    ]
-    from_servers = [
-        SlashCommand(each.name, "prompt", each.description, each.hint, source=f"MCP server {each.server}")
-        for each in prompts
-    ]
-    return [*from_files, *from_servers]
 
 
 class CommandMenus(App[None]):
@@ -59,12 +43,12 @@ class CommandMenus(App[None]):
 
         async def read() -> None:
             files = await asyncio.to_thread(commands_in_force, launch.paths, launch.cwd)
-            self.chat.offer_commands(own_commands(files, self.controller.backend.server_prompts()))
+            self.chat.offer_commands(typed_command.own_commands(files, self.controller.backend.server_prompts()))
 
         run_in_background(self, "Reading the commands", read, group="own commands", latest=True)
 
     def action_command(self, name: str) -> None:
-        command = command_table.find(name)
+        command = typed_command.find(name)
         is_open = isinstance(self.focused, Input)  # its key then only focuses the find bar
         opens = command is not None and command.opens_screen and not self.has_to_wait(command)
         if opens and self.screen is self.chat and not is_open:

@@ -18,11 +18,11 @@ class Leaving:
 
     def __init__(self, app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
         self._app, self._chat, self._controller = app, chat, controller
-        self._asked_at = self._warned_of_loss_at = 0.0
+        self._asked_at = self._warned_of_loss_at = float("-inf")
 
     def stay(self) -> None:
         """Forget an earlier Ctrl+C: something else was typed since."""
-        self._asked_at = 0.0
+        self._asked_at = float("-inf")
 
     async def quit(self) -> None:
         """Stop a running turn, keep what it produced, and exit. Warns first if that would lose messages."""
@@ -52,7 +52,7 @@ class Leaving:
         leave, when pressed twice."""
         now = time.monotonic()
         asked_before = now - self._asked_at < QUIT_AGAIN_S
-        self._asked_at = 0.0
+        self._asked_at = float("-inf")
         if selected := self._app.screen.get_selected_text() or self._chat.prompt.selected_text:
             copy(self._app, selected, "selection")
         elif self._app.screen is self._chat and self._chat.prompt.text:

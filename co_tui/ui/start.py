@@ -1,7 +1,7 @@
 """From the command line to the first paint."""
 
+from co_tui.session.launch import Launch
 from co_tui.ui.heavy_imports import collect_rarely
-from co_tui.ui.launch import Launch
 
 
 def start(launch: Launch) -> int:

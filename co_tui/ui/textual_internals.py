@@ -94,6 +94,8 @@ INTERNALS: Final = (
     Internal(
         "textual.widgets._text_area:TextArea", "_recompute_cursor_offset", "Undo can leave it on no line.", "self"
     ),
+    Internal("textual.widgets._text_area:TextArea", "_set_document", "Use our document.", "self text language"),
+    Internal("textual.widgets._text_area:TextArea", "_rewrap_and_refresh_virtual_size", "And wrap it.", "self"),
     Internal("textual.widgets._text_area:TextArea", "_restart_blink", "Blink again after a key.", "self"),
     Internal("textual.widgets._text_area:TextArea", "_toggle_cursor_blink_visible", "Stop blinking when idle.", "self"),
     Internal("textual.widgets._text_area:TextArea", "_cursor_visible", "And leave it visible."),
@@ -274,6 +276,14 @@ class TextAreaInternals(TextArea):
     """Undo may remove the line that the cursor is still on; without keys, the cursor stops blinking after a while."""
 
     blinks = 0
+
+    def use_document(self, text: str) -> None:
+        """Replace the document."""
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        super()._set_document("", language)
+        self.use_document(text)
+        self._rewrap_and_refresh_virtual_size()
 
     def _restart_blink(self) -> None:
         self.blinks = 0

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from co_tui.events import Event, Message, SessionStart
 from co_tui.paths import path_text
+from co_tui.session.launch import Launch
 from co_tui.ui.app import CoTui
-from co_tui.ui.launch import Launch
 from co_tui.ui.sessions.sessions_screen import SessionsScreen
 from tests.benchmarks.figures import print_table
 from tests.benchmarks.latency import SCREEN, frame

@@ -14,10 +14,10 @@ from textual import events
 from textual.geometry import Size
 
 from co_tui.events import Message, SessionStart
+from co_tui.session.slash import typed_command
 from co_tui.store.port import Writing
 from co_tui.ui.app import CoTui
 from co_tui.ui.heavy_imports import collect_rarely, freeze_loaded
-from co_tui.ui.keys import command_table
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.widgets.line_list import LineList
 from tests.benchmarks.figures import median, percentile, repeats
@@ -155,7 +155,7 @@ def _opening(name: str) -> Action:
 
     async def opening(app: CoTui) -> list[Taken]:
         taken: list[Taken] = []
-        for _ in range(repeats(5) if command_table.find(name) is not None else 0):
+        for _ in range(repeats(5) if typed_command.find(name) is not None else 0):
             watch = Stopwatch()
             app.run_command(name, "")
             while app.screen is app.chat:

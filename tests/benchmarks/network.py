@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from co_tui.session.launch import Launch
 from co_tui.store.port import Store
 from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.app import CoTui
 from co_tui.ui.heavy_imports import collect_rarely, freeze_loaded
-from co_tui.ui.launch import Launch
 from co_tui.ui.sessions.sessions_screen import SessionsScreen
 from tests.benchmarks.figures import median, percentile, print_table, repeats
 from tests.benchmarks.latency import SCREEN, frame, keys, store_talk

@@ -13,6 +13,7 @@ SMALL: Final[Mapping[str, Mapping[str, Any]]] = {
     "compaction": {"TURNS": 3, "CANCELS": 1},
     "counting": {"RATIOS": (1.0,), "HIDDEN_TOKENS": (0,), "DATA": Path("nowhere")},
     "memory": {"TURNS": 2, "WORDS": 100},
+    "long_output": {"MEGABYTES": 1},
     "work": {"CALLS": 4},
     "day": {"TURNS": 2, "MARKS": (2,)},
     "ledger": {"SIZES": (100,)},

@@ -21,7 +21,17 @@ from tests.support.environments import facts
 from tests.support.kept_folders import content_of
 from tests.support.long_run import LONG_RUN
 from tests.support.provider import Provider
-from tests.support.real_job import PACKAGE, PUSHING, RUN_TESTS, Edits, Script, configure, environment_of, unpack
+from tests.support.real_job import (
+    PACKAGE,
+    PUSHING,
+    RUN_TESTS,
+    Edits,
+    Script,
+    configure,
+    environment_of,
+    unpack,
+    with_test,
+)
 from tests.support.stores import stored_events
 from tests.support.waiting import next_fact
 from tests.support.web_pages import WebPages, page, serving
@@ -37,6 +47,8 @@ SUMMARY = (
 )
 TEST_RUN = ("run_command", {"command": RUN_TESTS})
 SERVE = ("start_command", {"command": "exec python3 -u -m http.server 0 --bind 127.0.0.1", "wait_for": "Serving HTTP"})
+WAIT = ("start_command", {"command": "echo Serving HTTP; exec sleep 600", "wait_for": "Serving HTTP"})
+"""In the sandbox of mode `auto` no server can listen."""
 PUSH = ("run_command", {"command": "git push origin main"})
 REMOVE = ("run_command", {"command": f"rm tests/test_job.py && mv {UTIL} moved.py && ln -s moved.py link"})
 PUT_BACK = ("run_command", {"command": f"mv moved.py {UTIL} && git show HEAD:tests/test_job.py > tests/test_job.py"})
@@ -59,8 +71,9 @@ def folder(tmp_path: Path) -> Path:
 class Job:
     """One session in the folder, in this process and in others."""
 
-    def __init__(self, home: Path, folder: Path, wire: Wire, provider: Provider, co_tui: CliCommand) -> None:
+    def __init__(self, home: Path, folder: Path, wire: Wire, provider: Provider, co_tui: CliCommand, mode: str) -> None:
         self.home, self.folder, self.wire, self.provider, self.co_tui = home, folder, wire, provider, co_tui
+        self.mode = mode
         self.script, self.edits = Script(wire, provider), Edits(folder, spared=UTIL)
         self.session: Session
         self.environment: Environment
@@ -110,13 +123,14 @@ async def job(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Job]:
-    wire = WIRES[request.param]
+    name, mode = request.param
+    wire = WIRES[name]
     for name, value in wire.environ(provider).items():
         monkeypatch.setenv(name, value)
         co_tui.environ[name] = value
     provider.window = 100_000
-    configure(home, folder)
-    made = Job(home, folder, wire, provider, co_tui)
+    configure(home, folder, mode)
+    made = Job(home, folder, wire, provider, co_tui, mode)
     made.script.summarise_with(SUMMARY)
     await made.open()
     yield made
@@ -127,14 +141,16 @@ async def begin(job: Job, site: WebPages) -> None:
     """Read, test, edit, serve in the background, look a page up, and be refused by the hook."""
     listener = job.session.events()
     read = [("read_file", {"path": UTIL})]
-    await job.turn("Look at it.", read, [TEST_RUN], [job.edits.edit(UTIL)], [SERVE])
+    await job.turn(
+        "Look at it.", read, [TEST_RUN], with_test(job.edits.edit(UTIL)), [WAIT if job.mode == "auto" else SERVE]
+    )
     assert "[exit code: 0]" in job.sent or "OK" in job.sent, job.sent
     assert "Public names have a docstring." in job.sent, "the instructions of the subfolder"
     await next_fact(listener, BackgroundNews)
     await job.turn("Go on.", [("web_fetch", {"url": site.url("/doc")})], [PUSH], *job.edits.steps(BACK_TO - 6))
     assert "Printed “Serving HTTP" in job.sent and "A double star matches any folder." in job.sent
     assert PUSHING in job.sent
-    assert job.script.calls == BACK_TO
+    assert job.script.steps == BACK_TO
 
 
 async def change_more(job: Job) -> None:
@@ -147,13 +163,16 @@ async def change_more(job: Job) -> None:
     assert "Report one." in job.sent and "Report two." in job.sent
     done = await job.session.compact()
     assert done.success and "git push was refused" in str(job.session.state.history)
-    await job.turn_elsewhere("Put it back.", [PUT_BACK], [job.edits.edit()], [TEST_RUN])
+    await job.turn_elsewhere("Put it back.", [PUT_BACK], with_test(job.edits.edit()), [TEST_RUN])
     await job.turn("Finish.", *job.edits.steps(more - more // 2), [job.edits.command()])
     await job.session.run_command("echo by the user > notes/mine.md")
-    assert job.script.calls >= STEPS
+    assert job.script.steps >= STEPS
 
 
-@pytest.mark.parametrize("job", WIRES if LONG_RUN else ["anthropic"], indirect=True)
+JOBS = [*((wire, "ask") for wire in WIRES), ("anthropic", "edits"), ("anthropic", "auto")]
+
+
+@pytest.mark.parametrize("job", JOBS if LONG_RUN else [("anthropic", "ask")], indirect=True, ids="-".join)
 async def test_a_job_in_a_real_package_and_back_to_where_it_was(job: Job, site: WebPages) -> None:
     repository = content_of(job.folder / ".git")
     await begin(job, site)

@@ -108,7 +108,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     terminal.press("Enter")
     terminal.wait("Find the callers", "Read the manual", "denied")
     together.set()
-    answer(terminal, "2", "The model asks", "Which name?", "1  v1", "done · 1 call")
+    answer(terminal, "2", "The model asks", "Which name?", "1  v1", "done · fresh · 1 call")
     terminal.wait("All is done.", "3 of 3", gone="Esc stop")
     terminal.leave()
 

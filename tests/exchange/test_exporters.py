@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.model_messages import message_json
@@ -235,6 +236,22 @@ def test_markdown_shows_all_and_no_text_leaves_its_fence() -> None:
     assert "````\n```\n# not a heading\n````" in text
     call = logged(called("run_command", '{"command": "make\\nall", "timeout": 5}', "e"))
     assert "```\ncommand: \n  make\n  all\ntimeout: 5\n```" in text_in("markdown", call)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("Look:\n\n```python\nx = 1", "Look:\n\n```python\nx = 1\n```"),
+        ("~~~~\n```\n~~~", "~~~~\n```\n~~~\n~~~~"),
+        ("```\nx\n```", "```\nx\n```"),
+        ("- one\n  ```\n  x", "- one\n  ```\n  x"),
+    ],
+)
+def test_an_open_fence_ends_with_its_message(words: str, shown: str) -> None:
+    text = text_in("markdown", logged(said("user-prompt", words), said("text", "Well.")))
+    assert f"\n\n{shown}\n\n## " in text
+    headings = [token for token in MarkdownIt().parse(text) if token.type == "heading_open" and token.tag == "h2"]
+    assert len(headings) == 2
 
 
 def test_a_result_is_with_its_own_call_though_ids_are_reused() -> None:
@@ -476,6 +493,11 @@ def test_a_session_is_exported_and_comes_back_elsewhere_equal(
     assert done.code == 0 and done.out == "" and str(page) in done.err
     assert "<strong>42</strong>" in page.read_text() and page.stat().st_mode & 0o077 == 0
     assert served_here("export", row["id"], "-o", str(folder)).code == 1
+    for name, code, why in (("no/x.md", 1, "no does not exist"), ("x.pdf", 2, ".pdf is not a format")):
+        done = served_here("export", row["id"], "-o", str(tmp_path / name))
+        assert done.code == code and why in done.err and not (tmp_path / name).exists()
+    assert not (tmp_path / "no").exists()
+    assert served_here("export", row["id"], "--format", "html", "-o", str(tmp_path / "x.pdf")).code == 0
     log = tmp_path / "log.jsonl"
     assert served_here("export", row["id"], "--format", "jsonl", "-o", str(log)).code == 0
     assert served_here("export", row["id"], "--format", "jsonl").out == log.read_text()

@@ -340,6 +340,15 @@ def test_prompts_come_oldest_first_each_once(store: Store, reading: Reading) -> 
     assert reading.prompts(9, cwd="/nowhere") == []
 
 
+def test_prompts_sent_again_and_again_hide_no_older_one_and_are_found_in_any_case(
+    store: Store, reading: Reading
+) -> None:
+    store.writing().append("a", [said("Ändere\ndas")]).result()
+    store.writing().append("a", [said(text) for text in ("continue", "yes") * 20]).result()
+    assert reading.prompts(3) == ["Ändere\ndas", "continue", "yes"] and reading.prompts(2) == ["continue", "yes"]
+    assert reading.prompts(9, search="ändere") == ["Ändere\ndas"] == reading.prompts(9, search="ÄND")
+
+
 # A reply in the making
 
 

@@ -39,6 +39,9 @@ def tools() -> list[dict]:
     if ODD == "large":
         return [tool("small"), tool("large", "x" * 200_000), tool("odd/näme.x"), tool("odd/nÄme.x")]
     odd_schema = {"anyOf": [{"required": ["word"]}], "properties": {"word": {"type": "string"}}, "type": "object"}
+    if ODD == "marked":
+        marks = {"look": {"readOnlyHint": True}, "change": {"readOnlyHint": False}, "odd": {"readOnlyHint": "yes"}}
+        return [tool("plain"), *({**tool(name), "annotations": marks} for name, marks in marks.items())]
     plain = [tool(name) for name in ("environment", "die", "hang", "long", "picture", "pictures", "fail")]
     return [*plain, {**tool("echo"), "inputSchema": odd_schema}, *([tool("ask")] if "FORM" in os.environ else [])]
 

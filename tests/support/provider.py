@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import select
 import socket
 import struct
@@ -16,10 +17,15 @@ from typing import Any
 
 from tests.support.counts import Counts
 from tests.support.waiting import HANGING_S
+from tests.support.wire_checks import refused
 
 """The longest that a reply is held back for an event that never comes."""
 PIECES = 4
 """A reply that comes without pauses comes in so many pieces; word by word a long one would only take time."""
+
+
+ITEM_ID = re.compile(rb'"((?:rs|msg|fc)_\w+)"')
+"""Ids of items in OpenAI's Responses; each reply gets its own, as there."""
 
 
 @dataclass
@@ -106,6 +112,8 @@ class Provider:
         """Above so many tokens a request is refused, in the way of `refusal`."""
         self.refusal = "openai"
         self.refused = 0
+        self.broken_rules: list[str] = []
+        """How it refused requests that break the rules of their wire, in the provider's own words."""
         self.tokenizes = False
         """Whether it offers to count tokens: one a word."""
         self.tokenized: list[str] = []
@@ -162,6 +170,11 @@ class Provider:
                 if self.path.endswith("/tokenize"):
                     self._tokenize(asked)
                     return
+                if (refusal := refused(self.path, asked)) is not None:
+                    status, body = refusal
+                    provider.broken_rules.append(body.decode())
+                    self._send(status, body)
+                    return
                 sent = provider.counts.request(asked) if provider.counts else count(asked.get("messages"))
                 provider.counted.append(sent)
                 if self.headers.get("X-Interaction-Type") == "conversation-compaction":
@@ -178,8 +191,8 @@ class Provider:
                     )
                 if provider.real_window and sent > provider.real_window:
                     provider.refused += 1
-                    status, body = REFUSALS[provider.refusal](provider.real_window, sent)
-                    self._send(status, body.encode())
+                    status, text = REFUSALS[provider.refusal](provider.real_window, sent)
+                    self._send(status, text.encode())
                     return
                 if reply.prompt_tokens < 0:
                     reply = replace(reply, prompt_tokens=sent)
@@ -210,9 +223,10 @@ class Provider:
                 for name, value in {"Content-Type": "text/event-stream", **reply.headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
+                number = b"_%d" % len(provider.requests)
                 for piece in reply.raw or ():
                     if isinstance(piece, bytes):
-                        self.wfile.write(piece)
+                        self.wfile.write(ITEM_ID.sub(rb'"\g<1>%s"' % number, piece))
                         self.wfile.flush()
                     else:
                         self._wait(piece, threading.Event())

@@ -70,8 +70,8 @@ R_BASE = {
     "id": "r1", "object": "response", "created_at": 1_700_000_000, "model": "gpt-6-sol", "output": [], "tools": [],
     "parallel_tool_calls": True, "tool_choice": "auto",
 }  # fmt: skip
-R_PLACE = {"item_id": "i1", "output_index": 0, "content_index": 0}
-R_ITEM = {"id": "i1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+R_PLACE = {"item_id": "msg_0", "output_index": 0, "content_index": 0}
+R_ITEM = {"id": "msg_0", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
 R_START = {"type": "response.created", "sequence_number": 0, "response": {**R_BASE, "status": "in_progress"}}
 R_TEXT = (
     {"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": R_ITEM},
@@ -80,6 +80,10 @@ R_TEXT = (
     {"type": "response.output_text.delta", "sequence_number": 3, **R_PLACE, "delta": "Hello there.", "logprobs": []},
 )  # fmt: skip
 R_END = {"type": "response.completed", "sequence_number": 9, "response": {**R_BASE, "status": "completed"}}
+R_INCOMPLETE = {
+    "type": "response.incomplete", "sequence_number": 9,
+    "response": {**R_BASE, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+}  # fmt: skip
 R_ERROR = {"type": "error", "sequence_number": 9, "code": "server_error", "message": "it crashed", "param": None}
 
 

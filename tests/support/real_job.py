@@ -75,12 +75,12 @@ def unpack(place: Path, *, from_registry: bool) -> Path:
     return folder
 
 
-def configure(home: Path, folder: Path) -> None:
-    """The user's settings, with a hook that refuses to push; and the folder is trusted."""
+def configure(home: Path, folder: Path, mode: str = "ask") -> None:
+    """The user's settings, with a mode and a hook that refuses to push; and the folder is trusted."""
     paths = locate({"CO_TUI_HOME": str(home)})
     paths.config_file.parent.mkdir(parents=True)
     paths.config_file.write_text(
-        "context_window = 100000\n"
+        f'context_window = 100000\nmode = "{mode}"\n'
         f'[hooks]\npreToolUse = [{{ matcher = "Bash", command = {json.dumps(HOOK)} }}]\n'
         '[permissions]\nallow = ["WebFetch(domain:127.0.0.1)"]\n'
         f'[after_edit]\n"*.py" = {json.dumps(PARSES)}\n'
@@ -114,8 +114,8 @@ class Script:
     def __init__(self, wire: Wire, provider: Provider) -> None:
         self._wire, self._provider = wire, provider
         self._ids = count(1)
-        self.calls = 0
-        """How many were made so far."""
+        self.calls = self.steps = 0
+        """How many were made so far, and in how many replies."""
 
     def prepare(self, *steps: Step) -> None:
         """The replies of the next turn, and its last words."""
@@ -124,6 +124,7 @@ class Script:
     def _reply(self, step: Step) -> Reply:
         calls = () if isinstance(step, str) else step
         self.calls += len(calls)
+        self.steps += bool(calls)
         made = [(f"call_{next(self._ids)}", tool, json.dumps(arguments)) for tool, arguments in calls]
         return Reply(raw=(self._wire.write(step if isinstance(step, str) else "Working.", made),))
 
@@ -170,10 +171,10 @@ class Edits:
         return "run_command", {"command": lines}
 
     def steps(self, number: int) -> Iterator[list[Call]]:
-        """So many, of every kind."""
+        """So many, of every kind, each with a test of it in the same reply."""
         kinds = (self.edit, self.several, self.write, self.command)
         for n in range(number):
-            yield [kinds[n % len(kinds)]()]
+            yield with_test(kinds[n % len(kinds)]())
 
     def _replacement(self) -> dict[str, Any]:
         path, line, n = self._next()
@@ -183,6 +184,21 @@ class Edits:
         n = next(self._numbers)
         path = self._folder / file if file else self._files[n % len(self._files)]
         return str(path.relative_to(self._folder)), _line_in(path.read_text()), n
+
+
+def with_test(change: Call) -> list[Call]:
+    """A change, and a command that fails unless the change was made before it."""
+    tool, arguments = change
+    match tool:
+        case "edit_file":
+            seen = f"grep -qxF '{arguments['new_text'].splitlines()[-1]}' {arguments['path']}"
+        case "edit_files":
+            seen = f"test -s {arguments['files'][-1]['path']}"
+        case "write_file":
+            seen = f"test -s {arguments['path']}"
+        case _:
+            seen = "test -d data"
+    return [change, ("run_command", {"command": f"{seen} && {RUN_TESTS}"})]
 
 
 def _line_in(text: str) -> str:

@@ -9,11 +9,11 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from co_tui.paths import locate
+from co_tui.session.launch import Launch
 from co_tui.settings import load
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.prompt_area import Prompt
 from tests.support import waiting
 from tests.support.provider import Provider

@@ -66,13 +66,13 @@ async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, pro
     Trust(locate({"CO_TUI_HOME": str(home)}).trust_file).remember(wish, trusted=True)
     async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
         await type_text(pilot, "Who calls it?\n")
-        await until(pilot, lambda: "asked · ~" in screen_text(app) or "again · ~" in screen_text(app))
+        await until(pilot, lambda: "asked · fresh · ~" in screen_text(app) or "again · fresh · ~" in screen_text(app))
         looks.set()
-        await until(pilot, lambda: "read login.py · ~" in screen_text(app))
+        await until(pilot, lambda: "read login.py · fresh · ~" in screen_text(app))
         assert "of 60k" in screen_text(app).split("read login.py")[1].split("\n")[0]
         last.set()
         await until(pilot, lambda: "So there are three." in transcript_text(app))
-        assert "done · 1 call · " in screen_text(app)
+        assert "done · fresh · 1 call · " in screen_text(app)
         await pilot.press("ctrl+o")
         await until(pilot, lambda: "▸ read  login.py" in screen_text(app))
         opened = screen_text(app)

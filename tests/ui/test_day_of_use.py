@@ -1,14 +1,16 @@
 """Small things that a day of use brings up."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.geometry import Offset
 from textual.selection import Selection
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from co_tui.actions import COMMANDS
 from co_tui.events import CompactionComplete, Event, SessionError, SessionInterrupted
+from co_tui.session.queue import WaitingPrompt
 from co_tui.ui.app import CoTui
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.prompt.queue_screen import QueueScreen
@@ -23,6 +25,30 @@ from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
 SLOW = Reply(text="slow " * 400, delay_s=0.05)
+
+
+async def test_the_queue_screen_drops_the_prompt_that_was_chosen_while_the_queue_moves(home: Path) -> None:
+    queue = SimpleNamespace(prompts=tuple(WaitingPrompt(n, f"prompt {n}", held=False) for n in range(1, 6)))
+
+    def withdraw(number: int) -> None:
+        queue.prompts = tuple(each for each in queue.prompts if each.number != number)
+
+    queue.withdraw = withdraw
+    async with running(launch_for(home), ready=False) as (app, pilot):
+        screen = QueueScreen(queue)  # type: ignore[arg-type]  # as much of a queue as it uses
+        await app.push_screen(screen)
+        rows = screen.query_one(OptionList)
+        await pilot.press("down", "down")
+        withdraw(1)
+        await until(pilot, lambda: rows.option_count == 4)
+        await pilot.press("d")
+        assert [each.number for each in queue.prompts] == [2, 4, 5], "the third, as was chosen"
+        withdraw(4)
+        await until(pilot, lambda: rows.option_count == 2)
+        await pilot.press("d")
+        assert [each.number for each in queue.prompts] == [2, 5], "the chosen one was sent; none takes its place"
+        await pilot.press("down", "d")
+        assert len(queue.prompts) == 1
 
 
 async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them(

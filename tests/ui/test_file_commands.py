@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
-from co_tui.events import BackgroundNews, Event, Fact, Message
+from co_tui.events import BackgroundNews, Event, Fact, HookRun, Message
+from co_tui.headless.acp.updates import Updates
+from co_tui.headless.run_command import ProsePrinter
 from co_tui.session.pending_notes import note_message
 from co_tui.session.state.parsed_messages import message_json
+from co_tui.session.state.session_state import SessionState
 from co_tui.ui.help.help_screen import HelpScreen
 from co_tui.ui.help.palette import PaletteScreen
 from co_tui.ui.prompt.completion_list import Completions
@@ -65,7 +68,8 @@ async def test_hooks_lists_each_with_its_last_outcome_and_a_refused_prompt_comes
 ) -> None:
     (home / "config").mkdir(parents=True, exist_ok=True)
     (home / "config" / "config.toml").write_text(
-        "[hooks]\nstop = 'true'\nUserPromptSubmit = 'grep -q secret && { echo not that >&2; exit 2; }; exit 0'\n"
+        "[hooks]\nstop = '''echo '{\"systemMessage\": \"tea is ready\"}'\n'''\n"
+        "UserPromptSubmit = 'grep -q secret && { echo not that >&2; exit 2; }; exit 0'\n"
     )
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "a secret\n")
@@ -75,8 +79,10 @@ async def test_hooks_lists_each_with_its_last_outcome_and_a_refused_prompt_comes
         app.chat.prompt.text = ""
         await type_text(pilot, "/hooks\n")
         await until(pilot, lambda: "Refused: not that" in transcript_text(app))
-        assert "stop  true" in transcript_text(app) and "not run yet" in transcript_text(app)
+        assert "stop  echo" in transcript_text(app) and "not run yet" in transcript_text(app)
         assert "set in" in transcript_text(app)
+        await type_text(pilot, "hello\n")
+        await until(pilot, lambda: "stop hook: tea is ready" in transcript_text(app))
 
 
 def test_a_note_for_the_model_and_news_of_a_command_have_their_own_lines() -> None:
@@ -88,6 +94,18 @@ def test_a_note_for_the_model_and_news_of_a_command_have_their_own_lines() -> No
     assert (shown.tool_name, shown.text, shown.folded) == ("note", "a stop hook", True)
     assert shown.status == "You are not done: run ␛[2Jthe tests." and shown.result.endswith("All of them.")
     assert news.text == "Background command ended with exit code 2: make"
+
+
+def test_what_a_hook_says_to_the_user_is_shown_wherever_it_ran() -> None:
+    quiet, says = HookRun(what="stop hook"), HookRun(what="stop hook", notice="tea\x1b is\nready", agent="self 1")
+    builder = BlockBuilder()
+    for each in (quiet, says):
+        builder.add(event(each))
+    assert [block.text for block in builder.blocks] == ["stop hook: tea␛ is ready"]
+    printed = [piece.text for each in (quiet, says) for piece in ProsePrinter().show(event(each))]
+    assert [text.strip() for text in printed] == ["co-tui: stop hook: tea␛ is ready"]
+    updates = Updates(Path(), list)
+    assert [len(list(updates.of(event(each), SessionState()))) for each in (quiet, says)] == [0, 1]
 
 
 def event(fact: Fact) -> Event:

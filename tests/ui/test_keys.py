@@ -142,6 +142,17 @@ def test_the_command_line_sets_one_key_and_the_doctor_reports_a_bad_one(here: He
     assert "F2 is that of sessions" in here("doctor").err
 
 
+def test_default_removes_any_setting_from_the_file(here: Here) -> None:
+    file = here.home / "config" / "config.toml"
+    for key, value in (("retention_days", "30"), ("theme", "nord"), ("keys.compact", "f12")):
+        assert here("config", key, value).code == 0
+    done = here("config", "retention_days", "default")
+    assert done.code == 0 and done.err == f"co-tui: retention_days removed from {file}.\n"
+    assert "retention_days" not in file.read_text() and 'theme = "nord"' in file.read_text()
+    assert here("config", "keys", "default").code == 0 and "keys" not in file.read_text()
+    assert here("run", "-p", "/config theme default").code == 0 and "theme" not in file.read_text()
+
+
 async def test_every_key_with_an_f_has_a_letter_after_the_leader_key(home: Path, provider: Provider) -> None:
     with_f = [command for command in COMMANDS if command.key.startswith("f")]
     letters = [command.letter for command in COMMANDS if command.letter]

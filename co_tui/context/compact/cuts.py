@@ -109,7 +109,7 @@ def whole_cut(
 
 
 def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """Each turn reduced to its first user text and its last reply (G3f, few turns)."""
+    """Each turn reduced to its first user text and its last reply (G3f, few turns); what replaces others stays."""
     starts = turn_starts(messages)
     kept = kept_by_rule(messages)
     result = list(messages[: starts[0] if starts else len(messages)])
@@ -119,9 +119,11 @@ def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]
         if number + 1 == len(starts):
             result += messages[start + 1 : end]  # the current turn
             continue
-        reply = next((m for m in reversed(messages[start + 1 : end]) if has_text(m)), None)
-        if isinstance(reply, ModelResponse):
-            result.append(_only_text(reply))
+        rest = messages[start + 1 : end]
+        reply = next((m for m in reversed(rest) if has_text(m)), None)
+        result += [
+            _only_text(m) if isinstance(m, ModelResponse) else m for m in rest if m is reply or is_replacement(m)
+        ]
     return result
 
 
@@ -154,5 +156,9 @@ def _first_text(message: ModelMessage) -> ModelMessage:
 
 
 def _only_text(reply: ModelResponse) -> ModelResponse:
+    """The reply's texts, without the provider's data about them, which refers to the thinking that is left out."""
     texts = [part for part in reply.parts if isinstance(part, TextPart)]
-    return reply if len(texts) == len(reply.parts) else replace(reply, parts=texts)
+    if len(texts) == len(reply.parts):
+        return reply
+    plain = [TextPart(part.content) for part in texts]
+    return replace(reply, parts=plain, provider_response_id=None, provider_details=None)

@@ -34,10 +34,13 @@ def summarise_offline(
     sources: Sources | None = None,
     standing: str = "",
 ) -> OfflineSummary:
-    """A summary of the messages within the budget; with `user_words`, user messages are quoted in it."""
+    """A summary of the messages within the budget; with `user_words`, user messages are quoted in it, except rules
+    that are in `standing`."""
     words = None
     if user_words:
-        words = user_messages.fitting(user_messages.user_messages_in(messages), USER_MESSAGES_SHARE * budget_tokens)
+        words = user_messages.user_messages_in(messages)
+        words = words._replace(rules=tuple(rule for rule in words.rules if rule not in standing))
+        words = user_messages.fitting(words, USER_MESSAGES_SHARE * budget_tokens)
     quoted = user_messages.as_sections(words) if words else ""
     task = JournalTask(
         sources or sources_of(messages),

@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from co_tui.context.compact import user_messages
-from co_tui.context.compact.cuts import Cut
+from co_tui.context.compact.cuts import Cut, first_and_last_texts
 from co_tui.context.journal.journal import Journal
 from co_tui.context.policy import SummaryForm
 from co_tui.context.turns import EARLIER, is_prompt
-from co_tui.events.stored_messages import JOURNAL, REPLACES, SUMMARY
+from co_tui.events.stored_messages import JOURNAL, REPLACES, RULES, SUMMARY
 
 COMPACTED = "[Compacted conversation summary]"
 UNDER_WAY = "[What is under way]"
 UNDERSTOOD = "Understood. I have the conversation context."
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+"""For messages without a time: running a stage twice must give the same result."""
 
 
 class Replacement(NamedTuple):
@@ -46,8 +48,11 @@ class Digest(NamedTuple):
     words: user_messages.UserMessages | None = None
     """The user messages quoted in the summary, if the form has no section for them."""
 
-    def as_metadata(self) -> dict[str, Any]:
-        metadata: dict[str, Any] = self.words.as_metadata() if self.words else {}
+    def as_metadata(self, rules: tuple[str, ...] = ()) -> dict[str, Any]:
+        """`rules` are shown next to the summary."""
+        words = self.words or user_messages.UserMessages()
+        words = words._replace(rules=(*rules, *words.rules))
+        metadata: dict[str, Any] = words.as_metadata() if self.words or rules else {}
         if self.journal is not None:
             metadata[JOURNAL] = self.journal.as_json()
         return {SUMMARY: self.summary, **metadata}
@@ -63,20 +68,27 @@ def build(
     extras: Mapping[str, str] | None = None,
     pinned: Collection[int] = (),
 ) -> Replacement:
-    """The replacement of a cut in the given form; without a digest, a marker that says what was removed."""
-    count = len(cut.replaced)
-    under_way = user_messages.as_sections(user_messages.UserMessages(), extras)
+    """The replacement of a cut in the given form; without a digest, a marker that says what was removed.
+
+    Every form keeps the rules of `words`; only the full one has a section for quotes.
+    """
+    count, words = len(cut.replaced), words or user_messages.UserMessages()
+    rules = user_messages.UserMessages(words.rules)
+    under_way = user_messages.as_sections(rules, extras)
     if digest is None:
-        return _one(history, cut, _joined(window_marker(count, None), under_way))
+        metadata = rules.as_metadata() if rules.rules else {}
+        return _one(history, cut, _joined(window_marker(count, None), under_way), metadata)
+    metadata = digest.as_metadata(rules.rules)
     match form:
         case SummaryForm.MARKER:
-            return _one(history, cut, _joined(window_marker(count, digest.summary), under_way), digest.as_metadata())
+            return _one(history, cut, _joined(window_marker(count, digest.summary), under_way), metadata)
         case SummaryForm.PAIR:
-            said = _replacing(history, cut, _joined(f"{COMPACTED}\n{digest.summary}", under_way), digest.as_metadata())
-            reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut))
+            said = _replacing(history, cut, _joined(f"{COMPACTED}\n{digest.summary}", under_way), metadata)
+            reply = ModelResponse(parts=[TextPart(UNDERSTOOD)], timestamp=_time(history, cut.replaced))
             return Replacement(cut.replaced, [said, reply])
         case SummaryForm.PROMPT:
-            return _into_first_prompt(history, cut, digest, under_way, pinned)
+            text = _joined(f"{EARLIER}\n{digest.summary}", under_way)
+            return _into_first_prompt(history, cut, text, metadata, pinned)
         case SummaryForm.FULL:
             summary = _replacing(history, cut, f"{EARLIER}\n{digest.summary}", digest.as_metadata())
             return Replacement(cut.replaced, [summary, *_under_way(history, cut, words, extras)])
@@ -85,11 +97,10 @@ def build(
 def _under_way(
     history: Sequence[ModelMessage],
     cut: Cut,
-    words: user_messages.UserMessages | None,
+    words: user_messages.UserMessages,
     extras: Mapping[str, str] | None,
 ) -> list[ModelMessage]:
     """Where the work stands: a message of its own, so that a journal that only grew keeps its cached prefix."""
-    words = words or user_messages.UserMessages()
     text = user_messages.as_sections(words, extras)
     metadata = {REPLACES: 0, **words.as_metadata()}
     return [_replacing(history, cut, f"{UNDER_WAY}\n{text}", metadata)] if text else []
@@ -117,6 +128,25 @@ def difference(before: Sequence[ModelMessage], after: Sequence[ModelMessage]) ->
     return Replacement(tuple(range(start, len(before) - same)), list(after[start : len(after) - same]))
 
 
+def texts_only(history: Sequence[ModelMessage], rules: Sequence[str]) -> Replacement:
+    """Each turn reduced to its texts; those of the `rules` that are not in them follow as a message."""
+    shorter = first_and_last_texts(history)
+    done = difference(history, shorter)
+    present = set(user_messages.user_messages_in(shorter).rules)
+    missing = tuple(rule for rule in rules if rule not in present)
+    if not done.replaced or not missing:
+        return done
+    note = rules_note(missing, _time(history, done.replaced))
+    return Replacement(done.replaced, [note, *done.messages])
+
+
+def rules_note(rules: Sequence[str], when: datetime | None) -> ModelRequest:
+    """A message with standing rules of the user."""
+    text = user_messages.as_sections(user_messages.UserMessages(tuple(rules)))
+    part = UserPromptPart(text, timestamp=when or LONG_AGO)
+    return ModelRequest(parts=[part], timestamp=when, metadata={REPLACES: 0, RULES: list(rules)})
+
+
 def _one(
     history: Sequence[ModelMessage], cut: Cut, text: str, metadata: Mapping[str, Any] | None = None
 ) -> Replacement:
@@ -124,34 +154,33 @@ def _one(
 
 
 def _into_first_prompt(
-    history: Sequence[ModelMessage], cut: Cut, digest: Digest, under_way: str, pinned: Collection[int]
+    history: Sequence[ModelMessage], cut: Cut, text: str, metadata: Mapping[str, Any], pinned: Collection[int]
 ) -> Replacement:
     """Add the summary to the first prompt kept; a separate message if that is pinned or not adjacent."""
     after = cut.replaced[-1] + 1
-    text = _joined(f"{EARLIER}\n{digest.summary}", under_way)
     contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
     if not contiguous or after in pinned or after >= len(history) or not is_prompt(history[after]):
-        return _one(history, cut, text, digest.as_metadata())
+        return _one(history, cut, text, metadata)
     prompt = history[after]
     assert isinstance(prompt, ModelRequest)
-    note = UserPromptPart(text, timestamp=prompt.timestamp or _time(history, cut))
+    note = UserPromptPart(text, timestamp=prompt.timestamp or _time(history, cut.replaced))
     first = next(index for index, part in enumerate(prompt.parts) if isinstance(part, UserPromptPart))
     parts = [*prompt.parts[:first], note, *prompt.parts[first:]]
-    joined = replace(prompt, parts=parts, metadata={**(prompt.metadata or {}), **digest.as_metadata()})
+    joined = replace(prompt, parts=parts, metadata={**(prompt.metadata or {}), **metadata})
     return Replacement((*cut.replaced, after), [joined])
 
 
 def _replacing(
     history: Sequence[ModelMessage], cut: Cut, text: str, metadata: Mapping[str, Any] | None = None
 ) -> ModelRequest:
-    when = _time(history, cut)
+    when = _time(history, cut.replaced)
     part = UserPromptPart(text, timestamp=when)
     return ModelRequest(parts=[part], timestamp=when, metadata={REPLACES: len(cut.replaced), **(metadata or {})})
 
 
-def _time(history: Sequence[ModelMessage], cut: Cut) -> datetime:
+def _time(history: Sequence[ModelMessage], replaced: Sequence[int]) -> datetime:
     """The time of the newest replaced message: running a stage twice must give the same result."""
-    for index in reversed(cut.replaced):
+    for index in reversed(replaced):
         if (stamp := history[index].timestamp) is not None:
             return stamp
-    return datetime(1970, 1, 1, tzinfo=UTC)
+    return LONG_AGO

@@ -23,6 +23,7 @@ from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import WorkState
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
 from co_tui.events.content import content_text
+from co_tui.events.stored_messages import RESTORED
 from co_tui.events.tool_wording import FAILED, INTERRUPTED
 
 _REFUSALS: Final = {DENIED_BY_USER: "denied by the user", NOT_ALLOWED: "not allowed"}
@@ -153,6 +154,9 @@ class WorkRecord:
         return calls
 
     def _add_request(self, number: int, message: ModelRequest) -> None:
+        match (message.metadata or {}).get(RESTORED):
+            case {"folder": str(folder), "as_before": [*before], "changed": [*changed]}:
+                self._state.restore(folder, map(str, before), map(str, changed))
         returned = [part for part in message.parts if isinstance(part, ToolReturnPart | RetryPromptPart)]
         for at, part in enumerate(transcript_parts(message)):
             if part.by.endswith(_OF_TOOL) and returned:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
@@ -67,6 +68,14 @@ class WorkState:
         elif not ending.outcome:
             self._go_well(begun, changes)
 
+    def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
+        """The user restored files of a folder: some are as before all changes, others are changed."""
+        known = {_whole_path(folder, path): path for path in self._changed}
+        for path in as_before:
+            self._changed.pop(known.get(_whole_path(folder, path), ""), None)
+        for path in changed:
+            self._changed.setdefault(known.get(_whole_path(folder, path), path), _Changed(1))
+
     def _fail(self, begun: Begun, ending: Ending) -> None:
         run, head = begun.run, begun.head
         self._failing = [
@@ -111,6 +120,10 @@ class WorkState:
         """What still fails, newest first; what only looked for something comes last."""
         newest = self._failing[::-1]
         return sorted(newest, key=lambda each: each.looks)[:MOST_FAILING]
+
+
+def _whole_path(folder: str, path: str) -> str:
+    return normpath(join(folder, path))
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.compact import cuts, replacement, user_messages
+from co_tui.context.compact import replacement, user_messages
 from co_tui.context.compact.by_code import PolicyFailed
 from co_tui.context.compact.decide import LEAST_FREED, Plan, decide, fallback_cut, is_stuck
 from co_tui.context.compact.replacement import Digest, Replacement
@@ -285,15 +285,15 @@ class Governor:
 
     def user_messages_for(
         self, messages: Sequence[ModelMessage], form: SummaryForm, room_tokens: float = math.inf
-    ) -> user_messages.UserMessages | None:
-        """The user messages to keep with the summary, if the form has a section for them; `room_tokens` is for both."""
-        if form is not SummaryForm.FULL:
-            return None
+    ) -> user_messages.UserMessages:
+        """What to keep with the summary: standing rules, and quotes if the form has a section for them; `room_tokens`
+        is for both and the summary."""
         known, words = self._words
         if len(known) != len(messages) or not all(map(is_, known, messages)):
             words = user_messages.user_messages_in(messages)
             self._words = (list(messages), words)
         room = USER_MESSAGES_SHARE * min(self.summary_tokens, room_tokens)
+        words = words if form is SummaryForm.FULL else user_messages.UserMessages(words.rules)
         return user_messages.fitting(words, room / self.meter.ratio)
 
     def fallback_plan(self, measured: Measured, plan: Plan) -> Plan | None:
@@ -307,7 +307,7 @@ class Governor:
         """The replacement for a plan; without a digest, a marker."""
         live = measured.live
         if plan.texts_only:
-            return replacement.difference(live, cuts.first_and_last_texts(live))
+            return replacement.texts_only(live, self.user_messages_for(live, SummaryForm.PROMPT).rules)
         form = self.form_of(plan.cut.trigger)
         words = self.user_messages_for([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
         return replacement.build(form, live, plan.cut, digest, words=words, extras=extras, pinned=measured.pinned)

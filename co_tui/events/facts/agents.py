@@ -30,10 +30,16 @@ class ApprovalRequested(Logged):
     hook_reason: str = ""
     is_changed: bool = False
     """Whether a hook changed the arguments: these are not the model's."""
+    danger: str = ""
+    """What it destroys or publishes, in a few words."""
 
     def timeline_text(self) -> str:
-        about = gist_of_call(self.tool, self.arguments) or self.what  # a diff says little in one line
-        return f"{request_label(self.tool)}\n{short(about)}"
+        return f"{request_label(self.tool)}\n{self.about()}"
+
+    def about(self) -> str:
+        """The call in a line, and its dangers in another."""
+        gist = gist_of_call(self.tool, self.arguments) or self.what  # a diff says little in one line
+        return "\n".join(filter(None, (short(gist), long(self.danger))))
 
     def export_entry(self) -> None:
         """The decision is exported."""
@@ -111,12 +117,23 @@ class DelegationStart(Logged):
     name: str = ""
     task: str = ""
     call_id: str = ""
+    context: str = "conversation"
+    """`conversation` if it sees the top-level conversation, as all did in older versions; `fresh` if it sees only its
+    task and files."""
+    files: tuple[str, ...] = ()
+    """Files named with the task."""
+
+    @property
+    def given(self) -> str:
+        """What it gets with its task, in a few words."""
+        return f"{self.context}, {counted(len(self.files), 'file')}" if self.files else self.context
 
     def timeline_text(self) -> str:
-        return f"delegated to {one_line(self.name or self.agent, 40)}\n{short(self.task)}"
+        return f"delegated to {one_line(self.name or self.agent, 40)} ({self.given})\n{short(self.task)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Delegated to {long(self.name or self.agent)}", self.task)
+        files = f"\n\nFiles: {', '.join(self.files)}" if self.files else ""
+        return ExportEntry(f"Delegated to {long(self.name or self.agent)} ({self.given})", f"{self.task}{files}")
 
 
 class DelegationEnd(Logged):

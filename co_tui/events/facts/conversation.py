@@ -124,7 +124,7 @@ class SessionError(Occurrence):
 
     def retry_sentence(self) -> str:
         """What the chat says about a failure that is retried."""
-        if self.kind == "context_limit":
+        if self.kind in ("context_limit", "form"):
             return f"{sentence(self.what)} {sentence(self.outcome.capitalize())}"
         again = f"{self.attempt} of {self.attempts}" if self.attempts else f"attempt {self.attempt}"
         wait = f"in {self.retry_in_s:.0f} s" if self.retry_in_s and self.retry_in_s >= 1 else "now"
@@ -171,6 +171,9 @@ class BackgroundNews(Occurrence):
         return f"Background command {self.outcome}: {one_line(self.where, 160)}"
 
 
+NOTICE_CHARS: Final = 1_000
+
+
 class HookRun(Occurrence):
     """One of the user's hooks ran; `where` is its command."""
 
@@ -178,7 +181,7 @@ class HookRun(Occurrence):
     hook: str = ""
     """The event it ran at, such as `preToolUse`."""
     decision: str = ""
-    """What it decided: `allow`, `ask`, `deny` or `block`; empty if nothing."""
+    """What it decided: `allow`, `ask`, `deny`, `block` or `stop`; empty if nothing."""
     failed: bool = False
     """Whether it did not work, and so decided nothing."""
     reason: str = ""
@@ -186,10 +189,19 @@ class HookRun(Occurrence):
     """What it added for the model."""
     input: Json = NOTHING
     """The arguments it gave a tool instead of the model's."""
+    notice: str = ""
+    """What it says to the user."""
     call_id: str = ""
     agent: str = ""
 
     def entry(self) -> EntryStyle:
         if self.failed:
             return EntryStyle("✗", EntryKind.TROUBLE, EntryWeight.NOTABLE)
-        return EntryStyle("+", EntryKind.WORK, is_quiet=True)
+        return EntryStyle("+", EntryKind.WORK, is_quiet=not self.notice)
+
+    def timeline_text(self) -> str:
+        return f"{short(self.what)}\n{short(self.notice or self.outcome)}"
+
+    def sentence(self) -> str:
+        """What the chat says about it; empty if it says nothing to the user."""
+        return one_line(f"{self.what}: {self.notice}", NOTICE_CHARS) if self.notice else ""

@@ -33,6 +33,10 @@ class FilesRestored(Logged):
     """Relative to the folder; the first of very many."""
     snapshot: str
     """The snapshot that was brought back."""
+    as_before: tuple[str, ...] = ()
+    """Those of the paths that are again as before the session first changed them."""
+    conversation_stays: bool = False
+    """Whether the conversation did not go back with them, so that a note has to say which files did."""
 
     def timeline_text(self) -> str:
         return f"{counted(len(self.paths), 'file')} restored\n{short(', '.join(self.paths))}"

@@ -6,13 +6,14 @@ has to come back as it was.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from co_tui.events import Event, event_json
 from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.exporters.html_page import as_page
 from co_tui.exchange.exporters.markdown import as_markdown
-from co_tui.inert import inert_json
+from co_tui.inert import inert_json, one_line
 
 
 def as_jsonl(events: Iterable[Event]) -> Iterator[str]:
@@ -48,7 +49,14 @@ def _without_keys(events: Iterable[Event], keys: Sequence[str]) -> Iterator[str]
             yield f"{inert_json(text)}\n"
 
 
+class UnknownEnding(Exception):
+    """No format has the ending of this file; a sentence."""
+
+
 def format_of(name: str) -> str:
-    """The format that a file's name asks for; Markdown when it does not say."""
-    endings = {suffix: form for form, suffix in SUFFIXES.items()} | {".htm": "html", ".json": "jsonl"}
-    return next((form for ending, form in endings.items() if name.lower().endswith(ending)), "markdown")
+    """The format of a file with this name, Markdown if it has no ending. Raises `UnknownEnding`."""
+    ending = PurePath(name).suffix.lower()
+    forms = {suffix: form for form, suffix in SUFFIXES.items()} | {".htm": "html", ".json": "jsonl", "": "markdown"}
+    if ending not in forms:
+        raise UnknownEnding(f"{one_line(ending, 20)} is not a format. End the name in .md, .jsonl or .html.")
+    return forms[ending]

@@ -11,6 +11,8 @@ from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, clock
 from co_tui.inert import inert, one_line
 
 _FENCE = re.compile(r"`{3,}")
+_OPENING = re.compile(r"`{3}|~{3}")
+_NEXT = "## Next"
 
 
 def as_markdown(events: Iterable[Event]) -> Iterator[str]:
@@ -55,7 +57,7 @@ def _speech(entry: Speech) -> str:
     cut = "\n\n*(interrupted)*" if entry.interrupted else ""
     text = inert(entry.text).strip()
     if entry.role in ("assistant", "user"):
-        return f"{_heading(entry.speaker, entry)}\n\n{text}{cut}"
+        return f"{_heading(entry.speaker, entry)}\n\n{_closed(text)}{cut}"
     if entry.role == "thinking":
         return f"{_heading(entry.speaker, entry)}\n\n{_quoted(text)}{cut}"
     return f"{_heading(entry.speaker, entry)}\n\n{_fenced(text)}"
@@ -72,6 +74,16 @@ def _tool_use(use: ToolUse) -> str:
     else:
         lines.append(f"**Output{' (failed)' if use.failed else ''}:**\n\n{_fenced(use.result)}")
     return "\n\n".join(lines)
+
+
+def _closed(text: str) -> str:
+    """The text with its last fence closed, so that it does not swallow what follows."""
+    if not _OPENING.search(text):
+        return text
+    from markdown_it import MarkdownIt
+
+    last = MarkdownIt().parse(f"{text}\n\n{_NEXT}")[-1]
+    return f"{text}\n{last.markup}" if last.type == "fence" and last.content.endswith(_NEXT) else text
 
 
 def _fenced(text: str, language: str = "") -> str:

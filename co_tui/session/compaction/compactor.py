@@ -50,7 +50,7 @@ class Compactor:
         self._task: asyncio.Task[None] | None = None
         self._blocking: asyncio.Task[None] | None = None
         """The compaction that the user or a request waits for; Esc stops it."""
-        self._rewriting = asyncio.Lock()
+        self.rewriting = asyncio.Lock()
         """Held while a compaction is applied or its end is logged."""
         self._requested: str | None = None
         """The focus of a compaction that the model asked for."""
@@ -58,7 +58,7 @@ class Compactor:
 
     @property
     def running(self) -> bool:
-        return self.is_blocking or self._background.stage is not Stage.IDLE or self._rewriting.locked()
+        return self.is_blocking or self._background.stage is not Stage.IDLE or self.rewriting.locked()
 
     @property
     def is_blocking(self) -> bool:
@@ -227,7 +227,7 @@ class Compactor:
             self._task = None
         if ended is not None:
             self._background.fail(ticket)
-            async with self._rewriting:
+            async with self.rewriting:
                 await self._applier.end(compaction, ended)
             return
         self._background.finish(ticket, compaction)
@@ -251,7 +251,7 @@ class Compactor:
         if not begun:
             return _never_started(task)
         (compaction,) = begun
-        async with self._rewriting:
+        async with self.rewriting:
             if task.cancelled():
                 return await self._applier.end(compaction, compaction.job.failed(cancelled=True))
             if (error := task.exception()) is not None:
@@ -288,11 +288,11 @@ class Compactor:
 
     async def _wait_until_applied(self) -> None:
         """Wait for a compaction that is being applied: it is neither running nor ready any more."""
-        async with self._rewriting:
+        async with self.rewriting:
             pass
 
     async def _apply_ready(self, history: GovernedHistory, waited_ms: int = 0) -> None:
-        async with self._rewriting:
+        async with self.rewriting:
             compaction = self._background.take(history.version)
             if compaction is not None:
                 await run_to_completion(self._applier.apply(compaction, waited_ms=waited_ms))

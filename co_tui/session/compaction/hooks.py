@@ -23,6 +23,7 @@ from co_tui.session.hooks.hook_process import (
     run_hook,
     shown_line,
 )
+from co_tui.session.hooks.transcript import Transcript
 from co_tui.settings.hook_entries import HookEntry
 
 FOCUS_CHARS = 4_000
@@ -48,6 +49,7 @@ class _Verdict(NamedTuple):
     reason: str = ""
     focus: str = ""
     failed: bool = False
+    notice: str = ""
 
 
 class Hooks(NamedTuple):
@@ -59,16 +61,20 @@ class Hooks(NamedTuple):
     timeout_s: float
     secrets: Sequence[str] = ()
     environ: Mapping[str, str] = MappingProxyType({})
+    transcript: Transcript | None = None
 
     async def run(self, payload: Mapping[str, object]) -> HookOutcome:
         """Run the commands in order, each with the payload as JSON on its standard input, until one vetoes.
 
         A hook vetoes by exit code 2 (its first line on standard error is the reason) or by answering with a JSON
-        object: `{"decision": "block", "reason": …}`. `{"focus": …}` adds to the focus. Never raises for what a hook
-        does, takes at most `timeout_s` for each, and kills the running one with all its children when cancelled.
-        A hook gets `environ` without keys. A matcher is compared with the trigger.
+        object: `{"decision": "block", "reason": …}` or `{"continue": false, "stopReason": …}`. `{"focus": …}` adds to
+        the focus. Never raises for what a hook does, takes at most `timeout_s` for each unless it has its own limit,
+        and kills the running one with all its children when cancelled. A hook gets `environ` without keys. A matcher
+        is compared with the trigger.
         """
         payload = {"hook": self.name, "cwd": str(self.cwd), **payload}
+        if self.transcript is not None and self.entries:
+            payload["transcript_path"] = await self.transcript.path()
         trigger = str(payload.get("trigger", ""))
         names = (trigger, "manual" if trigger == "manual" else "auto")
         verdicts: list[_Verdict] = []
@@ -76,18 +82,20 @@ class Hooks(NamedTuple):
         for entry in self.entries:
             if not entry.matches(names):
                 continue
-            verdict = await self._verdict(entry.command, payload)
+            verdict = await self._verdict(entry, payload)
             verdicts.append(verdict)
             where = shown_line(entry.command, self.secrets, COMMAND_CHARS)
-            runs.append(HookRun(what=f"{self.name} hook", where=where, outcome=verdict.outcome, failed=verdict.failed))
+            run = HookRun(what=f"{self.name} hook", where=where, outcome=verdict.outcome, failed=verdict.failed)
+            runs.append(run.but(notice=verdict.notice))
             if verdict.veto:
                 break
         focus = "\n".join(verdict.focus for verdict in verdicts if verdict.focus)
         last = verdicts[-1] if verdicts else _Verdict("")
         return HookOutcome(last.veto, last.reason, focus, tuple(runs))
 
-    async def _verdict(self, command: str, payload: Mapping[str, object]) -> _Verdict:
-        ended = await run_hook(command, payload, HookPlace(self.cwd, self.timeout_s, self.secrets, self.environ))
+    async def _verdict(self, entry: HookEntry, payload: Mapping[str, object]) -> _Verdict:
+        place = HookPlace(self.cwd, entry.timeout_s or self.timeout_s, self.secrets, self.environ)
+        ended = await run_hook(entry.command, payload, place)
         return _Verdict(ended, failed=True) if isinstance(ended, str) else _judge(ended, self.secrets)
 
 
@@ -104,6 +112,12 @@ def _judge(ended: HookEnded, secrets: Sequence[str]) -> _Verdict:
     answer = _answer(ended.stdout)
     if answer is None:
         return _Verdict("Its output is not a JSON object and was ignored.", failed=True)
+    return _answered(answer, secrets)._replace(notice=shown_line(_text(answer, "systemMessage"), secrets, FOCUS_CHARS))
+
+
+def _answered(answer: Json, secrets: Sequence[str]) -> _Verdict:
+    if answer.get("continue") is False:
+        return _vetoed(shown_line(_text(answer, "stopReason"), secrets, REASON_CHARS))
     if answer.get("decision") in VETOES:
         return _vetoed(shown_line(_text(answer, "reason"), secrets, REASON_CHARS))
     focus = inert(redact(_text(answer, "focus"), secrets)).strip()[:FOCUS_CHARS]

@@ -33,17 +33,20 @@ class SummaryModels:
     def __init__(self, open_model: Callable[[str], Awaitable[ModelHandle]]) -> None:
         self._open_model = open_model
         self._opened: dict[str, ModelHandle] = {}
+        self._opening = asyncio.Lock()
 
     async def get(self, name: str) -> ModelHandle:
         """Raises `ModelUnusable`."""
-        if name not in self._opened:
-            self._opened[name] = await self._open_model(name)
-        return self._opened[name]
+        async with self._opening:
+            if name not in self._opened:
+                self._opened[name] = await self._open_model(name)
+            return self._opened[name]
 
     async def close(self) -> None:
-        for model_handle in self._opened.values():
-            await model_handle.close()
-        self._opened.clear()
+        async with self._opening:
+            for model_handle in self._opened.values():
+                await model_handle.close()
+            self._opened.clear()
 
 
 class ModelSummaries(NamedTuple):
@@ -60,6 +63,7 @@ class ModelSummaries(NamedTuple):
     """Whether the session's model may be answering while it is asked for a summary."""
     limits: Limits | None = None
     """What refusals revealed about the models' windows."""
+    session_id: str = ""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
         if (grown := await grown_journal(request)) is not None:
@@ -168,7 +172,14 @@ class _Attempts:
     def _assignment(self, parts: list[str]) -> SummaryTask:
         request = self.request
         return SummaryTask(
-            parts, self.earlier, request.focus, self.budget, request.ratio, request.bill, request.background
+            parts,
+            self.earlier,
+            request.focus,
+            self.budget,
+            request.ratio,
+            request.bill,
+            request.background,
+            self.by.session_id,
         )
 
     async def _fall_back(self, note: str) -> Summary:

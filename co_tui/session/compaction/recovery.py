@@ -1,7 +1,7 @@
 """What to try when a provider refuses a request as too long (C10). Each step may lose more than the one before."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,19 +9,21 @@ from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, Tool
 
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.context.compact.offline_summary import summarise_offline
+from co_tui.context.compact.replacement import rules_note
 from co_tui.context.measure.count import Reading, Window
 from co_tui.context.request.pipeline import Measured
 from co_tui.context.request.tool_outputs import ends_of
-from co_tui.context.turns import holds_system, is_replacement, latest_prompt, step_around, turn_starts
-from co_tui.events import Clear, CompactionComplete, CompactionStart, Pin
+from co_tui.context.turns import holds_system, is_replacement, step_around, turn_starts
+from co_tui.events import CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
+from co_tui.session.history.clearing import cleared_except
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.learned_limits import Limits
-from co_tui.session.state.history_edits import has_system, system_only
+from co_tui.session.history.standing_rules import holds_only_rules, missing_rules
 from co_tui.session.state.parsed_messages import message_json
 
 BUFFERS = (0.1, 0.25, 0.5)
@@ -157,49 +159,43 @@ class Recovery:
         indexes = _kept_in_an_emergency(measured)
         kept = _clipped([measured.live[index] for index in indexes])
         pins = [message for message, index in zip(kept, indexes, strict=True) if index in measured.pinned]
+        kept = self._with_rules(kept)
         after = await history.measure_as(kept, pins, leaving={entry.ref for entry in history.entries})
         fact = _emergency_end(history, measured.reading, after.reading, kept).but(
             summary=summary, summarised_by="offline", duration_ms=since(began), waited_ms=since(began)
         )
         (done,) = await history.recorder.record(await self._files.with_checkpoint(fact))
         # Pinned messages are copies now, and stay pinned.
-        copies = tuple((done.seq or 0, n) for n, index in enumerate(indexes) if index in measured.pinned)
+        copies = tuple((done.seq or 0, n) for n, message in enumerate(kept) if any(message is pin for pin in pins))
         if copies and not history.agent:
             await history.recorder.record(Pin(messages=copies))
         return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
+    def _with_rules(self, kept: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """The messages, with the user's standing rules that are not in them after the system messages."""
+        on, window = self._history, self._history.governor.window
+        present = map(message_json, kept)
+        rules = missing_rules(on.state, on.entries, present, agent=on.agent, window_tokens=window.tokens)
+        first = next((n for n, message in enumerate(kept) if not holds_system(message)), len(kept))
+        return [*kept[:first], *([rules_note(rules, kept[-1].timestamp)] if rules else ()), *kept[first:]]
+
     async def _clear(self) -> str:
-        """Keep only system messages, summaries, pinned messages and the latest prompt."""
+        """Keep only system messages, summaries, pinned messages, standing rules and the latest prompt."""
         summaries = [index for index, message in enumerate(self._history.messages) if is_replacement(message)]
         return await self._clear_except(summaries, "cleared the context except the summary and the prompt")
 
     async def _clear_all(self) -> str:
-        """Keep only system messages, pinned messages and the latest prompt."""
-        return await self._clear_except([], "cleared the context except the prompt")
+        """Keep only system messages, pinned messages, standing rules and the latest prompt, without a summary."""
+        rules = [index for index, entry in enumerate(self._history.entries) if holds_only_rules(entry.message)]
+        return await self._clear_except(rules, "cleared the context except the prompt", with_summary=False)
 
-    async def _clear_except(self, keep: Sequence[int], outcome: str) -> str:
-        messages, state = self._history.messages, self._history.state
-        history = state.history
-        pinned = [index for index, entry in enumerate(history) if entry.ref in state.pins]
-        kept = {*keep, *(near for pin in pinned for near in step_around(messages, pin))}
-        if (prompt := latest_prompt(messages)) is not None:
-            kept.add(prompt)
-        if not kept:
+    async def _clear_except(self, keep: Iterable[int], outcome: str, *, with_summary: bool = True) -> str:
+        history = self._history
+        window_tokens = history.governor.window.tokens
+        clear = cleared_except(history.state, history.messages, keep, window_tokens, with_summary=with_summary)
+        if clear is None:
             return ""
-        # System messages are never removed (I2); of a message with other parts, only the system part stays.
-        system = [index for index, entry in enumerate(history) if index not in kept and has_system(entry.message)]
-        parts = {index: system_only(history[index].message) for index in system}
-        kept.update(index for index in system if parts[index] == history[index].message)
-        carried = [index for index in system if index not in kept]
-        if len(kept) == len(history):
-            return ""
-        clear = Clear(
-            history=tuple(history[index].ref for index in sorted(kept)),
-            messages_removed=len(history) - len(kept) - len(carried),
-            carried=tuple(parts[index] for index in carried),
-            carried_at=sum(index < carried[0] for index in kept) if carried else 0,
-        )
-        await self._history.recorder.record(clear)
+        await history.recorder.record(clear)
         return outcome
 
 

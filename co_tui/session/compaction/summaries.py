@@ -14,7 +14,7 @@ from co_tui.context.compact.replacement import Digest
 from co_tui.context.journal.journal import STORY_SHARE, Journal, JournalTask, appended, rewritten
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import estimate_message, estimate_text
-from co_tui.context.policy import SummaryFallback
+from co_tui.context.policy import SummaryFallback, SummaryForm
 from co_tui.context.request.pipeline import Governor
 from co_tui.context.turns import is_replacement
 from co_tui.events.triggers import Trigger
@@ -60,7 +60,7 @@ class SummaryRequest:
     ratio: float = 1.0
     """The model's tokens for each one we estimate."""
     user_words: bool = True
-    """False if the user's messages are kept next to the summary."""
+    """False if the user's messages are quoted next to the summary."""
     focus: str = ""
     bill: WrittenSummary = field(default_factory=WrittenSummary)
     """Counts the model requests, also if the summary is not used or never completes."""
@@ -108,14 +108,15 @@ def request_for(
     """The request for a summary of these messages, with the room the policy leaves next to the user's own messages and
     what else is shown `with_it`; `most_tokens` limits it."""
     messages = messages[-governor.policy.considered_messages :]
-    words = governor.user_messages_for(messages, governor.form_of(trigger), most_tokens)
+    form = governor.form_of(trigger)
+    words = governor.user_messages_for(messages, form, most_tokens)
     ratio = governor.meter.ratio
-    taken = ratio * user_messages.quoted_tokens(words) if words else 0
+    taken = ratio * user_messages.quoted_tokens(words)
     with_it_tokens = ratio * estimate_text(with_it)
     held = sum(map(governor.meter.tokens, messages))
     room = max(governor.summary_tokens, governor.room_for_replacement(kept_tokens) - with_it_tokens - taken)
     room = max(0, int(min(room, MOST_OF_HELD * (held - taken), most_tokens - taken)))
-    standing = "\n".join(filter(None, (user_messages.as_sections(words) if words else "", with_it)))
+    standing = "\n".join(filter(None, (user_messages.as_sections(words), with_it)))
     task = None
     if governor.policy.compacted_share and sources is not None:
         new = [message for message in messages if not is_replacement(message)]
@@ -126,7 +127,7 @@ def request_for(
         max(LEAST_BUDGET_TOKENS, int(room * STORY_SHARE) if task else room),
         governor.window.tokens,
         ratio,
-        user_words=words is None,
+        user_words=form is not SummaryForm.FULL,
         fallback=governor.policy.fallback,
         sources=sources,
         standing=standing,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -13,7 +14,7 @@ from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.append_only import AppendOnly
 from co_tui.context.journal.recollection import Recollected
 from co_tui.context.journal.sources import Sources
-from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold
+from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
@@ -233,6 +234,26 @@ class GovernedHistory:
         if self.on_answered is not None and response.state != "interrupted":
             self.on_answered(response.usage.input_tokens if counted else estimated, counted)
         await self.report(governor.meter.read_reply(response, self.scaffold, governor.window), response)
+
+    async def record_unfinished(self, reply: ModelResponse, received: str) -> None:
+        """Log what a reply that was stopped or broke off cost: as far as its provider counted it, else by our estimate.
+        It teaches the meter nothing."""
+        sent, usage = self.usage, reply.usage
+        if sent is None:
+            return
+        output_tokens = max(usage.output_tokens, round(self.governor.meter.ratio * estimate_text(received)))
+        counted = replace(usage, input_tokens=usage.input_tokens or sent.current_tokens, output_tokens=output_tokens)
+        fact = sent.but(
+            is_initial=False,
+            measured="estimate",
+            input_tokens=counted.input_tokens,
+            output_tokens=output_tokens,
+            cached_tokens=counted.cache_read_tokens,
+            cost=price_of(replace(reply, usage=counted)),
+            cache_saved=None,
+            learnt={},
+        )
+        await self.recorder.record(fact)
 
     async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:
         """A rewrite to log, with the history's size before and after."""

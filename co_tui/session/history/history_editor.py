@@ -55,10 +55,14 @@ class HistoryEditor:
         if (fact := restoring(self._state, self._history().policy)) is not None:
             await self._record(fact)
 
-    async def clear(self) -> None:
-        """Empty what the model sees. Waiting prompts are returned to the user."""
+    async def clear(self) -> bool:
+        """Empty what the model sees. Waiting prompts are returned to the user. False if it is empty already: then
+        nothing changes, and there is nothing to undo."""
+        if not history_edits.cleared(self._state).messages_removed:
+            return False
         async with self._settled("the context was cleared"):
             await self._record(history_edits.cleared(self._state))
+        return True
 
     async def undo(self, seq: int | None = None) -> Event:
         """Undo the latest compaction, clearing or rewind; messages since then stay.
@@ -129,10 +133,9 @@ class HistoryEditor:
         await self._files.align()
 
     async def pin(self, refs: Sequence[Ref], *, pinned: bool = True) -> None:
-        """Pin messages, so that every stage keeps them, or unpin them. One that a compaction replaced is brought back;
-        one still in the history is pinned without stopping any work."""
-        restores = bool(history_edits.pinned(self._state, refs, pinned).history)
-        async with self._settled("a message was restored" if restores else ""):
+        """Pin messages, so that every stage keeps them, or unpin them, without stopping any work. One that a compaction
+        replaced, or is just replacing, is brought back."""
+        async with self._settled(""):
             await self._record(history_edits.pinned(self._state, refs, pinned))
 
     async def edit_summary(self, seq: int, text: str) -> None:

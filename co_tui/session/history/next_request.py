@@ -42,6 +42,8 @@ class NextRequest(NamedTuple):
     messages: Sequence[ModelMessage]
     plan: Plan | None
     """What the policy would summarise before the request, or in the background."""
+    whole: Reading
+    """The measurement of the whole history, by which that is decided."""
 
 
 def request_source(
@@ -105,14 +107,17 @@ def measured_now(
 def next_request(
     governor: Governor, of: RequestSource, scaffold: Scaffold, awaits_prompt: bool, known: Reading | None = None
 ) -> NextRequest:
-    """What does not fit is left out, unless a compaction comes first. `known` is its measurement, if there is one."""
+    """What does not fit is left out, unless a compaction comes first. `known` is the measurement of the history, if
+    there is one; it is that of the request if nothing more is left out."""
     history = _with_prompt(of.messages) if awaits_prompt else of.messages
     measured = governor.measure(history, scaffold, of.entries.lineage, of.pinned, of.note)
-    plan = _plan(governor, measured._replace(reading=known or measured.reading))
+    whole = known or measured.reading
+    plan = _plan(governor, measured._replace(reading=whole))
     held = held_of(of.owner, of.entries, measured)
     prepared = governor.fit_unsent(measured, scaffold, held, shortens=plan is None or not plan.waits)
     messages = prepared.messages[:-1] if awaits_prompt else prepared.messages
-    return NextRequest(measured, prepared, known or _read(governor, messages, scaffold), messages, plan)
+    reading = known if known is not None and prepared.held == held else _read(governor, messages, scaffold)
+    return NextRequest(measured, prepared, reading, messages, plan, whole)
 
 
 def _with_prompt(messages: Sequence[ModelMessage]) -> Joined[ModelMessage]:

@@ -39,8 +39,12 @@ async def rewind_stored(
     *,
     conversation: bool,
     files: bool,
+    force: bool = False,
 ) -> StoredRewind:
-    """Go back to before a turn. Raises `NothingToUndo`, `RestoreRefused` and `StoreError` before anything changes."""
+    """Go back to before a turn. Files that the session and then others changed stay as they are, unless `force`.
+
+    Raises `NothingToUndo`, `RestoreRefused` and `StoreError` before anything changes.
+    """
     async with claimed(store, session_id):
         writing = store.writing()
         await asyncio.wrap_future(writing.recover(session_id))
@@ -58,16 +62,20 @@ async def rewind_stored(
             facts = (Rewind(to_seq=first.seq - 1, history=tuple(entry.ref for entry in then.history)),)
         plan = await restores.plan_rewind(turn) if files else None
         if plan is not None:
-            restored = await restores.restore(plan, Consent(), *facts)
+            consent = Consent(overwrite=plan.by_others) if force else Consent(keep=True)
+            restored = await restores.restore(plan, consent, *facts)
         else:
             await recorder.record(*facts)
         if conversation:
-            synced = SyncedFiles(paths, store.files)
-            await asyncio.to_thread(synced.refresh_session, session_id)
-            checkpoints = synced.checkpoints(session_id)
-            await CompactionFiles(recorder, checkpoints, None).align()
+            await _align_checkpoints(store, paths, recorder)
         events = await asyncio.to_thread(_events_after, store, session_id, seq)
         return StoredRewind(events, restored or (Restored(()) if files else None), note)
+
+
+async def _align_checkpoints(store: Store, paths: Paths, recorder: Recorder) -> None:
+    synced = SyncedFiles(paths, store.files)
+    await asyncio.to_thread(synced.refresh_session, recorder.session_id)
+    await CompactionFiles(recorder, synced.checkpoints(recorder.session_id), None).align()
 
 
 async def complete_restores(store: Store, paths: Paths, environ: Mapping[str, str], folder: Path) -> str:

@@ -1,5 +1,6 @@
 """The background commands of a session on the other host: how they are, and how they end."""
 
+import base64
 import os
 import shutil
 import signal
@@ -9,13 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.paths import ensure_dir
-from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code
+from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code, part_of
 from co_tui.session.processes.process_guard import group_exists
 
 STOPPING_S: Final = 2.0
 POLL_S: Final = 0.05
 MOST_SHOWN_BYTES: Final = 4_000
 MOST_LOOKED_BYTES: Final = 4_000_000
+PIECE_BYTES: Final = 4 << 20
 
 
 class FarCommands:
@@ -49,6 +51,13 @@ class FarCommands:
             "output": shown.decode(errors="replace"),
             "printed": printed,
         }
+
+    def read(self, name: str, log: str, at: int) -> tuple[str, int]:
+        """What it printed from a position on, in base64, and the position after that."""
+        if log not in LOGS:
+            raise ValueError("not a log")
+        piece, after = part_of(self._job(name) / log, at, PIECE_BYTES)
+        return base64.b64encode(piece).decode(), after
 
     def end(self, name: str) -> None:
         """Terminate it, and kill what is left of it."""

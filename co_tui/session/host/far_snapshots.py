@@ -1,11 +1,13 @@
 """Snapshots on the other host, next to the folder they cover. What changed is sent, not the whole folder."""
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from co_tui.session.snapshots.entries import Snapshot
+from co_tui.session.snapshots.commits import Span, commits_made
+from co_tui.session.snapshots.entries import FileEntry
 from co_tui.session.snapshots.file_diffs import session_changes
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
 from co_tui.session.snapshots.journal import Line
@@ -44,11 +46,19 @@ class FarSnapshots:
             snapshot = self._snapshots.read(name)
         return {"entries": snapshot.entries, "uncovered": snapshot.uncovered}
 
-    def carry_out(self, target: str, changed: Sequence[str], part_name: str) -> list[str]:
+    def carry_out(self, wanted: Mapping[str, FileEntry | None], current: str, part_name: str) -> list[str]:
+        """Bring these paths back, unless they changed since the current snapshot."""
         with self._order:
             if self._snapshots.last is None:
-                self._snapshots.take(target)  # the connection was renewed since the plan
-            return carry_out(self._snapshots, self._folder, self._read(target), changed, part_name)
+                self._snapshots.take(current)  # the connection was renewed since the plan
+            assert self._snapshots.last is not None
+            before, now = self._snapshots.read(current).entries, self._snapshots.last.entries
+            same = {path: entry for path, entry in wanted.items() if before.get(path) == now.get(path)}
+            failed = carry_out(self._snapshots, self._folder, same, part_name)
+        return sorted({*failed, *(wanted.keys() - same)})
+
+    def commits(self, spans: Sequence[Span]) -> Sequence[str]:
+        return commits_made(self._folder, os.environ, spans)
 
     def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
         remove_parts(self._folder, part_name, paths)
@@ -57,6 +67,3 @@ class FarSnapshots:
         with self._order:
             found = session_changes(self._snapshots, lines, self._folder)
         return {"files": [tuple(each) for each in found.files], "left_out": found.left_out}
-
-    def _read(self, name: str) -> Snapshot:
-        return self._snapshots.read(name)

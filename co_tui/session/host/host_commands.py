@@ -1,13 +1,18 @@
 """The commands that a session runs on another host: shows their output, stops them, lets none outlive the session."""
 
 import asyncio
+import base64
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic_ai.workspaces import WorkspaceError
+
 from co_tui.events.storable import storable_text
+from co_tui.session.host.address import HostUnreachable
 from co_tui.session.host.host_guard import HostGuard
+from co_tui.session.host.host_judge import AGAIN
 from co_tui.session.host.link import SessionLink
 from co_tui.session.tools.command_watch import LONGEST_WAITED_CHARS, BackgroundCommand, CommandNews
 from co_tui.session.tools.running_commands import WATCH_S, RunningCommands, _Started
@@ -64,6 +69,15 @@ class HostCommands(RunningCommands):
             self._ended_by_user.add(command_id)
             with suppress(OSError):
                 await asyncio.to_thread(self._link.ask, "commands.end", command_id)
+
+    async def _log_after(self, command_id: str, log: str, at: int) -> tuple[bytes, int]:
+        try:
+            data, after = await asyncio.to_thread(self._link.ask, "commands.read", command_id, log, at)
+            return base64.b64decode(data), int(after)
+        except HostUnreachable as lost:
+            raise WorkspaceError(f"{lost} {AGAIN}") from lost
+        except (LookupError, TypeError, ValueError) as error:
+            raise WorkspaceError("The host gave an answer that co-tui does not understand.") from error
 
     async def _watch(self) -> None:
         while await asyncio.to_thread(self._has_processes):

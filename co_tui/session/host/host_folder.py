@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio.abc
 from pydantic_ai.workspaces import (
@@ -120,26 +120,8 @@ class _Followed(LocalWorkspaceBackend):
         stderr_buffer: bytearray,
         absolute_deadline: float | None,
     ) -> int:
-        shown = (cast(bytearray, _Printed(each)) for each in (stdout_buffer, stderr_buffer))
-        with self._commands.following(process.pid, *shown):
-            return await super()._wait_and_collect_output(process, stdout_buffer, stderr_buffer, absolute_deadline)
-
-
-class _Printed:
-    """What the command itself printed: what comes after the harness's mark."""
-
-    def __init__(self, buffer: bytearray) -> None:
-        self._buffer = buffer
-
-    def _start(self) -> int:
-        at = self._buffer.find(_READY.encode())
-        return at + len(_READY) if at >= 0 else len(self._buffer)
-
-    def __len__(self) -> int:
-        return len(self._buffer) - self._start()
-
-    def __getitem__(self, part: slice) -> bytes:
-        return bytes(self._buffer[self._start() :][part])
+        async with self._commands.collecting(process, stdout_buffer, stderr_buffer, after=_READY.encode()) as tapped:
+            return await super()._wait_and_collect_output(tapped, stdout_buffer, stderr_buffer, absolute_deadline)
 
 
 class HostSandboxed(SandboxedFolder):

@@ -1,6 +1,7 @@
 """Judge calls that work on another host by the files there. What is not judged there needs approval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.exceptions import ToolFailed
@@ -33,6 +34,10 @@ class HostJudge(Judge):
     @property
     def where(self) -> str:
         return one_line(self.shown, 200)
+
+    def outside_reader(self, written: Sequence[RuleInForce]) -> Callable[[Path], bool]:
+        """None: the rules are about files there, where only commands read outside of the folder."""
+        return lambda path: False
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
         if tool not in COMMAND_TOOLS | CHANGING_TOOLS | READING_TOOLS:

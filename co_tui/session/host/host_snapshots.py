@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.session.host.link import SessionLink
+from co_tui.session.snapshots.commits import Span
 from co_tui.session.snapshots.entries import FileEntry, Snapshot, Uncovered, changed_paths
 from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges
 from co_tui.session.snapshots.folder_snapshots import NOTHING, FolderSnapshots, Taken
 from co_tui.session.snapshots.journal import Line
+from co_tui.session.snapshots.restore import Wanted
 
 
 class HostSnapshots(FolderSnapshots):
@@ -38,8 +40,12 @@ class HostSnapshots(FolderSnapshots):
     def contents(self, entries: Sequence[FileEntry]) -> Iterator[bytes]:
         raise NotImplementedError("contents stay on the other host")
 
-    def carry_out(self, target: Snapshot, changed: Sequence[str], part_name: str) -> list[str]:
-        return list(map(str, self._link.ask("snapshots.carry_out", target.id, tuple(changed), part_name, again=False)))
+    def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
+        return list(map(str, self._link.ask("snapshots.carry_out", wanted, current.id, part_name, again=False)))
+
+    def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
+        """The commits that calls made in these spans."""
+        return tuple(map(str, self._link.ask("snapshots.commits", spans)))
 
     def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
         self._link.ask("snapshots.remove_parts", part_name, tuple(paths))

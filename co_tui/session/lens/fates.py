@@ -34,6 +34,7 @@ class Fates:
     def __init__(self, governor: Governor, following: NextRequest) -> None:
         self._governor = governor
         measured, self._plan = following.measured, following.plan
+        self._is_full = following.prepared.truncation is not None
         # As lists, since each message is looked up.
         self._measured = measured._replace(live=list(measured.live), request=list(measured.request))
 
@@ -54,6 +55,8 @@ class Fates:
     def _going(self) -> Collection[int]:
         """What the compaction before this request replaces, else the next one."""
         live, plan = self._measured.live, self._plan
+        if plan is None and self._is_full:
+            return ()  # no compaction comes, or it would come before messages are left out
         if plan is not None and plan.texts_only:
             return set(difference(live, cuts.first_and_last_texts(live)).replaced)
         cut = plan.cut if plan is not None else next_cut(self._governor.situation(self._measured))

@@ -228,7 +228,7 @@ def _tools_text(scaffold: Scaffold) -> str:
 
 
 def _plan_sentence(following: NextRequest, fates: Fates) -> str:
-    plan, reading = following.plan, following.reading
+    plan = following.plan
     if plan is None:
         over = following.prepared.overshoot_tokens
         return f"{over:,} tokens too long." if over else ""
@@ -236,4 +236,4 @@ def _plan_sentence(following: NextRequest, fates: Fates) -> str:
     if plan.texts_only:
         return f"Before sending, {count} reduced to the first and last text of each turn."
     when = "Before sending" if plan.waits else "In the background, with the next turn"
-    return f"{when}, {count} summarised: the window is {percent(reading.share)} full."
+    return f"{when}, {count} summarised: the window is {percent(following.whole.share)} full."

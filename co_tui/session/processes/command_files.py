@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -21,14 +22,25 @@ def exit_code(status: Path) -> int | None:
 
 def end_of(file: Path, most_bytes: int) -> bytes:
     """The last bytes of a file; links are not followed, since commands can write there."""
+    return _read(file, most_bytes, lambda size: max(0, size - most_bytes))[0]
+
+
+def part_of(file: Path, at: int, most_bytes: int) -> tuple[bytes, int]:
+    """The bytes of a file from a position on, and the position after them. A file that became shorter was emptied, and
+    is read from its start."""
+    return _read(file, most_bytes, lambda size: at if at <= size else 0)
+
+
+def _read(file: Path, most_bytes: int, start: Callable[[int], int]) -> tuple[bytes, int]:
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return b""
+        return b"", 0
     try:
-        size = os.fstat(handle).st_size
-        return os.pread(handle, most_bytes, max(0, size - most_bytes))
+        at = start(os.fstat(handle).st_size)
+        found = os.pread(handle, most_bytes, at)
+        return found, at + len(found)
     except OSError:
-        return b""
+        return b"", 0
     finally:
         os.close(handle)

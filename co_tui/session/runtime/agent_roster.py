@@ -1,13 +1,13 @@
 """The agents a session can delegate to, and their models."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from co_tui.agent.delegates import Delegate, delegate_of
+from co_tui.agent.delegates import Delegates, delegate_of
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.paths import Paths
-from co_tui.settings import AgentFiles, agents_in_force
+from co_tui.settings import AgentFiles, Settings, agents_in_force
 
 
 class AgentRoster:
@@ -21,13 +21,19 @@ class AgentRoster:
         self._opened: dict[str, ModelHandle] = {}
         self._opening = asyncio.Lock()
 
-    def read(self) -> Sequence[Delegate]:
+    def read(self, settings: Settings) -> Delegates:
+        """The agents, and what these settings say about delegations."""
         self._files = agents_in_force(self._paths, self._cwd)
-        return [delegate_of(agent) for agent in self._files.agents]
+        agents = [delegate_of(agent) for agent in self._files.agents]
+        return Delegates(agents, settings.delegation_context, settings.delegation_results == "on")
 
     def model_of(self, name: str) -> str:
         """The model that an agent's file names; empty to use the session's."""
         return next((agent.own_model for agent in self._files.agents if agent.name == name), "")
+
+    def context_of(self, name: str) -> str:
+        """What an agent sees according to its file; empty to use the policy's default."""
+        return next((agent.context for agent in self._files.agents if agent.name == name), "")
 
     async def model(self, name: str) -> ModelHandle:
         """Raises `ModelUnusable`."""

@@ -10,6 +10,7 @@ from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryModels
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.environment import Environment
+from co_tui.session.hooks.transcript import Transcript
 from co_tui.session.recorder import Recorder
 from co_tui.settings import Settings
 from co_tui.settings.hook_entries import PRE_COMPACT
@@ -19,11 +20,15 @@ from co_tui.store.notes.daily_memory import DailyMemory
 class CompactionParts:
     """One for a session, shared by its runtimes."""
 
-    def __init__(self, environment: Environment, recorder: Recorder, memory: DailyMemory) -> None:
+    def __init__(
+        self, environment: Environment, recorder: Recorder, memory: DailyMemory, transcript: Transcript
+    ) -> None:
         self._environment = environment
+        self._transcript = transcript
         self.summary_models = SummaryModels(environment.open_model)
         checkpoints = environment.checkpoints(recorder.session_id)
         remembered = None if environment.private else memory
+        self._session_id = recorder.session_id
         self.files = CompactionFiles(recorder, checkpoints, remembered, keys_in(environment.environ))
         self.compactor = Compactor(Applier(self.files), environment.questions)
 
@@ -35,6 +40,7 @@ class CompactionParts:
             settings.compaction_timeout_s,
             self._environment.first_backoff_s,
             limits=self._environment.limits,
+            session_id=self._session_id,
         )
 
     def hooks(self, model_handle: ModelHandle, settings: Settings) -> Hooks:
@@ -46,6 +52,7 @@ class CompactionParts:
             settings.hook_timeout_s,
             model_handle.asked.secrets,
             environment.environ,
+            self._transcript,
         )
 
     def recovery(self, on: Compactable) -> Recovery:

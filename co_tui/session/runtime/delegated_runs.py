@@ -23,6 +23,7 @@ from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.turns.classify_failure import classify
 from co_tui.session.turns.delegations import DelegatedRun, DelegatedTask
 from co_tui.session.turns.governed_requests import GovernedRequests
+from co_tui.session.turns.governed_run import StepBudget
 
 
 class DelegatedRuns:
@@ -36,7 +37,11 @@ class DelegatedRuns:
         self._roster = roster
         self._compaction = compaction
 
-    async def new(self, runtime: Runtime, asked: DelegatedTask, turn: int) -> DelegatedRun:
+    def context_of(self, runtime: Runtime, name: str) -> str:
+        """What an agent sees unless the call chooses: by its file, else by the policy."""
+        return self._roster.context_of(name) or runtime.settings.delegation_context
+
+    async def new(self, runtime: Runtime, asked: DelegatedTask, turn: int, steps: StepBudget) -> DelegatedRun:
         """The run of a delegated task, on the runtime's model or on the agent's own."""
         own, window = await self._own_model(asked, runtime)
         handle, main = own or runtime.model_handle, runtime.history
@@ -55,7 +60,7 @@ class DelegatedRuns:
         def new_recovery() -> Recovery:
             return DelegatedRecovery(on, compactor, files, self._environment.limits)
 
-        return DelegatedRun(GovernedRequests(on, compactor), new_recovery, runtime, turn, own)
+        return DelegatedRun(GovernedRequests(on, compactor), new_recovery, runtime, turn, steps, own)
 
     async def _own_model(self, asked: DelegatedTask, runtime: Runtime) -> tuple[ModelHandle | None, Window]:
         """The model named in an agent's file, if it differs and can be opened, and its window; else None and the

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from pydantic_ai.settings import ModelSettings
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.models.request_settings import with_effort
+from co_tui.agent.models.request_settings import with_cache_key, with_effort
 from co_tui.agent.toolkit import Toolkit
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import Questions
@@ -45,8 +45,13 @@ class Runtime(NamedTuple):
 
     @property
     def request_settings(self) -> ModelSettings:
-        """The model's request settings, with the current reasoning effort."""
-        return with_effort(self.model_handle.settings, self.settings.reasoning_effort)
+        """The model's request settings, with the current reasoning effort and the session's cache key."""
+        return self.settings_for(self.model_handle)
+
+    def settings_for(self, model_handle: ModelHandle) -> ModelSettings:
+        """The same for another model."""
+        settings = with_effort(model_handle.settings, self.settings.reasoning_effort)
+        return with_cache_key(settings, self.history.session_id)
 
     @property
     def history(self) -> GovernedHistory:

@@ -14,6 +14,7 @@ from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.hooks.notifying import NotifyingQuestions
 from co_tui.session.hooks.session_hooks import SessionHooks
+from co_tui.session.hooks.transcript import Transcript
 from co_tui.session.pending_notes import PendingNotes
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.agent_roster import AgentRoster
@@ -23,6 +24,7 @@ from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.tool_parts import ToolParts
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.kept_output import KeptOutputs
 from co_tui.session.tools.memory_search import MemorySearch
 from co_tui.session.tools.own_tools import OwnTools
 from co_tui.session.tools.recall import Recall
@@ -38,18 +40,24 @@ class RuntimeFactory:
         self._recorder = recorder
         self._spending = Spending(environment.store, recorder)
         self.parsed = ParsedMessages()
-        self._archive = Archive(recorder, self.parsed)
         folder = environment.paths.session(recorder.session_id)
         session_changed = environment.files.session_changed(recorder.session_id)
-        self.scaffold_file = ScaffoldFile(None if environment.private else folder, session_changed)
+        outputs = KeptOutputs(folder, recorder, session_changed, private=environment.private)
+        self._archive = Archive(recorder, self.parsed, outputs)
+        kept_in = None if environment.private else folder
+        self.scaffold_file = ScaffoldFile(kept_in, session_changed)
+        transcript = Transcript(environment.store, recorder.session_id, kept_in, environment.cwd)
         self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
         memory = environment.files.memory
-        self.compaction = CompactionParts(environment, recorder, memory)
-        recall = Recall(environment.store, recorder.session_id, lambda: recorder.state)
+        self.compaction = CompactionParts(environment, recorder, memory, transcript)
+        recall = Recall(environment.store, recorder.session_id, lambda: recorder.state, outputs.all)
         own = OwnTools(self._archive, self.compaction.compactor, recall, MemorySearch(memory), lambda: recorder.state)
-        self.hooks = SessionHooks(environment.cwd, environment.environ, environment.settings, recorder, PendingNotes())
+        self.hooks = SessionHooks(
+            environment.cwd, environment.environ, environment.settings, recorder, PendingNotes(), transcript
+        )
         self._questions = NotifyingQuestions(environment.questions, self.hooks)
-        self.tools = ToolParts(environment, recorder, own, self._roster.read, self.hooks, self._questions)
+        self.tools = ToolParts(environment, recorder, own, self._roster, self.hooks, self._questions)
+        self.tools.commands.outputs = outputs
         self.delegated_runs = DelegatedRuns(environment, recorder, self._roster, self.compaction)
 
     def make(

@@ -14,6 +14,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.queue import Work
 from co_tui.session.recorder import Recorder
+from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.settings import Settings
@@ -52,6 +53,8 @@ class RuntimeSwitcher:
         self._factory = factory
         self._compactor = factory.compaction.compactor
         self._rewriting = rewriting
+        self._switching = asyncio.Lock()
+        """Held while the runtime is replaced. The running work may need it, so no holder waits for that."""
         self._is_busy = is_busy
         self._in_order = in_order
         self._retired: list[ModelHandle] = []
@@ -80,6 +83,13 @@ class RuntimeSwitcher:
         except BaseException:
             await model_handle.close()
             raise
+        await run_to_completion(self._use(model_handle, window))
+
+    async def _use(self, model_handle: ModelHandle, window: Window) -> None:
+        async with self._switching:
+            await self._replace_model(model_handle, window)
+
+    async def _replace_model(self, model_handle: ModelHandle, window: Window) -> None:
         await self._compactor.discard("the model changed")
         before = self.runtime
         self.learn()
@@ -127,12 +137,12 @@ class RuntimeSwitcher:
 
     async def switch_policy(self, settings: Settings) -> None:
         """Switch to another policy from the next request on."""
-        async with self._rewriting:
+        async with self._rewriting, self._switching:
             await self._switch_policy(settings)
 
     async def _switch_policy(self, settings: Settings) -> None:
-        before = self.runtime
         await self._compactor.discard("the policy changed")
+        before = self.runtime
         governor = before.history.governor
         self.runtime = self._factory.make(before.model_handle, settings, governor.window, governor.meter)
         self.runtime.history.scaffold = before.history.scaffold
@@ -145,12 +155,12 @@ class RuntimeSwitcher:
 
     async def apply_settings(self, settings: Settings) -> None:
         """Apply changed settings from the next request on, or from the next turn if one runs."""
-        async with self._rewriting:
+        async with self._rewriting, self._switching:
             await self._apply_settings(settings)
 
     async def _apply_settings(self, settings: Settings) -> None:
-        before = self.runtime
         await self._compactor.discard("the settings changed")
+        before = self.runtime
         if settings.context_window != before.settings.context_window:
             self._environment.limits.forget_unwritten()
         window = await self._environment.window(before.model_handle, settings)
@@ -199,6 +209,12 @@ class RuntimeSwitcher:
             await self._recorder.record(
                 ModelChange(from_=before, to=history.model, window_before=window_before, window_after=window_after)
             )
+
+    async def record_model_back(self, before: Runtime) -> None:
+        """Log that the session, which is being left, continues with the model of an earlier runtime."""
+        now, then = self.runtime.history, before.history
+        windows = {"window_before": now.governor.window.tokens, "window_after": then.governor.window.tokens}
+        await self._recorder.record(ModelChange(from_=now.model, to=then.model, **windows))
 
     async def record_policy_change(self, before: str, window_before: int | None) -> None:
         """Log the change, unless it is the same policy."""

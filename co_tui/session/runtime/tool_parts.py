@@ -1,13 +1,12 @@
 """The tools of a session: what each runtime offers, what it allows, and the instructions that go with them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
 
-from co_tui.agent.delegates import Delegate
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.agent.permissions.git_guard import git_variables
 from co_tui.agent.permissions.judge import Judge
@@ -30,6 +29,7 @@ from co_tui.session.host.host_commands import HostCommands
 from co_tui.session.host.host_judge import HostJudge
 from co_tui.session.host.remote_host import SessionHost
 from co_tui.session.recorder import Recorder
+from co_tui.session.runtime.agent_roster import AgentRoster
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.surroundings import surroundings_text
 from co_tui.session.snapshots.session_files import SessionFiles
@@ -56,15 +56,15 @@ class ToolParts:
         environment: Environment,
         recorder: Recorder,
         own: OwnTools,
-        delegates: Callable[[], Sequence[Delegate]],
+        roster: AgentRoster,
         hooks: SessionHooks,
         questions: Questions,
     ) -> None:
-        """`own` are the tools for the session itself; `delegates` returns the agents to delegate to."""
+        """`own` are the tools for the session itself; `roster` has the agents to delegate to."""
         self._environment = environment
         self._recorder = recorder
         self._own = own
-        self._delegates = delegates
+        self._roster = roster
         self._notes = hooks.notes
         self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
@@ -94,10 +94,12 @@ class ToolParts:
         environment = self._environment
         paths = environment.paths
         own = (paths.config, paths.state, paths.data)
-        judge = Judge(folder=environment.cwd, home=Path.home(), environ=git_variables(environment.environ), own=own)
+        given: dict[str, Any] = {"folder": environment.cwd, "home": Path.home(), "own": own}
+        given["is_read_only"] = environment.mcp_servers.is_read_only
         if self._host is not None:
-            link, shown = self._host.link, self._host.host.text
-            judge = HostJudge(folder=environment.cwd, home=Path.home(), own=own, link=link, shown=shown)
+            judge: Judge = HostJudge(**given, link=self._host.link, shown=self._host.host.text)
+        else:
+            judge = Judge(**given, environ=git_variables(environment.environ))
         kept = environment.kept_approvals
         return Permissions(
             judge,
@@ -157,14 +159,20 @@ class ToolParts:
         environment, memory = self._environment, self._memory_use(settings)
 
         def own() -> Sequence[AbstractToolset[Any]]:
-            return self._own.with_own(environment.toolsets, history, memory=memory, works=bool(works))
+            return self._own.with_own(
+                environment.toolsets,
+                history,
+                memory=memory,
+                works=bool(works),
+                runs_commands=works is not None and works.runs_commands,
+            )
 
         capabilities = (CutReplies(self._recorder), *environment.capabilities)
         before_sending = (ReplyRoom(self._recorder),)
         if not works:
             return Toolkit(own, capabilities, permissions.verdict, before_sending=before_sending, hooks=self.call_hooks)
 
-        delegates = self._delegates if works.delegates else None
+        delegates = partial(self._roster.read, settings) if works.delegates else None
         capabilities = (*capabilities, *works.capabilities())
         hooks, around = self.call_hooks, self.files.around_call
         return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, hooks, around)

@@ -47,6 +47,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.events.stored_messages import prompt_of, title_of
+from co_tui.events.tool_wording import CUT_SHORT
 from co_tui.session.host.address import host_of
 from co_tui.session.state.history_edits import is_rewound
 from co_tui.session.state.released import released
@@ -63,6 +64,7 @@ from co_tui.session.state.session_state import (
     surroundings_of,
 )
 from co_tui.session.state.top_level import top_level
+from co_tui.settings.rules import CONVERSATION
 
 INTERRUPTED = "interrupted"
 """The outcome of a delegation that was stopped with its turn."""
@@ -123,11 +125,12 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             gone = rules_revoked(fact)
             return _happened(state.but(allowed=tuple(each for each in state.allowed if each not in gone)), event)
         case DelegationStart():
-            seen = AppendOnly(top_level(state.history))
-            begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id, history=seen)
+            seen = AppendOnly(top_level(state.history) if fact.context == CONVERSATION else ())
+            begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id, context=fact.context, history=seen)
             return _happened(state.but(delegations={**state.delegations, fact.agent: begun}), event)
         case DelegationEnd():
-            status = "interrupted" if fact.outcome == INTERRUPTED else "failed" if fact.error else "done"
+            ends_early = fact.outcome in (INTERRUPTED, CUT_SHORT)
+            status = fact.outcome if ends_early else "failed" if fact.error else "done"
             state = state.but(pending=tuple(each for each in state.pending if each.agent != fact.agent))
             return _happened(
                 _delegated(state, fact.agent, status=status, outcome=fact.outcome, error=fact.error), event
@@ -285,6 +288,9 @@ def _recollected(state: SessionState, fact: Recollection) -> SessionState:
 def _pinned(state: SessionState, fact: Pin) -> SessionState:
     pins = state.pins | set(fact.messages) if fact.pinned else state.pins - set(fact.messages)
     history = _resolved(state, fact.history) if fact.history else state.history
+    if fact.history:
+        known = set(fact.history)  # what was logged while the pin was being logged stays
+        history = history.extend([entry for entry in state.history if entry.ref not in known])
     return _unmeasured(state.but(pins=pins, held_out=NOTHING_HELD_OUT, history=history))
 
 

@@ -24,7 +24,7 @@ from co_tui.events.stored_messages import REPLACES, as_sent, command_in, note_so
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
 from co_tui.settings.permission_rules import Rule
-from co_tui.settings.rules import ASK
+from co_tui.settings.rules import ASK, CONVERSATION
 
 MAX_COUNTED_CHARS: Final = 100_000
 
@@ -78,7 +78,9 @@ class Delegation(Record):
     """The agent that was asked."""
     task: str = ""
     call_id: str = ""
-    status: Literal["running", "done", "failed", "interrupted"] = "running"
+    context: str = CONVERSATION
+    """Whether it sees the top-level conversation."""
+    status: Literal["running", "done", "failed", "interrupted", "stopped"] = "running"
     history: AppendOnly[Entry] = AppendOnly()
     recollection: Recollection | None = None
     is_rewritten: bool = False
@@ -253,18 +255,20 @@ def is_unanswered(state: SessionState) -> bool:
     latest = next(_said(state), None)
     if latest is None or latest.message.get("kind") != "request" or not state.history or state.pending:
         return False
-    return any(role == "user" for role, _, _ in pieces(latest.message)) or _failed_since(state, latest.seq)
+    if (failure := _failure_since(state, latest.seq)) is not None:
+        return failure.kind not in _STOPPED_ITSELF
+    return any(role == "user" for role, _, _ in pieces(latest.message))
 
 
-def _failed_since(state: SessionState, seq: int) -> bool:
-    """Whether the turn failed after an event, for a reason outside of the conversation."""
+def _failure_since(state: SessionState, seq: int) -> SessionError | None:
+    """The failure that ended the turn after an event."""
     for event in reversed(state.timeline):
         if seq_of(event) <= seq:
             break
         fact = event.fact
         if isinstance(fact, SessionError) and not fact.agent and fact.retry_in_s is None:
-            return fact.kind not in _STOPPED_ITSELF
-    return False
+            return fact
+    return None
 
 
 def _said(state: SessionState) -> Iterator[Entry]:

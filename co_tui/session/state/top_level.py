@@ -10,15 +10,18 @@ from co_tui.session.state.session_state import Entry
 
 _SAID: Final = frozenset({"system", "user", "assistant"})
 _TOOLS: Final = frozenset({"tool_call", "tool_result"})
+_OF_PROVIDER: Final = frozenset({"id", "provider_name", "provider_details"})
+"""Data of a part that refers to the thinking before it, without which its provider refuses it."""
 
 
 def top_level(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The messages without thinking, without calls that have no result yet, and without other delegations."""
+    """The messages without thinking, without calls that have no result yet or that the provider answered itself, and
+    without other delegations."""
     entries = list(entries)
     answered = _answered_calls(entries)
     for entry in entries:
         kept = [
-            part
+            {key: value for key, value in part.items() if key not in _OF_PROVIDER}
             for role, text, part in pieces(entry.message)
             if (role in _SAID and text.strip())
             or role in ("command", "note")
@@ -34,7 +37,7 @@ def _answered_calls(entries: Iterable[Entry]) -> set[str]:
     delegating = set()
     for entry in entries:
         for role, _, part in pieces(entry.message):
-            if role in _TOOLS:
+            if role in _TOOLS and not str(part.get("part_kind")).startswith("builtin-"):
                 found[role].add(_call_id(part))
                 if part.get("tool_name") == DELEGATE_TOOL:
                     delegating.add(_call_id(part))

@@ -1,6 +1,10 @@
-"""Large tool results replaced by references: the log has them in full, and the model can open them again."""
+"""Large tool results replaced by references: the log has them in full, or a file, and the model can open them again."""
 
+import asyncio
+import io
 import re
+from collections.abc import Callable
+from typing import BinaryIO
 
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ToolReturnPart
@@ -9,18 +13,20 @@ from co_tui.events import ArtifactStored
 from co_tui.events.content import content_text
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages
+from co_tui.session.tools.artifact_parts import lines_of, matching_lines, page_of
+from co_tui.session.tools.kept_output import KeptOutputs
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 
-PAGE_CHARS = 4_000
 SHOWN_CHARS = 300
-MAX_MATCHES = 40
 
 
 class Archive:
-    """A session's archived results. Nothing is stored twice: a reference names a part of a logged message."""
+    """A session's archived results. Nothing is stored twice: a reference names a part of a logged message, or a file
+    with the output of a command."""
 
-    def __init__(self, recorder: Recorder, history: ParsedMessages) -> None:
+    def __init__(self, recorder: Recorder, history: ParsedMessages, outputs: KeptOutputs) -> None:
         self._recorder = recorder
+        self._outputs = outputs
         self._history = history
         self._known: set[str] = set()
         self._new: list[ArtifactStored] = []
@@ -41,29 +47,43 @@ class Archive:
             stored, self._new = self._new, []
             await self._recorder.record(*stored)
 
-    async def read_artifact(self, reference: str, page: int = 1, pattern: str = "") -> str:
-        """Open an archived tool result again.
+    async def read_artifact(self, reference: str, page: int = 1, pattern: str = "", line: int = 0) -> str:
+        """Open an archived tool result, or the output of a command that was too long for its result.
 
         Args:
             reference: The name of the archived result.
             page: Which page of it, from 1 up.
-            pattern: Only lines that hold this text (or match it as a regular expression).
+            pattern: Only lines that hold this text (or match it as a regular expression), with their numbers.
+            line: Start at this line instead of a page.
         """
+        reference = reference.strip()
+        try:
+            return await asyncio.to_thread(self._read, self._opener(reference), page, pattern, line)
+        except ValueError as problem:
+            raise ModelRetry(f"{reference}: {problem}") from None
+        except OSError as error:
+            raise ModelRetry(f"{reference} cannot be read: {error.strerror or error}.") from None
+
+    def _read(self, opened: Callable[[], BinaryIO], page: int, pattern: str, line: int) -> str:
+        with opened() as stream:
+            if pattern:
+                return matching_lines(stream, pattern, max(1, line))
+            return lines_of(stream, line) if line > 0 else page_of(stream, page)
+
+    def _opener(self, reference: str) -> Callable[[], BinaryIO]:
+        if (file := self._outputs.find(reference)) is not None:
+            return lambda: file.open("rb")
         text = self._text(reference)
-        if pattern:
-            return _matching(text, pattern)
-        pages = max(1, -(-len(text) // PAGE_CHARS))
-        if not 1 <= page <= pages:
-            raise ModelRetry(f"{reference} has pages 1 to {pages}.")
-        return f"[page {page} of {pages}]\n{text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]}"
+        return lambda: io.BytesIO(text.encode(errors="replace"))
 
     def _text(self, reference: str) -> str:
-        found = re.fullmatch(r"artifact-(\d+)-(\d+)-(\d+)", reference.strip())
+        found = re.fullmatch(r"artifact-(\d+)-(\d+)-(\d+)", reference)
         entry = self._recorder.state.entry((int(found[1]), int(found[2]))) if found else None
         own = entry is not None and entry.agent == CURRENT_AGENT.get()  # agents cannot open each other's results
         parts = entry.message.get("parts", []) if entry is not None and own else []
         if not found or int(found[3]) >= len(parts):
-            raise ModelRetry(f"No artifact {reference!r}.")
+            away = " Output over 10 MiB is only on the machine that printed it." if reference[:7] == "output-" else ""
+            raise ModelRetry(f"No artifact {reference!r}.{away}")
         return content_text(parts[int(found[3])].get("content", ""))
 
 
@@ -80,13 +100,3 @@ def reference_of(history: ParsedMessages, part: ToolReturnPart) -> str:
     """The artifact name of a logged result; empty for others."""
     location = history.location_of(part)
     return f"artifact-{location[0]}-{location[1]}-{location[2]}" if location is not None else ""
-
-
-def _matching(text: str, pattern: str) -> str:
-    try:
-        compiled = re.compile(pattern, re.IGNORECASE)
-    except re.error:
-        compiled = re.compile(re.escape(pattern), re.IGNORECASE)
-    lines = [f"{n}: {line[:400]}" for n, line in enumerate(text.splitlines(), 1) if compiled.search(line)]
-    more = f"\n… {len(lines) - MAX_MATCHES} more lines match" if len(lines) > MAX_MATCHES else ""
-    return "\n".join(lines[:MAX_MATCHES]) + more if lines else f"No line matches {pattern!r}."

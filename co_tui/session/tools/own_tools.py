@@ -58,9 +58,9 @@ class Offer(NamedTuple):
     has_memory: bool
     """Whether there is a daily memory."""
 
-    def names(self, *, with_other_tools: bool) -> list[str]:
+    def names(self, *, with_other_tools: bool, runs_commands: bool) -> list[str]:
         names = []
-        if self.policy.archive_over_chars:
+        if self.policy.archive_over_chars or runs_commands:
             names.append("read_artifact")
         if self.window_tokens >= SMALLEST_WINDOW_FOR_TOOLS:
             if with_other_tools or self._much_was_removed:
@@ -88,7 +88,7 @@ def predicted_scaffold(sent: Scaffold, offer: Offer) -> Scaffold:
         return sent
     names = sent.tool_names
     others = [name for name in names if name not in OWN_TOOLS]
-    ours = offer.names(with_other_tools=bool(others))
+    ours = offer.names(with_other_tools=bool(others), runs_commands="run_command" in others)
     if set(ours) == set(names) - set(others):
         return sent
     if sent.tools or not names:
@@ -136,9 +136,11 @@ class OwnTools:
         *,
         memory: MemoryUse,
         works: bool = False,
+        runs_commands: bool = False,
     ) -> Sequence[AbstractToolset[Any]]:
         """The other tools, and ours; `works` if there are tools for the working directory, too."""
-        names = self._offer(history, history.policy, memory).names(with_other_tools=bool(others) or works)
+        offer = self._offer(history, history.policy, memory)
+        names = offer.names(with_other_tools=bool(others) or works, runs_commands=runs_commands)
         ours = [tool for name, tool in self._all.items() if name in names]
         return (*others, FunctionToolset(ours)) if ours else others
 

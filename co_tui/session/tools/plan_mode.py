@@ -15,7 +15,8 @@ from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.settings.rules import PLAN, PRESENT_PLAN
 
 INSTRUCTIONS: Final = (
-    "Plan mode is on: change nothing. Read files and run commands that only read. When you know what to do, call "
+    "Plan mode is on: change nothing. Read files, run commands that only read, and use MCP tools that only read and "
+    "that the user allowed. When you know what to do, call "
     f"`{PRESENT_PLAN}` with the steps; the user accepts the plan, sends it back with comments, or leaves it."
 )
 

@@ -2,9 +2,12 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from pydantic_ai.exceptions import ModelRetry
@@ -14,7 +17,9 @@ from co_tui.events.stored_messages import Role, pieces
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.state.top_level import only_text
+from co_tui.session.tools.artifact_parts import SEARCH_S, Passage, passages_with
 from co_tui.session.turns.current_agent import CURRENT_AGENT
+from co_tui.settings.rules import CONVERSATION
 from co_tui.store.port import Store
 from co_tui.store.search.session_words import find_phrase
 
@@ -22,6 +27,8 @@ HITS = 8
 """Messages per page."""
 ANSWER_CHARS = 6_000
 NAME_CHARS = 40
+PASSAGES = 3
+"""Shown of long outputs."""
 MOST_SEEN = 200
 """The most messages to check for a delegate: each has to be read."""
 
@@ -53,7 +60,15 @@ class _Page(NamedTuple):
 class Recall:
     """Searches one session's log through the store."""
 
-    def __init__(self, store: Store, session_id: str, state: Callable[[], SessionState]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        state: Callable[[], SessionState],
+        outputs: Callable[[], Iterable[tuple[str, Path]]] = tuple,
+    ) -> None:
+        """`outputs` returns the files of long outputs, by reference, newest first."""
+        self._outputs = outputs
         self._store = store
         self._session_id = session_id
         self._state = state
@@ -62,7 +77,7 @@ class Recall:
         """Search everything said in this session, also what is no longer in your context.
 
         Finds the messages (prompts, replies, tool calls and their results) that hold all words of the query,
-        newest first.
+        newest first; and where they are in command output that was too long for its result.
 
         Args:
             query: Words to look for; "quoted words" are found only together, in that order.
@@ -77,7 +92,22 @@ class Recall:
         agent = CURRENT_AGENT.get()
         search = partial(self._search_as, agent) if agent else self._search
         found = await asyncio.to_thread(search, words, page)
-        return _answer(found, words, page, self._state())
+        passages = await asyncio.to_thread(self._in_outputs, words, found.words) if page == 1 else []
+        if passages and not found.messages:
+            return "\n\n".join(passages)
+        rest = "\n\n".join(["", *passages])
+        return f"{_answer(found, words, page, self._state())[: ANSWER_CHARS - len(rest)]}{rest}"
+
+    def _in_outputs(self, words: list[str], least: int) -> list[str]:
+        """The best passages in long outputs, if they contain at least as many words as the messages found."""
+        until, found = time.monotonic() + SEARCH_S, []
+        for reference, file in self._outputs():
+            with suppress(OSError), file.open("rb") as stream:
+                found += [(each, reference) for each in passages_with(stream, words, PASSAGES, until)]
+        most = max((each.words for each, _ in found), default=0)
+        best = [(each, reference) for each, reference in found if each.words == most >= least][:PASSAGES]
+        late = ["[not all long outputs were searched: they are too large]"] if time.monotonic() > until else []
+        return [_passage(each, reference, words) for each, reference in best] + late
 
     def _search(self, words: list[str], page: int) -> _Page:
         with self._store.reading() as reading:
@@ -87,11 +117,14 @@ class Recall:
         return _Page(found.words, len(found.seqs), events)
 
     def _search_as(self, agent: str, words: list[str], page: int) -> _Page:
-        """What a delegate may find: texts of the user and the main agent, and all of its own; no other agent's
-        results."""
+        """What a delegate may find: all of its own, and if it sees the conversation, texts of the user and the main
+        agent; no other agent's results."""
+        asked = self._state().delegations.get(agent)
+        agents = ("", agent) if asked is not None and asked.context == CONVERSATION else (agent,)
         with self._store.reading() as reading:
             found = reading.messages_with(self._session_id, words, except_tool=Recall.recall.__name__)
             events = (event for seq in found.seqs for event in reading.events(self._session_id, seq - 1, seq))
+            events = (event for event in events if isinstance(event.fact, Message) and event.fact.agent in agents)
             seen = (_as_seen_by(agent, event, words, found.words) for event in events)
             visible = list(islice((event for event in seen if event is not None), MOST_SEEN))
         return _Page(found.words, len(visible), visible[(page - 1) * HITS : page * HITS])
@@ -99,7 +132,7 @@ class Recall:
 
 def _as_seen_by(agent: str, event: Event, words: list[str], least: int) -> Event | None:
     fact = event.fact
-    if not isinstance(fact, Message) or fact.agent not in ("", agent):
+    if not isinstance(fact, Message):
         return None
     if fact.agent == agent:
         return event
@@ -138,6 +171,11 @@ def _answer(found: _Page, words: list[str], page: int, state: SessionState) -> s
         _hit(event.fact, words, (event.seq, 0) in known) for event in found.events if isinstance(event.fact, Message)
     ]
     return "\n\n".join([head, *hits])[:ANSWER_CHARS]
+
+
+def _passage(found: Passage, reference: str, words: list[str]) -> str:
+    where = f"[long output, {found.words} of {len(words)} words: read_artifact({reference!r}, line={found.line})]"
+    return f"{where}\n{excerpt(found.text, words)}"
 
 
 def _messages(count: int) -> str:

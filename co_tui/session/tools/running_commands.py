@@ -6,20 +6,24 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
+
+from anyio.abc import Process
 
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.paths import ensure_dir
-from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code
+from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code, part_of
 from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists
+from co_tui.session.processes.tapped_process import TappedProcess
 from co_tui.session.tools.command_watch import BackgroundCommand, CommandNews, Tell, WaitedText, watch
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard
+from co_tui.session.tools.kept_output import KeptOutputs, KeptStream
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.store.store_errors import StoreError
 
@@ -29,6 +33,8 @@ MOST_SHOWN_BYTES: Final = 4_000
 STOPPING_S: Final = 2.0
 """How long a command may take to exit after SIGTERM."""
 POLL_S: Final = 0.02
+PIECE_BYTES: Final = 4 << 20
+"""Read at once of what a background command printed."""
 REAPED_S: Final = 1.0
 """After this, a process group whose last process exited is gone."""
 _WRITTEN_OVER: Final = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
@@ -60,6 +66,8 @@ class RunningCommands:
         """Asks whether to keep it, and moves back what is allowed; returns the rest."""
         self.tell: Tell | None = None
         """Gets what became of background commands."""
+        self.outputs: KeptOutputs | None = None
+        """Keeps output that is too long for a result."""
         self._announce = announce
         self._session_id = session_id
         self._started: dict[str, _Started] = {}
@@ -69,34 +77,85 @@ class RunningCommands:
         self._folder_guards: dict[Path, FolderGuard] = {}
         self._watching: asyncio.Task[None] | None = None
         self._notes: list[str] = []
+        self._logs: dict[str, dict[KeptStream, int]] = {}
+        """The streams of background commands that were read, and how far."""
 
     async def output_folder(self) -> str:
         """The folder for the output of background commands, which exists now."""
         return str(ensure_dir(self.folder))
 
-    @contextmanager
-    def following(self, pid: int, stdout: bytearray, stderr: bytearray) -> Iterator[None]:
-        """While a process fills these buffers, announce its output for the call it belongs to."""
-        self.guard.note(pid)
+    @asynccontextmanager
+    async def collecting(
+        self, process: Process, stdout: bytearray, stderr: bytearray, after: bytes = b""
+    ) -> AsyncIterator[Process]:
+        """A process to read from instead: if it runs the command of a call, its output is announced, long output is
+        kept, and the buffers get what the result holds. What comes before `after` is read as it is."""
         call = CURRENT_CALL.get()
-        announcing = (
-            asyncio.create_task(self._announce_output(call, CURRENT_AGENT.get(), stdout, stderr)) if call else None
-        )
+        with self._noting(process.pid):
+            if not call or self.outputs is None:
+                yield process
+                return
+            streams = self.outputs.streams()
+            announcing = asyncio.create_task(self._announce_output(call, CURRENT_AGENT.get(), streams))
+            try:
+                yield cast(Process, TappedProcess(process, streams[0].take, streams[1].take, after))
+            except TimeoutError:
+                await self._give(streams, stdout, stderr)
+                raise
+            except BaseException:
+                for stream in streams:
+                    stream.discard("the command was stopped")
+                raise
+            else:
+                await self._give(streams, stdout, stderr)
+            finally:
+                announcing.cancel()
+
+    async def _give(self, streams: tuple[KeptStream, KeptStream], *buffers: bytearray) -> None:
+        assert self.outputs is not None
+        for buffer, shown in zip(buffers, await self.outputs.shown(*streams, tool="run_command"), strict=True):
+            buffer += shown
+
+    @contextmanager
+    def _noting(self, pid: int) -> Iterator[None]:
+        self.guard.note(pid)
         try:
             yield
         finally:
-            if announcing is not None:
-                announcing.cancel()
             # Processes it left running stay noted: they end with the session.
             asyncio.get_running_loop().call_later(REAPED_S, self.guard.forget_ended)
 
-    async def _announce_output(self, call: str, agent: str, stdout: bytearray, stderr: bytearray) -> None:
+    async def _announce_output(self, call: str, agent: str, streams: tuple[KeptStream, KeptStream]) -> None:
         announced = 0
         while True:
             await asyncio.sleep(SHOW_EVERY_S)
-            if (size := len(stdout) + len(stderr)) != announced:
+            if (size := sum(each.size_bytes for each in streams)) != announced:
                 announced = size
-                self._announce(ToolOutput(tool_call_id=call, text=_ends(stdout, stderr), agent=agent))
+                text = _ends(*(each.last(MOST_SHOWN_BYTES) for each in streams))
+                self._announce(ToolOutput(tool_call_id=call, text=text, agent=agent))
+
+    async def printed(self, command_id: str) -> tuple[str, str]:
+        """Standard output and standard error of a background command so far, as far as a result holds them."""
+        assert self.outputs is not None
+        if command_id not in self._logs:
+            self._logs[command_id] = dict.fromkeys(self.outputs.streams(command_id), 0)
+        read = self._logs[command_id]
+        for stream, log in zip(read, LOGS, strict=True):
+            while True:
+                piece, read[stream] = await self._log_after(command_id, log, read[stream])
+                if not piece:
+                    break
+                await stream.take(piece)
+        stdout, stderr = await self.outputs.shown(*read)
+        return stdout.decode(errors="replace"), stderr.decode(errors="replace")
+
+    async def _log_after(self, command_id: str, log: str, at: int) -> tuple[bytes, int]:
+        return await asyncio.to_thread(part_of, self.folder / command_id / log, at, PIECE_BYTES)
+
+    async def keep_printed(self, command_id: str) -> None:
+        """Complete and log what was kept of the output of a background command that has ended."""
+        if self.outputs is not None and (streams := self._logs.pop(command_id, None)):
+            await self.outputs.store("start_command", *streams)
 
     def begin(self, command_id: str, command: str, wait_for: str = "") -> None:
         """A command now runs in the background; `wait_for` is a text of its output that is to be reported."""
@@ -176,6 +235,9 @@ class RunningCommands:
         await asyncio.gather(*(self.end(each.id) for each in self.background() if each.running))
         self._started.clear()
         await self.guard.close()
+        with suppress(StoreError):
+            for command_id in list(self._logs):
+                await self.keep_printed(command_id)
         if some_ran_on:
             await self._check()
         await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)

@@ -1,6 +1,7 @@
 """The harness's command tools, within our limits."""
 
 import copy
+import posixpath
 import re
 import time
 from dataclasses import replace
@@ -11,15 +12,19 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_harness.shell import Shell, ShellToolset
+from pydantic_ai_harness.shell._jobs import Job
 
 from co_tui.agent.permissions.sandbox import refusal_in
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.approvals.permissions import Permissions
+from co_tui.session.processes.printed_output import KeepsPrinted
+from co_tui.session.tools.kept_output import MOST_KEPT_BYTES, SHOWN_BYTES
 from co_tui.session.tools.running_commands import CURRENT_CALL, ENDS_WITH_CALL, RunningCommands
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.settings.rules import AUTO
 
-MOST_OUTPUT_CHARS: Final = 50_000
+LABEL_CHARS: Final = 2_000
+"""For labels, notes and the exit code around the output."""
 WORTH_REPORTING_S: Final = 1.0
 """A command that took longer reports its time in its result."""
 _LEFT_RUNNING: Final = re.compile(r"(?<![&>])&(?![&>])|\b(?:nohup|setsid|disown|daemon\w*)\b")
@@ -29,22 +34,18 @@ _FINISHED: Final = "[status: finished]"
 _STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
 
 
-def bounded_output(text: str) -> str:
-    """The output of a command, with its middle left out if it is long."""
-    if len(text) <= MOST_OUTPUT_CHARS:
-        return text
-    half = MOST_OUTPUT_CHARS // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
-
-
 class LimitedShell(Shell[Any]):
     """The harness's command tools. Approvals decide what is allowed, not lists of names."""
 
     def __init__(self, limit_s: float, commands: RunningCommands, permissions: Permissions) -> None:
-        super().__init__(denied_commands=(), default_timeout=limit_s, max_output_chars=MOST_OUTPUT_CHARS)
+        super().__init__(
+            denied_commands=(),
+            default_timeout=limit_s,
+            max_output_chars=SHOWN_BYTES + LABEL_CHARS,
+            max_log_bytes=MOST_KEPT_BYTES,
+        )
         self._commands = commands
         self._tools = _SessionShell(self, commands, permissions)
-        self._began: dict[tuple[str, str], float] = {}
 
     def get_toolset(self) -> ShellToolset[Any]:
         return self._tools
@@ -75,7 +76,6 @@ class LimitedShell(Shell[Any]):
         """A model may shorten the timeout of the setting, not extend it."""
         if call.tool_name != "run_command":
             return args
-        self._began[CURRENT_AGENT.get(), call.tool_call_id] = time.monotonic()
         timeout = args.get("timeout_seconds")
         is_shorter = isinstance(timeout, int | float) and 0 < timeout < self.default_timeout
         return {**args, "timeout_seconds": timeout if is_shorter else self.default_timeout}
@@ -87,13 +87,15 @@ class LimitedShell(Shell[Any]):
             self._commands.begin(found[1], str(args.get("command")), str(args.get("wait_for") or ""))
         elif call.tool_name == "stop_command":
             self._commands.forget(str(args.get("command_id")))
+            await self._commands.keep_printed(str(args.get("command_id")))
         elif call.tool_name == "check_command" and _FINISHED in str(result):
             self._commands.note_seen(str(args.get("command_id")))
+            await self._commands.keep_printed(str(args.get("command_id")))
         if notes := self._commands.take_notes():
             result = f"{result}\n[{notes}]"
         if call.tool_name != "run_command":
             return result  # the id of a refused command may be reused
-        took = time.monotonic() - self._began.pop((CURRENT_AGENT.get(), call.tool_call_id), time.monotonic())
+        took = time.monotonic() - self._tools.began.pop((CURRENT_AGENT.get(), call.tool_call_id), time.monotonic())
         return f"{result}\n[took {took:.1f} s]" if took >= WORTH_REPORTING_S else result
 
 
@@ -115,6 +117,8 @@ class _SessionShell(ShellToolset[Any]):
         )
         self._commands = commands
         self._permissions = permissions
+        self.began: dict[tuple[str, str], float] = {}
+        """When each running command began, by agent and call."""
 
     async def start_command(self, ctx: RunContext[Any], command: str, wait_for: str = "") -> str:
         """Start a long-running command in the background (e.g. a server or watcher).
@@ -136,6 +140,9 @@ class _SessionShell(ShellToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """In mode `auto`, explain to the model how to ask about a command that the sandbox refused."""
+        if name == "run_command":
+            self.began[CURRENT_AGENT.get(), ctx.tool_call_id or ""] = time.monotonic()
+            ctx = replace(ctx, workspace=KeepsPrinted(ctx.workspace))
         result = await super().call_tool(name, tool_args, ctx, tool)
         failed = name == "run_command" and _FAILED.search(str(result))
         if not failed or self._permissions.mode != AUTO or VERDICT.get().outside_sandbox:
@@ -144,6 +151,10 @@ class _SessionShell(ShellToolset[Any]):
             return result
         self._permissions.note_refused_by_sandbox(str(tool_args.get("command")), why)
         return f"{result}\n[The sandbox blocked this: {why}. Run the same command again to ask the user.]"
+
+    async def _read_bg_output(self, job: Job) -> tuple[str, str]:
+        """Both ends of what it printed; the harness would give the end only."""
+        return await self._commands.printed(posixpath.basename(job.directory))
 
     async def _jobs_base(self, ctx: RunContext[Any]) -> str:
         return await self._commands.output_folder()

@@ -25,6 +25,7 @@ from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Quest
 from co_tui.session.host.host_folder import HostFolder
 from co_tui.session.host.host_instructions import HostInstructions
 from co_tui.session.host.remote_host import SessionHost
+from co_tui.session.processes.child_process import BoundedOutput
 from co_tui.session.tools.after_edit import AfterEdit, Checking
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
@@ -32,12 +33,13 @@ from co_tui.session.tools.folder.project_instructions import NestedInstructions,
 from co_tui.session.tools.folder.project_texts import ProjectSkills
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.session_folder import SessionFolder, WrapFolder
+from co_tui.session.tools.kept_output import SHOWN_BYTES
 from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
 from co_tui.session.tools.page_cache import PageCache
 from co_tui.session.tools.plan_mode import PlanMode
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
-from co_tui.session.tools.shell_tools import LimitedShell, bounded_output
+from co_tui.session.tools.shell_tools import LimitedShell
 from co_tui.session.tools.web_tools import WebTools
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
@@ -112,6 +114,7 @@ class WorkingTools:
             tools=_FILE_TOOLS, content_hashes=False, read_only=self._read_only, max_read_chars=MOST_READ_CHARS
         )
         files.hides = self._hides
+        files.outside = self._permissions.outside_reader if self._host is None else None
         files.seen = seen
         files.elsewhere = self._host is not None
         files.changes_several = self._window_tokens >= ROOMY_WINDOW_TOKENS
@@ -139,6 +142,11 @@ class WorkingTools:
         }
         chosen = [capability for name in self._has if name in made for capability in made[name]()]
         return [self._make_folder(), *chosen] if chosen else []
+
+    @property
+    def runs_commands(self) -> bool:
+        """Whether commands are offered."""
+        return "commands" in self._has and not self._read_only
 
     @property
     def delegates(self) -> bool:
@@ -173,7 +181,9 @@ class WorkingTools:
             output, ended = f"{late.stdout}{late.stderr}", f"[stopped after {limit_s:g} s]"
         finally:
             ENDS_WITH_CALL.reset(token)
-        return "\n".join(filter(None, (bounded_output(output.rstrip("\n")), ended)))
+        shown = BoundedOutput(SHOWN_BYTES)
+        shown.add(output.rstrip("\n").encode())
+        return "\n".join(filter(None, (shown.text, ended)))
 
     async def _refuse_without_sandbox(self) -> None:
         """Do not ask about a command that cannot run."""

@@ -33,6 +33,11 @@ class MemoryEntry(NamedTuple):
     written: str = ""
     """Its exact text in the file; empty before it exists."""
 
+    @property
+    def searched(self) -> str:
+        """The text that is searched, in lower case."""
+        return f"{self.day} {self.heading}\n{self.text}".lower()
+
     def is_same(self, other: "MemoryEntry") -> bool:
         """Whether both say the same to the letter; what is blank between entries does not count."""
         return self._replace(written=self.written.rstrip()) == other._replace(written=other.written.rstrip())

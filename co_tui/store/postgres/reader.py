@@ -2,7 +2,7 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -19,7 +19,16 @@ from co_tui.store.postgres.ownership import OWN, VISIBLE
 from co_tui.store.postgres.postgres_failures import explained, is_lost
 from co_tui.store.postgres.read_connections import ReadConnections
 from co_tui.store.store_errors import QueryCancelled, StoreError
-from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionFolder, SessionRow, only_one
+from co_tui.store.stored_values import (
+    FoundMessages,
+    Health,
+    Preview,
+    PreviewLine,
+    SessionFolder,
+    SessionRow,
+    newest_distinct,
+    only_one,
+)
 
 if TYPE_CHECKING:
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
@@ -187,11 +196,11 @@ class Reader:
     def folders(self, repository_id: str) -> list[SessionFolder]:
         return self._ask(lambda connection: session_list.folders(connection, repository_id)) if repository_id else []
 
-    def latest(self, cwd: str, *, also: Sequence[str] = ()) -> SessionRow | None:
-        ask = partial(session_list.newest, limit=1, in_trash=False, own=True)
+    def latest(self, cwd: str, *, also: Sequence[str] = (), without: Collection[str] = ()) -> SessionRow | None:
+        ask = partial(session_list.newest, limit=1 + len(without), in_trash=False, own=True)
         here = _folders(cwd, also)
         found = self._ask(lambda connection: ask(connection, cwds=here) or ask(connection, cwds=()))
-        return found[0] if found else None
+        return next((row for row in found if row.id not in without), None)
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
         select = f"{_EVENT} AND e.seq > %s AND e.seq <= %s ORDER BY e.seq LIMIT %s"
@@ -226,12 +235,11 @@ class Reader:
             wanted, values = f"{wanted} AND m.text ILIKE %s", [f"%{_like(search)}%"]
         if cwd:
             wanted, values = f"{wanted} AND s.cwd = %s", [*values, cwd]
-        rows = self._rows(
+        sql = (
             "SELECT m.text FROM message_texts m JOIN sessions s ON s.id = m.session_id"
-            f" WHERE {wanted} ORDER BY m.id DESC LIMIT %s",
-            (*values, limit),
+            f" WHERE {wanted} ORDER BY m.id DESC LIMIT %s"
         )
-        return list(dict.fromkeys(row[0] for row in rows))[::-1]
+        return newest_distinct(limit, lambda most: [text for (text,) in self._rows(sql, (*values, most))])
 
     def spent_since(self, time: str) -> float:
         return float(self._rows(_SPENT_SINCE, (time,))[0][0])

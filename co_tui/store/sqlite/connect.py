@@ -12,7 +12,7 @@ from co_tui.store.search.session_filter import has_phrases
 from co_tui.store.search.session_words import holds
 from co_tui.store.sqlite.schema import SCHEMA_VERSION, lacks_texts
 from co_tui.store.sqlite.sqlite_failures import explained
-from co_tui.store.sqlite.transaction import PATIENCE_S
+from co_tui.store.sqlite.transaction import PATIENCE_S, PatientConnection
 from co_tui.store.store_errors import StoreError
 
 BUSY_TIMEOUT_S = 15.0
@@ -27,14 +27,16 @@ _numbers = count(1)
 
 def connect_for_writing(
     path: Path, locks: Path | None = None, report: Callable[[str], None] | None = None
-) -> sqlite3.Connection:
+) -> PatientConnection:
     """A connection in WAL mode whose commits survive a power cut, on a database of the present schema.
 
     `report` gets sentences about a long migration.
     """
     try:
         ensure_file(path)
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, factory=PatientConnection
+        )
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:

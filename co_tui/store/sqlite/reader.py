@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -15,7 +15,16 @@ from co_tui.store.sqlite.connect import connect_for_reading
 from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS, seen
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import QueryCancelled, StoreError
-from co_tui.store.stored_values import FoundMessages, Health, Preview, PreviewLine, SessionFolder, SessionRow, only_one
+from co_tui.store.stored_values import (
+    FoundMessages,
+    Health,
+    Preview,
+    PreviewLine,
+    SessionFolder,
+    SessionRow,
+    newest_distinct,
+    only_one,
+)
 
 if TYPE_CHECKING:
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
@@ -179,15 +188,15 @@ class Reader:
     def folders(self, repository_id: str) -> list[SessionFolder]:
         return self._ask(lambda connection: session_list.folders(connection, repository_id), [])
 
-    def latest(self, cwd: str, *, also: Sequence[str] = ()) -> SessionRow | None:
-        """The newest session of this folder or the others, else the newest of all."""
-        newest = partial(session_list.newest, limit=1, in_trash=False)
+    def latest(self, cwd: str, *, also: Sequence[str] = (), without: Collection[str] = ()) -> SessionRow | None:
+        """The newest session of this folder or the others, or the newest of all if there are none."""
+        newest = partial(session_list.newest, limit=1 + len(without), in_trash=False)
 
         def ask(connection: sqlite3.Connection) -> list[SessionRow]:
             return newest(connection, cwds=_folders(cwd, also)) or newest(connection, cwds=())
 
         found: list[SessionRow] = self._ask(ask, [])
-        return found[0] if found else None
+        return next((row for row in found if row.id not in without), None)
 
     def events(self, session_id: str, after: int = 0, upto: int | None = None) -> Iterator[Event]:
         """The log in order, from just after one seq up to and including another."""
@@ -229,12 +238,11 @@ class Reader:
         )
         values: list[str] = []
         if search:
-            wanted, values = f"{wanted} AND text LIKE ? ESCAPE '\\'", [f"%{_like(search)}%"]
+            wanted, values = f"{wanted} AND holds(text, ?)", [search.lower()]
         if cwd:
             wanted, values = f"{wanted} AND session_id IN (SELECT id FROM sessions WHERE cwd = ?)", [*values, cwd]
         sql = f"SELECT text FROM message_texts WHERE {wanted} ORDER BY id DESC LIMIT ?"
-        rows = self._rows(sql, (*values, limit))
-        return list(dict.fromkeys(row[0] for row in rows))[::-1]
+        return newest_distinct(limit, lambda most: [text for (text,) in self._rows(sql, (*values, most))])
 
     def spent_since(self, time: str) -> float:
         rows = self._rows(SPENT_SINCE, (time, time))

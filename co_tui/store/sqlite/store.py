@@ -35,6 +35,7 @@ class SqliteStore:
         self._snapshots = paths.snapshots
         self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
         self._writer: Writer | None = None
+        self._report: Callable[[str], None] = lambda sentence: None
         self._opening = threading.Lock()
 
     @property
@@ -57,7 +58,8 @@ class SqliteStore:
             connect_for_writing(self._database, self._locks, report).close()
 
     def report_to(self, report: Callable[[str], None]) -> None:
-        """Nothing to report: no server is between."""
+        """Also that a change waits for another program."""
+        self._report = report
 
     def reading(self) -> "Reader":
         from co_tui.store.sqlite.reader import Reader
@@ -69,7 +71,7 @@ class SqliteStore:
 
         with self._opening:
             if self._writer is None:
-                self._writer = Writer(self._database, self._locks)
+                self._writer = Writer(self._database, self._locks, report=lambda sentence: self._report(sentence))
             return self._writer
 
     def claim(self, session_id: str, *, take_over: bool = False) -> "SessionLockFile":
@@ -108,4 +110,6 @@ class SqliteStore:
         return self
 
     def __exit__(self, *failure: object) -> None:
+        if failure[0] is KeyboardInterrupt and self._writer is not None:
+            self._writer.stop_waiting()
         self.close()

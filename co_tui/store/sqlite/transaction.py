@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
@@ -12,6 +12,7 @@ Steps: TypeAlias = Generator[None, None, T]
 
 PATIENCE_S = 120.0
 """A change waits longer than a question: an append that gives up fails its turn."""
+REPORTED_AFTER_S = 2.0
 A_MOMENT_S = 0.1
 """What can be done later waits only so long."""
 POLL_S = 0.002
@@ -20,6 +21,15 @@ LET_OTHERS_IN_S = 2 * POLL_S
 """How long to pause between two steps."""
 STEP_CHARS = 100_000
 """Text written, indexed or removed in one transaction; an index takes a tenth of a second for a million."""
+
+
+class PatientConnection(sqlite3.Connection):
+    """A connection that says when it waits for others to write, and can stop waiting."""
+
+    report: Callable[[], None] | None = None
+    """Called, in the writing thread, by a change that has waited for `REPORTED_AFTER_S`."""
+    gives_up = False
+    """Whether changes that would have to wait fail instead."""
 
 
 @contextmanager
@@ -35,15 +45,23 @@ def transaction(connection: sqlite3.Connection, patience_s: float = PATIENCE_S) 
 
 
 def _begin(connection: sqlite3.Connection, patience_s: float) -> None:
-    until = time.monotonic() + patience_s
+    began = time.monotonic()
+    patient = connection if isinstance(connection, PatientConnection) else None
+    report = patient.report if patient is not None else None
     with without_waiting(connection):
         while True:
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                waited_s = time.monotonic() - began
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited_s >= patience_s:
                     raise
+                if patient is not None and patient.gives_up:
+                    raise
+            if report is not None and waited_s >= REPORTED_AFTER_S:
+                report()
+                report = None
             time.sleep(POLL_S)
 
 

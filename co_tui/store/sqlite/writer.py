@@ -18,7 +18,7 @@ from co_tui.store.sqlite.bulk import adding, removal
 from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.idle_work import IdleWork
 from co_tui.store.sqlite.sqlite_failures import explained
-from co_tui.store.sqlite.transaction import LET_OTHERS_IN_S, Steps, transaction
+from co_tui.store.sqlite.transaction import LET_OTHERS_IN_S, PatientConnection, Steps, transaction
 from co_tui.store.store_errors import NOT_SHARED, StoreError
 from co_tui.store.stored_values import ImportOutcome
 
@@ -63,16 +63,25 @@ class Writer:
     append survives the death of the process. Without requests, it indexes what was written.
     """
 
-    def __init__(self, path: Path, locks: Path | None = None, shared: "SharedConnection | None" = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        locks: Path | None = None,
+        shared: "SharedConnection | None" = None,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
         """Open the database, creating or migrating it; `locks` shows who has sessions of it open.
 
-        `shared` is the connection to a database in memory.
+        `shared` is the connection to a database in memory. `report` gets a sentence, in any thread, when a change
+        waits for another program.
 
         Raises `StoreError` with a sentence.
         """
         self._path = path
         self._shared = shared
         self._connection = shared.opened() if shared is not None else connect_for_writing(path, locks)
+        if isinstance(self._connection, PatientConnection) and report is not None:
+            self._connection.report = partial(report, f"Waiting for another program that writes to {path}.")
         self._exclusive: AbstractContextManager[object] = shared.lock if shared is not None else nullcontext()
         self._idle = IdleWork(self._connection)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
@@ -136,6 +145,11 @@ class Writer:
                 done = self._submit(_LongChange(partial(_one_step, partial(performed, step))))
                 yield done
                 is_more = done.result()
+
+    def stop_waiting(self) -> None:
+        """Let changes fail that would have to wait for another program."""
+        if isinstance(self._connection, PatientConnection):
+            self._connection.gives_up = True
 
     def close(self) -> None:
         """Finish pending changes, then close the connection."""

@@ -1,6 +1,8 @@
 """Turns an approval request into a question: title, text and choices."""
 
 import re
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, mcp_server_and_tool
@@ -16,6 +18,8 @@ from co_tui.ui.approvals.question_bar import Question
 from co_tui.ui.formatting import folder
 
 NAME_CHARS: Final = 40
+NAMES_CHARS: Final = 60
+"""Of several files together."""
 AGENT_CHARS: Final = 20
 SENTENCE_CHARS: Final = 300
 PLAN_MODES: Final = {"y": ASK, "e": EDITS, "a": AUTO}
@@ -40,7 +44,7 @@ def _call(question: ApprovalQuestion) -> Question:
         where=_where(question.where),
         position=_position(question),
         note=one_line(question.note, SENTENCE_CHARS),
-        warning=one_line(question.danger, NAME_CHARS),
+        warning=one_line(question.danger, SENTENCE_CHARS),
         below=(*_new_here(question), *reason),
         whole=_whole(question),
         opens=True,
@@ -59,12 +63,12 @@ def _position(question: ApprovalQuestion) -> str:
 
 
 def _title(question: ApprovalQuestion, change: FileDiff | None) -> str:
-    tool, path = question.tool, one_line(str(question.arguments.get("path", "")), NAME_CHARS)
+    tool, paths = question.tool, list(dict.fromkeys(changed_paths(question.tool, question.arguments)))
+    path = one_line("".join(paths[:1]), NAME_CHARS)
     if tool in COMMAND_TOOLS:
         return "Start this command in the background?" if tool == "start_command" else "Run this command?"
-    if tool == "edit_files":
-        figures = f" {change.figures}" if change is not None else ""
-        return f"Change {counted(len(changed_paths(tool, question.arguments)), 'file')}?{figures}"
+    if len(paths) > 1:
+        return f"Change {_names(paths)}?{f' {change.figures}' if change is not None else ''}"
     if change is not None:
         return f"{'Create' if change.is_new else 'Change'} {path}? {change.figures}"
     if tool in CHANGING_TOOLS:
@@ -77,6 +81,15 @@ def _title(question: ApprovalQuestion, change: FileDiff | None) -> str:
     if tool == WEB_SEARCH:
         return "Search the web for this?"
     return f"Use the tool {one_line(tool, NAME_CHARS)}?"
+
+
+def _names(paths: Sequence[str]) -> str:
+    """The names of several files, as many as fit."""
+    names = [one_line(path, NAME_CHARS) for path in paths]
+    ends = list(accumulate(map(len, names)))
+    count = max(1, sum(end <= NAMES_CHARS for end in ends))
+    *others, last = names if count == len(names) else [*names[:count], counted(len(names) - count, "more file")]
+    return f"{', '.join(others)} and {last}"
 
 
 def _text(question: ApprovalQuestion) -> str:

@@ -13,11 +13,11 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
 from co_tui.settings import SettingsError, quoted
 from co_tui.settings.permission_rules import FORMS, Effect, parse_rule
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
-from co_tui.ui.approvals.modes import mode_line
 from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.formatting import folder
@@ -190,7 +190,8 @@ class AddRuleScreen(Dialog[str]):
 
 
 def _rule(each: "StandingRule") -> str:
-    return one_line(str(each.rule.rule), RULE_CHARS)
+    text = one_line(str(each.rule.rule), RULE_CHARS)
+    return text if each.rule.rule.tool else f"{text} (not a rule)"
 
 
 def _source(each: "StandingRule", limit: int = RULE_CHARS) -> str:

@@ -6,9 +6,8 @@ from typing import Final
 
 from textual.content import Content
 
-from co_tui.events.wording import MODE_SENTENCES
 from co_tui.events.wording import mode_name as mode_name
-from co_tui.settings.rules import ASK, AUTO, EDITS, MODES, PLAN, SANDBOX
+from co_tui.settings.rules import ASK, AUTO, EDITS, PLAN, SANDBOX
 from co_tui.ui.background import start_awaited
 
 _COLOURS: Final[Mapping[str, str]] = {ASK: "$muted", EDITS: "$secondary", PLAN: "$accent", AUTO: "$warning"}
@@ -17,19 +16,6 @@ _COLOURS: Final[Mapping[str, str]] = {ASK: "$muted", EDITS: "$secondary", PLAN: 
 def mode_label(mode: str) -> Content:
     """The name in the mode's colour."""
     return Content.styled(mode_name(mode), f"bold {_COLOURS[mode]}" if mode in _COLOURS else "")
-
-
-def mode_line(mode: str) -> str:
-    """The sentence shown when a mode begins."""
-    return f"{mode}: {MODE_SENTENCES.get(mode, '')}"
-
-
-def mode_list(present: str) -> str:
-    """All modes, with the one in force."""
-    longest = max(len(mode_name(mode)) for mode in MODES)
-    return "\n".join(
-        f"{'●' if mode == present else '○'} {mode_name(mode):<{longest}}  {MODE_SENTENCES[mode]}" for mode in MODES
-    )
 
 
 class SandboxCheck:

@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from co_tui.actions import SlashCommand
 from co_tui.inert import inert
+from co_tui.session.slash import typed_command
 from co_tui.session.state.session_state import SessionState, seq_of
 from co_tui.ui.chat.columns import MIN_COLUMNS, WIDE_COLUMNS, set_columns
 from co_tui.ui.chat.message_actions import MessageActions
@@ -120,8 +121,8 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
-        called = command_table.parse_command(event.text)
-        if called is not None and command_table.find(called.name) is not None:
+        called = typed_command.parse_command(event.text)
+        if called is not None and typed_command.find(called.name) is not None:
             self._host.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()

@@ -14,6 +14,7 @@ from co_tui.events import Event, SessionError, UsageInfo
 from co_tui.events.model_names import answering_name
 from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
+from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui.approvals.question_bar import QuestionPanel
@@ -25,7 +26,6 @@ from co_tui.ui.chat.title_line import TitleFacts, TitleLine
 from co_tui.ui.chat.transcript_feed import HELD, STARTING, Feed, WaitingShown
 from co_tui.ui.chat.welcome import welcome
 from co_tui.ui.keys import command_table
-from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.prompt.prompt_status import PromptStatus
 from co_tui.ui.terminal.attention import LIMIT_ALERTS, LONG_TURN_S
@@ -133,6 +133,10 @@ class ChatScreen(ChatRequests):
 
     def show_session(self, builder: BlockBuilder, state: SessionState) -> None:
         """Show a stored session, or an empty chat."""
+        if self._finding is not None:
+            self._finding.close()
+            self._finding = None
+            self.prompt.focus()
         self.feed.show(builder)
         self._welcome = None if builder.blocks else self._welcomed()
         if self._late is not None:
@@ -315,8 +319,8 @@ class ChatScreen(ChatRequests):
             self.prompt.offer.dismiss()
             self._late.offer(self.prompt.offer)
         elif self._finding is not None:
-            finding, self._finding = self._finding, None
-            await finding.close()
+            await self._finding.close()
+            self._finding = None
             self.prompt.focus()
         elif self.prompt.has_focus and not self.has_class("-drawer"):
             self._questions.dismiss()

@@ -4,11 +4,12 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from textual.await_remove import AwaitRemove
 from textual.screen import Screen
 
 from co_tui.inert import inert
 from co_tui.ui.background import run_in_background
-from co_tui.ui.text.find_in_text import lowercase
+from co_tui.ui.transcript.matches import with_single_spaces
 from co_tui.ui.transcript.transcript import Transcript
 from co_tui.ui.widgets.find_bar import FindBar
 
@@ -35,9 +36,9 @@ class ChatSearch:
         bar.action_select_all()
         return bar
 
-    async def close(self) -> None:
+    def close(self) -> AwaitRemove:
         self._transcript.find("")
-        await self._screen.query(FindBar).remove()
+        return self._screen.query(FindBar).remove()
 
     def search_for(self, text: str) -> None:
         """Highlight all matches, go to the nearest one above, and count the rest in slices."""
@@ -54,10 +55,10 @@ class ChatSearch:
         search = self._transcript.search
         await self._count_loaded(text)
         self._show_count(done=not text)
-        if text and search.needle == lowercase(text):
+        if text and search.needle == with_single_spaces(text):
             await self._host.controller.older.load_back_to(0)
             await self._count_loaded(text)
-        if search.needle == lowercase(text):
+        if search.needle == with_single_spaces(text):
             if search.match is None and search.total:  # all matches are in the blocks just loaded
                 self._transcript.find(text)
             self._show_count(done=True)
@@ -65,7 +66,7 @@ class ChatSearch:
     async def _count_loaded(self, text: str) -> None:
         search, blocks = self._transcript.search, list(self._transcript.blocks)
         for start in range(len(blocks), 0, -BLOCKS_AT_ONCE):
-            if search.needle != lowercase(text):
+            if search.needle != with_single_spaces(text):
                 return  # the search text has changed
             search.count(blocks[max(0, start - BLOCKS_AT_ONCE) : start])
             await asyncio.sleep(0)

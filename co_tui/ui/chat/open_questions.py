@@ -24,7 +24,7 @@ class Questions:
 
     def __init__(self, screen: Screen[Any], prompt: Prompt, last_typed_at: Callable[[], float]) -> None:
         self._screen, self._prompt, self._last_typed_at = screen, prompt, last_typed_at
-        self._answered_at = 0.0
+        self._answered_at = float("-inf")
 
     def show(self, panel: QuestionPanel) -> None:
         """Mount a panel; it takes the focus once the user is idle, unless they left it with Tab."""

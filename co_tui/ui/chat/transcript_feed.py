@@ -7,6 +7,7 @@ from co_tui.events import (
     Announced,
     CommandOutput,
     Event,
+    HookRun,
     Message,
     MessageNotSaved,
     PlanChanged,
@@ -20,9 +21,10 @@ from co_tui.events import (
 )
 from co_tui.events.stored_messages import command_in, prompt_of
 from co_tui.events.tool_wording import Stage
+from co_tui.events.wording import clock
 from co_tui.inert import inert
 from co_tui.ui.keys.command_table import ShortcutFor
-from co_tui.ui.transcript.block import Block, Kind, clock
+from co_tui.ui.transcript.block import Block, Kind
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
 
@@ -95,7 +97,7 @@ class Feed:
         if (delegated := self._builder.delegated(event)) is not None:
             self._transcript.changed(delegated)
             return
-        if agent_of(event.fact):
+        if agent_of(event.fact) and not isinstance(event.fact, HookRun):
             return  # delegates are shown by whole messages, not by deltas
         match event.fact:
             case Announced() as announced:

@@ -15,6 +15,7 @@ from textual.widgets import Input, Static, TabbedContent, TabPane
 
 from co_tui.events import CompactionComplete, Event, Ref
 from co_tui.events.symbols import COMPACTED_SYMBOL
+from co_tui.events.wording import clock
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.ui.compaction.compaction_parts import figures, kept_rows, receipt, shown_summary, summary_as_sent
 from co_tui.ui.dialogs.choose_message import SUMMARY_ROLE, row_of, show_messages, text_of_all
@@ -24,7 +25,6 @@ from co_tui.ui.text.summary_text import HangingText
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import palette_of
 from co_tui.ui.timeline.detail_screen import SummaryTextScreen, TextScreen
-from co_tui.ui.transcript.block import clock
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.line_list import LineList
@@ -39,6 +39,8 @@ KEYS = (
     ("c", "copy"),
     ("escape", "back"),
 )
+SEARCH_KEYS = (("enter down", "messages"), ("escape", "end search"))
+"""In the search field letters are text."""
 WIDTH = 100
 MARGIN_COLUMNS, MARGIN_ROWS = 8, 7
 """Around the content of a tab: border, tabs, keys and the space between them."""
@@ -66,6 +68,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         Binding("p", "pin", "Pin"),
         Binding("c", "copy", "Copy"),
         Binding("slash", "search", "Search"),
+        Binding("down", "leave_search", show=False),
         *(Binding(str(n), f"tab('{name}')", show=False) for n, name in enumerate(TABS, 1)),
         # Before the scrolling containers see them, which do not scroll sideways.
         Binding("right", "turn(1)", show=False, priority=True),
@@ -159,8 +162,11 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         return [_whole(entry).lower() for entry in self._entries]
 
     @on(Input.Submitted)
-    def _searched(self) -> None:
+    def action_leave_search(self) -> None:
         self.query_one("#replaced-list").focus()
+
+    def on_descendant_focus(self) -> None:
+        self.query_one(KeyHints).show(*(SEARCH_KEYS if isinstance(self.focused, Input) else KEYS))
 
     @on(LineList.Opened)
     def _open(self, event: LineList.Opened) -> None:

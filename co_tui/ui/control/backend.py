@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.session.approvals.questions import Questions
+from co_tui.session.launch import Launch
 from co_tui.settings import Loaded
 from co_tui.ui.background import start_awaited
 from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded, without_unused_packages
-from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.server_prompts import ServerPrompt

@@ -8,6 +8,7 @@ from textual.app import App
 
 from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
+from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.approvals.modes import SandboxCheck
@@ -23,7 +24,6 @@ from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions
 from co_tui.ui.control.session_mode import Modes
 from co_tui.ui.control.session_opening import OpenedSession, SessionOpening
 from co_tui.ui.control.stored_transcript import OlderMessages
-from co_tui.ui.launch import Launch
 from co_tui.ui.prompt.draft_saver import DraftSaver
 from co_tui.ui.textual_internals import driver_of
 from co_tui.ui.transcript.blocks import BlockBuilder

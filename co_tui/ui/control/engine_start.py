@@ -12,12 +12,12 @@ from textual.app import App
 from co_tui.inert import one_line
 from co_tui.session.approvals.kept_approvals import kept_for
 from co_tui.session.clean_up import clean_up_now
+from co_tui.session.launch import Launch
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.heavy_imports import import_locked
-from co_tui.ui.launch import Launch
 
 PRELOADED = ("co_tui.ui.lens.lens_screen", "co_tui.ui.commands.lens_source")
 """Slow to import. Their key must open them at once: keys typed after it are meant for them."""

@@ -4,18 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from co_tui.session.launch import Launch
+from co_tui.session.slash.applying import apply_setting
 from co_tui.settings import Loaded
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
-from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
-
-FROM_NEXT_SESSION = frozenset({"model", "base_url", "request_timeout_s", "mode"})
-FROM_NEXT_START = frozenset({"telemetry", "retention_days", "database"})
-AT_ONCE = frozenset({"theme", "reduced_motion", "images", "keys"})
-"""Settings read when a model is opened, when the app starts, and on every redraw; all others are read when needed."""
 
 
 class LiveSettings:
@@ -56,29 +52,12 @@ class LiveSettings:
         launch = await self._backend.move(folder)
         self._chat.show_folder(launch)
 
-    async def choose_policy(self, loaded: Loaded) -> None:
-        """Use another policy for this session and new ones."""
-        self._backend.use_settings(loaded)
-        if (session := self._session()) is not None:
-            await session.switcher.switch_policy(loaded.settings)
-        self.show()
-
     async def apply(self, key: str, loaded: Loaded) -> str:
         """Apply changed settings; returns when the change of this key takes effect."""
-        if key == "policy":
-            await self.choose_policy(loaded)
-            return "now"
         self._backend.use_settings(loaded)
+        holds = await apply_setting(key, loaded, self._session())
         self.show()
-        if key in FROM_NEXT_START:
-            return "after a restart"
-        if key in FROM_NEXT_SESSION:
-            return "to new sessions"
-        session = self._session()
-        if session is None or key in AT_ONCE:
-            return "now"
-        await session.switcher.apply_settings(loaded.settings)
-        return "from the next turn on" if session.queue.busy else "from the next request on"
+        return holds
 
     async def renew(self, loaded: Loaded) -> None:
         """Use settings that may change the model, for new sessions."""

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
-from co_tui.settings import quoted
+from co_tui.session.slash.command_host import CommandFailed
 from co_tui.settings.rules import AUTO, MODES
-from co_tui.ui.approvals.modes import SandboxCheck, mode_line
+from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.chat.chat_screen import ChatScreen
 
 if TYPE_CHECKING:
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
 
 STILL_ALLOWED: Final = "Still allowed in this session: {}. /approvals lists and revokes."
 RULES_CHARS: Final = 120
-
-
-class ModeUnavailable(Exception):
-    """A mode cannot be used; the message says why."""
 
 
 class Modes:
@@ -56,12 +53,10 @@ class Modes:
         self._chat.show_mode_line(f"Skipped {AUTO}: no sandbox here. Now: {mode}" if skipped else mode_line(mode))
 
     async def switch(self, mode: str) -> None:
-        """Raises `ModeUnavailable`."""
-        if mode not in MODES:
-            raise ModeUnavailable(f"Unknown mode {quoted(mode)}. Use one of {', '.join(MODES)}.")
+        """Raises `CommandFailed`."""
         async with self._one_at_a_time:
             if mode == AUTO and (trouble := await self._sandbox.trouble()):
-                raise ModeUnavailable(f"Mode {AUTO} needs a sandbox, which does not start here: {trouble}.")
+                raise CommandFailed(f"Mode {AUTO} needs a sandbox, which does not start here: {trouble}.")
             await self._switch(mode)
         self._chat.show_mode_line(mode_line(mode))
 
@@ -80,7 +75,7 @@ class Modes:
         try:
             if waiting:
                 await _switch_session(session, waiting)
-        except ModeUnavailable as unavailable:
+        except CommandFailed as unavailable:
             trouble = str(unavailable)
         if trouble:
             self._chat.feed.note(trouble, "error")
@@ -111,4 +106,4 @@ async def _switch_session(session: "Session", mode: str) -> None:
     try:
         await session.switcher.switch_mode(mode)
     except ModeRefused as refused:
-        raise ModeUnavailable(str(refused)) from None
+        raise CommandFailed(str(refused)) from None

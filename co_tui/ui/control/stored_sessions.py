@@ -1,18 +1,15 @@
 """Find, rename, pin, fork, export and delete stored sessions, open or not."""
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from co_tui.agent.keys.kept_keys import KeptKeys
-from co_tui.inert import one_line
-from co_tui.paths import path_text, write_atomically
+from co_tui.paths import path_text
+from co_tui.session.slash.sessions_commands import export_file, write_export
 from co_tui.store.housekeeping import move_to_trash, pin, restore_from_trash
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.ask_store import ask_store
 from co_tui.ui.control.backend import Backend
-from co_tui.ui.launch import Launch
 
 if TYPE_CHECKING:
     from co_tui.session.session import Session
@@ -125,29 +122,3 @@ class StoredSessions:
     def _require_engine(self) -> None:
         if not self._backend.ready:
             raise StoreError("Still starting. Try again in a moment.")
-
-
-def export_file(folder: Path, session_id: str, form: str) -> Path:
-    """The default file name of an exported session."""
-    from co_tui.exchange.exporters import SUFFIXES
-
-    return folder / f"co-tui-{session_id}{SUFFIXES[form]}"
-
-
-async def write_export(launch: Launch, session_id: str, form: str, file: Path) -> None:
-    """Write a session in a thread. Raises `StoreError` if it cannot be read or the file cannot be written."""
-
-    def write() -> None:
-        from co_tui.agent.redact import keys_in
-        from co_tui.exchange.exporters import exported
-
-        KeptKeys(launch.paths).hide_all()
-        with launch.store.reading() as reading:
-            text = "".join(exported(reading.events(session_id), form, keys_in(launch.environ)))
-        write_atomically(file, text)
-
-    try:
-        await asyncio.to_thread(write)
-    except OSError as error:
-        message = f"Cannot write {one_line(path_text(file), 200)}: {error.strerror or error}."
-        raise StoreError(message) from None

@@ -67,7 +67,11 @@ class ChoosingDialog(FilteringDialog[T | None], Generic[T]):
         """The values of the lines."""
 
     @on(Input.Submitted)
-    def _submitted(self) -> None:
+    def _submitted(self, event: Input.Submitted) -> None:
+        self.take_chosen(event.value)
+
+    def take_chosen(self, typed: str) -> None:
+        """Answer with the chosen line of those for the typed text."""
         lines = self._list
         self._choose(lines.chosen if isinstance(lines, LineList) else lines.highlighted)
 

@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input, Static, TextArea
 
-from co_tui.inert import inert, one_line
+from co_tui.inert import one_line
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
@@ -50,7 +50,7 @@ class AskScreen(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
-            yield Field(one_line(self._present, 200))
+            yield Field(one_line(self._present, len(self._present)))
             yield KeyHints(("enter", self._enters), ("esc", "back"))
 
     @on(Input.Submitted)
@@ -73,7 +73,7 @@ class EditScreen(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
-            yield SteadyTextArea(inert(self._text), soft_wrap=True, show_line_numbers=False)
+            yield SteadyTextArea(self._text, soft_wrap=True, show_line_numbers=False)
             yield KeyHints(("ctrl+s", "accept"), ("esc", self._refusal))
 
     def on_mount(self) -> None:

@@ -11,6 +11,8 @@ from textual.widgets import Static
 
 from co_tui.events.wording import counted
 from co_tui.inert import one_line
+from co_tui.session.slash import file_rewinds
+from co_tui.session.snapshots.commits import commits_sentence
 from co_tui.session.snapshots.entries import shown_path
 from co_tui.session.snapshots.restore import RestorePlan
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
@@ -19,6 +21,8 @@ from co_tui.ui.widgets.key_hints import KeyHints
 
 MOST_LISTED = 100
 BOTH, CONVERSATION, FILES = "b", "c", "f"
+RESTORED = {BOTH: file_rewinds.BOTH, CONVERSATION: file_rewinds.CONVERSATION, FILES: file_rewinds.FILES}
+"""What each of these keys brings back."""
 KEEP, OVERWRITE = "k", "o"
 
 
@@ -63,8 +67,12 @@ def rewind_question(plan: RestorePlan) -> ChoiceScreen:
     """What to bring back to before a turn."""
     paths = plan.paths
     lines = [Content(f"{counted(len(paths), 'file')} changed since then:"), *_listed(paths)]
+    if plan.kept:
+        lines += [Content("Left as they are, because of what others changed:"), *_listed(plan.kept)]
     if plan.not_covered:
         lines += [Content("Not covered by snapshots, and so not restored:"), *_listed(plan.not_covered)]
+    if plan.commits:
+        lines += [Content(commits_sentence(plan.commits))]
     lines += [Content.styled("Ignored files are not covered.", "$muted")]
     choices = (
         Choice(BOTH, "Conversation and files"),

@@ -13,7 +13,7 @@ class StreamedReply:
 
     def __init__(self) -> None:
         self._chars = 0
-        self._shown_at = 0.0
+        self._shown_at = float("-inf")
 
     @property
     def tokens(self) -> int:

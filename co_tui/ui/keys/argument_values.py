@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from co_tui.ui.keys import command_table
+from co_tui.session.slash import typed_command
 
 _WORD: Final = re.compile(r"\b[a-z]+\b")
 _NAMED: Final = re.compile(r"[A-Z]")
@@ -33,7 +33,7 @@ NO_VALUES: Final = ArgumentValues()
 
 def argument_values(name: str) -> ArgumentValues:
     """The values that the table of commands names, as in "[instructions | clear]"; capitals mean anything."""
-    command = command_table.find(name)
+    command = typed_command.find(name)
     arguments = command.arguments if command is not None else ""
     words = tuple(ArgumentValue(word) for word in _WORD.findall(arguments))
     return ArgumentValues(words, is_closed=not _NAMED.search(arguments))

@@ -1,23 +1,18 @@
-"""Slash commands as typed, and Textual bindings for the tables in `co_tui.actions`."""
+"""Textual bindings for the tables in `co_tui.actions`, and how a sentence names a command."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from textual.binding import Binding
 
 from co_tui.actions import COMMANDS, KEYS, KeyAction, KeyScope, SlashCommand
 from co_tui.key_names import key_name
-from co_tui.nearest import nearest
 
 DEFAULT_KEYS: Mapping[str, str] = {}
 _BY_NAME = {command.name: command for command in COMMANDS}
 _USUAL_KEYS: Final = {row.name: row.key for row in (*COMMANDS, *KEYS)}
 ShortcutFor: TypeAlias = Callable[[str], str]
 """Returns the key or slash command for a name in the tables, for use in a sentence."""
-
-
-def find(name: str) -> SlashCommand | None:
-    return _BY_NAME.get(name)
 
 
 def is_key(key: str, chosen: Mapping[str, str]) -> bool:
@@ -42,36 +37,6 @@ def starting_with(prefix: str, own: Sequence[SlashCommand] = ()) -> list[SlashCo
     """Commands that begin with the typed prefix, `own` ones last; an exact match comes first."""
     found = [command for command in (*COMMANDS, *own) if command.slash.startswith(prefix)]
     return sorted(found, key=lambda command: command.slash != prefix)
-
-
-def find_own(name: str, own: Sequence[SlashCommand]) -> SlashCommand | None:
-    """The command from a file or a server of that name; one in a subfolder also by its last part, if that is unique."""
-    exact = next((command for command in own if command.name == name), None)
-    ending = [command for command in own if command.name.endswith(f":{name}")]
-    return exact or (ending[0] if len(ending) == 1 else None)
-
-
-class TypedCommand(NamedTuple):
-    """A command as it was typed."""
-
-    name: str
-    arguments: str
-
-
-def parse_command(text: str) -> TypedCommand | None:
-    """The command in a prompt; None for an ordinary prompt, also one that begins with a path."""
-    text = text.strip()
-    if not text.startswith("/") or "\n" in text:
-        return None
-    name, _, arguments = text[1:].partition(" ")
-    return None if "/" in name else TypedCommand(name, arguments.strip())
-
-
-def unknown_command(name: str) -> str:
-    """The message for an unknown command."""
-    close = nearest(name, _BY_NAME, cutoff=0.5)
-    hint = f"Did you mean /{close}?" if close else "See /help."
-    return f"Unknown command /{name}. {hint} ↑ brings back what you typed."
 
 
 def command_bindings(chosen: Mapping[str, str] = DEFAULT_KEYS) -> list[Binding]:

@@ -91,7 +91,7 @@ class BoardScreen(Dialog[None]):
             if text and text.strip() and text != present:
                 run_in_background(self, "Changing the note", lambda: self._changed(change(text)), group="board")
 
-        self.app.push_screen(AskScreen(title, inert(present)), given)
+        self.app.push_screen(AskScreen(title, present), given)
 
     async def action_delete(self) -> None:
         if (entry := self._chosen) is not None:

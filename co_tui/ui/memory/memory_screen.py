@@ -51,7 +51,7 @@ class MemoryScreen(FilteringDialog[str]):
 
     def __init__(self, entries: Sequence[MemoryEntry], words: str, *, delete: Change, restore: Change) -> None:
         super().__init__()
-        self._entries = [(entry, _searched(entry)) for entry in entries]
+        self._entries = [(entry, entry.searched) for entry in entries]
         self._words = words
         self._delete, self._restore = delete, restore
         self._shown: dict[str, MemoryEntry] = {}
@@ -130,11 +130,6 @@ class MemoryScreen(FilteringDialog[str]):
 
     def _say(self, words: str) -> None:
         self.notify(words, markup=False, timeout=4)
-
-
-def _searched(entry: MemoryEntry) -> str:
-    """The lower-case text, computed once for all keystrokes."""
-    return f"{entry.day} {entry.heading}\n{entry.text}".lower()
 
 
 def _count(found: int, all_: int) -> str:

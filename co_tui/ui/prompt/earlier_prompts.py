@@ -1,8 +1,9 @@
 """Search earlier prompts as you type, of this folder or of all sessions."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.text import Text
 from textual import on
@@ -30,6 +31,12 @@ PAUSE_S = 0.05
 """Debounce time for the search."""
 
 
+class _Search(NamedTuple):
+    text: str
+    here: bool = True
+    """In this folder only."""
+
+
 class EarlierPromptsScreen(ChoosingDialog[str]):
     """Returns the chosen prompt. Newest first; the store is read in a thread."""
 
@@ -41,8 +48,12 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
         super().__init__()
         self._store, self._cwd = store, cwd
         self._here = True
-        self._asked = 0
-        """Number of searches started; only the latest one's result is shown."""
+        self._wanted = self._shown = _Search("\n")
+        """The latest search, and the one whose result is shown."""
+        self._waiting: list[tuple[str, Callable[[], None]]] = []
+        """What keys do once the result for the text typed before them is shown."""
+        self._is_taking = False
+        """Whether Enter was pressed; what is typed after it is not searched for."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -52,33 +63,60 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
             yield KeyHints(("enter", "take"), ("ctrl+r", "this folder or all"), ("escape", "back"))
 
     def on_mount(self) -> None:
-        self._start_search()
+        self._start_search("")
 
     @on(Input.Changed)
-    def _typed(self) -> None:
-        self._start_search()
+    def _typed(self, event: Input.Changed) -> None:
+        if not self._is_taking:
+            self._start_search(event.value)
 
     def action_widen(self) -> None:
         self._here = not self._here
-        self._start_search()
+        self._start_search(self.query_one(Input).value)
 
-    def _start_search(self) -> None:
-        self._asked += 1
-        search = partial(self._search, self.query_one(Input).value, self._asked)
-        run_in_background(self, "Searching earlier prompts", search, group="search")
+    def action_move(self, step: int) -> None:
+        field, move = self.query_one(Input), partial(super().action_move, step)
+        field.call_later(lambda: self._once_shown(field.value, move))  # after the letters typed before it
 
-    async def _search(self, text: str, asked: int) -> None:
+    def take_chosen(self, typed: str) -> None:
+        self._is_taking = self._shown != _Search(typed, self._here)
+        self._once_shown(typed, partial(super().take_chosen, typed))
+
+    def _once_shown(self, typed: str, act: Callable[[], None]) -> None:
+        """Act on the result for the typed text: keys may come faster than it is found."""
+        if self._shown == _Search(typed, self._here):
+            act()
+        else:
+            self._waiting.append((typed, act))
+
+    def _start_search(self, text: str) -> None:
+        self._wanted = _Search(text, self._here)
+        run_in_background(self, "Searching earlier prompts", partial(self._search, self._wanted), group="search")
+
+    async def _search(self, wanted: _Search) -> None:
         await asyncio.sleep(PAUSE_S)
-        if asked != self._asked:
+        if wanted != self._wanted:
             return
-        cwd = self._cwd if self._here else ""
         try:
-            found = await asyncio.to_thread(self._found, text, cwd)
+            found = await asyncio.to_thread(self._found, wanted.text, self._cwd if wanted.here else "")
         except StoreError as error:
+            self._is_taking = False
             self.notify(str(error), severity="error", markup=False)
             return
-        if asked == self._asked:
+        if wanted == self._wanted != self._shown:
             self._show(found)
+            self._shown = wanted
+            self._act()
+
+    def _act(self) -> None:
+        """Do what keys asked for while the result was not shown."""
+        waiting, self._waiting = self._waiting, []
+        for typed, act in waiting:
+            if typed == self._shown.text:
+                act()
+        if self._is_taking:  # and there was nothing to take
+            self._is_taking = False
+            self._start_search(self.query_one(Input).value)
 
     def _found(self, text: str, cwd: str) -> list[str]:
         with self._store.reading() as reading:

@@ -14,7 +14,7 @@ from textual.widgets.text_area import Location
 from co_tui.session.file_references import name_of, reference
 from co_tui.ui.background import run_in_background
 from co_tui.ui.prompt.pasted import PastedTexts
-from co_tui.ui.widgets.steady_text_area import SteadyTextArea
+from co_tui.ui.widgets.steady_text_area import SteadyTextArea, with_newlines
 
 if TYPE_CHECKING:
     from co_tui.ui.prompt.pasted_images import PastedImages
@@ -50,15 +50,24 @@ class PastingArea(SteadyTextArea):
         """The text to send, with pasted texts in place of their markers."""
         return self._pasted.unfold(self.text)
 
+    @property
+    def selected_text(self) -> str:
+        """The selected text, with pasted texts in place of their markers."""
+        return self._pasted.unfold(super().selected_text)
+
+    def action_cut(self) -> None:
+        super().action_cut()
+        if (whole := self._pasted.unfold(self.app.clipboard)) != self.app.clipboard:
+            self.app.copy_to_clipboard(whole)
+
     def replace_pasted(self, marker: str, text: str) -> None:
         """Replace the text of a paste marker."""
-        self.text = self.text.replace(marker, self._pasted.fold(text))
-        self.move_cursor(self.document.end)
+        self._put(self.text.replace(marker, self._pasted.fold(text)))
 
     async def on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        text = with_newlines(event.text)
         if dropped := self._dropped(text):
             self._insert_word(dropped)
         else:
@@ -75,6 +84,10 @@ class PastingArea(SteadyTextArea):
     def _insert(self, text: str, start: Location, end: Location) -> None:
         """Replace a range as typing does, with the cursor behind it."""
         self.move_cursor(self.replace(text, start, end, maintain_selection_offset=False).end_location)
+
+    def _put(self, text: str) -> None:
+        """Replace everything; undo restores it."""
+        self._insert(text, (0, 0), self.document.end)
 
     def _insert_word(self, word: str) -> None:
         """Insert it apart from the word before it, as a reference must be."""
@@ -111,7 +124,7 @@ class PastingArea(SteadyTextArea):
     def _paste_text(self, otherwise: str) -> None:
         """Paste the text that was copied in co-tui; without one, say why nothing is pasted."""
         if self.app.clipboard:
-            super().action_paste()
+            self._insert(self._pasted.fold(self.app.clipboard), *self.selection)
         else:
             self.notify(otherwise, severity="warning", timeout=6, markup=False)
 

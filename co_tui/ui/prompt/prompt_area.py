@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -11,11 +10,12 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import Location
 
-from co_tui.inert import inert
 from co_tui.session.file_references import NamedFile, NamedFiles, named_files
+from co_tui.session.slash import typed_command
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.prompt.graphemes import end_after, start_before, with_whole_characters
+from co_tui.ui.prompt.pasted import PastedTexts
 from co_tui.ui.prompt.pasting import PastingArea
 from co_tui.ui.textual_internals import bindings_of
 
@@ -95,18 +95,17 @@ class Prompt(PastingArea):
         self._refused = ""
         """The text refused last because of files it names."""
         self._past: list[str] = []
-        self._recall_index: int | None = None
-        self._present = ""
+        self._steps_back = 0
+        """Which of the earlier prompts is shown; 0 for the draft."""
+        self._left_behind: dict[int, str] = {}
+        """Texts as they were left by up and down, by steps back."""
 
     def remember(self, prompts: list[str]) -> None:
         """Add earlier prompts, oldest first."""
         self._past = [*prompts, *self._past][-MAX_REMEMBERED:]
 
     def set_text(self, text: str) -> None:
-        self._put(self._pasted.fold_if_slow(text))
-
-    def _put(self, text: str) -> None:
-        self.text = text
+        self.text = self._pasted.fold_if_slow(text)
         self.move_cursor(self.document.end)
 
     def append_draft(self, text: str) -> None:
@@ -123,10 +122,6 @@ class Prompt(PastingArea):
         """Clear the draft; up or undo restores it."""
         self._remember(self.whole)
         self.clear()
-
-    def get_line(self, line_index: int) -> Text:
-        """The line as drawn: pasted text may hold control characters."""
-        return Text(inert(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def render_line(self, y: int) -> Strip:
         return with_whole_characters(super().render_line(y), self.size.width)
@@ -203,7 +198,7 @@ class Prompt(PastingArea):
     def _take(self, chosen: Choice, *, runs: bool) -> None:
         """Insert the chosen file, value or command; with `runs`, run the command."""
         if chosen.sort == "value":
-            self.set_text(self.offer.with_value)
+            self._put(self.offer.with_value)
             if runs:
                 self.send()
         elif chosen.sort == "file":
@@ -214,7 +209,7 @@ class Prompt(PastingArea):
             self.text = ""
             self.post_message(self.CommandChosen(chosen.name))
         else:
-            self.set_text(f"{chosen.title} ")
+            self._put(f"{chosen.title} ")
 
     def action_newline(self) -> None:
         self.insert("\n")
@@ -239,13 +234,13 @@ class Prompt(PastingArea):
 
     def send(self, *, steers: bool = False) -> None:
         text = self.whole
-        if text.endswith("\\"):  # a trailing backslash means a newline, as in a shell
+        if self.text.endswith("\\"):  # a trailing backslash means a newline, as in a shell
             self._put(self.text[:-1] + "\n")
             return
         if not text.strip():
             self.post_message(self.EmptySubmitted())
             return
-        called = command_table.parse_command(text)
+        called = typed_command.parse_command(text)
         if text.strip() == OWN_COMMAND_PREFIX:
             self._leave(text)  # so that the next prompt is not sent to a shell
             self.post_message(self.Refused(HOW_TO_RUN))
@@ -268,32 +263,36 @@ class Prompt(PastingArea):
 
     def _knows(self, name: str) -> bool:
         """Whether it is a command, built in or not."""
-        return bool(command_table.find(name) or command_table.find_own(name, self.offer.commands))
+        return bool(typed_command.find(name) or typed_command.find_own(name, self.offer.commands))
 
     def _leave(self, text: str) -> None:
         """Empty the prompt; up recalls the text."""
         self._remember(text)
         self.text = ""
+        self._pasted = PastedTexts()  # undo does not go back beyond this
 
     def _remember(self, text: str) -> None:
-        if not self._past or self._past[-1] != text:
-            self._past = [*self._past, text][-MAX_REMEMBERED:]
-        self._recall_index = None
+        for each in (*self._unsent_edits(), text):
+            if not self._past or self._past[-1] != each:
+                self._past = [*self._past, each][-MAX_REMEMBERED:]
+        self._steps_back = 0
+        self._left_behind.clear()
+
+    def _unsent_edits(self) -> list[str]:
+        """What was written in the draft or in earlier prompts before another one was recalled."""
+        left = ((back, self._pasted.unfold(text)) for back, text in self._left_behind.items())
+        others = [(back, text) for back, text in left if back != self._steps_back and text.strip()]
+        return [text for back, text in others if not back or text != self._past[-back]]
 
     def _step(self, step: int) -> bool:
-        """Recall an earlier or later prompt; the draft comes after the last one."""
-        index = len(self._past) if self._recall_index is None else self._recall_index
-        target = index + step
-        if not 0 <= target <= len(self._past) or (self._recall_index is None and step > 0):
+        """Recall an earlier or later prompt as it was left; the draft comes after the last one."""
+        target = self._steps_back - step
+        if not 0 <= target <= len(self._past):
             return False
-        if self._recall_index is None:
-            self._present = self.text
-        if target == len(self._past):
-            self._recall_index = None
-            self._put(self._present)
-        else:
-            self._recall_index = target
-            self.set_text(self._past[target])
+        self._left_behind[self._steps_back] = self.text
+        self._steps_back = target
+        left = self._left_behind.get(target)
+        self._put(self._pasted.fold_if_slow(self._past[-target]) if left is None else left)
         return True
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:

@@ -57,11 +57,16 @@ class QueueScreen(Dialog[int | None]):
         self.set_interval(0.3, guarded_callback(self, "Reading the queue", self._refill, once=True))
 
     def _refill(self) -> None:
-        """Prompts may be sent while the list is open."""
+        """Prompts may be added and sent while the list is open. None is chosen once the chosen one was sent."""
         if self._queue.prompts != self._shown:
-            self._fill(self.query_one(OptionList).highlighted or 0)
+            self._fill(self._index_of(self._chosen) if self._shown else 0)
 
-    def _fill(self, highlighted: int) -> None:
+    def _index_of(self, prompt: "WaitingPrompt | None") -> int | None:
+        """Its place in the queue now."""
+        waiting = (n for n, each in enumerate(self._queue.prompts) if prompt and each.number == prompt.number)
+        return next(waiting, None)
+
+    def _fill(self, highlighted: int | None) -> None:
         self._shown = self._queue.prompts
         options = self.query_one(OptionList)
         show_rows(options, [_option(n, prompt) for n, prompt in enumerate(self._shown, 1)], NOTHING, highlighted)
@@ -82,13 +87,14 @@ class QueueScreen(Dialog[int | None]):
 
     def action_drop(self) -> None:
         if (chosen := self._chosen) is not None:
+            index = self._index_of(chosen)
             self._queue.withdraw(chosen.number)
-            self._fill(self.query_one(OptionList).highlighted or 0)
+            self._fill(index)
 
     def action_move(self, step: int) -> None:
         if (chosen := self._chosen) is not None:
             self._queue.move(chosen.number, step)
-            self._fill(max(0, (self.query_one(OptionList).highlighted or 0) + step))
+            self._fill(self._index_of(chosen))
 
 
 def _option(number: int, prompt: "WaitingPrompt") -> Option:

@@ -219,6 +219,7 @@ class SettingsScreen(SteadyScreen, Screen[None]):
             self._write(row)
 
     def _begin_edit(self, row: SettingRow) -> None:
+        self._leave_edit()
         self._edited = row.name
         self._show_about()
         self.refresh_bindings()
@@ -284,9 +285,15 @@ class SettingsScreen(SteadyScreen, Screen[None]):
         self._load()
         self._say(sentence)
 
-    def _end_edit(self) -> None:
+    def _leave_edit(self) -> None:
+        """A theme that was previewed and not chosen is undone."""
+        if self._edited == "theme":
+            self._editor.preview("")
         self._edited = ""
         self.remove_class("-choosing", "-writing")
+
+    def _end_edit(self) -> None:
+        self._leave_edit()
         self.values.focus()
         self._show_about()
         self.refresh_bindings()
@@ -294,8 +301,6 @@ class SettingsScreen(SteadyScreen, Screen[None]):
     def action_back(self) -> None:
         """Leave the editor, the filter or the screen, whichever was opened last."""
         if self._edited:
-            if self._edited == "theme":
-                self._editor.preview("")
             self._end_edit()
             self._say("")
         elif self.has_class("-filtering"):

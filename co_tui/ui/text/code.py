@@ -1,16 +1,21 @@
 """Code blocks: highlighted by Pygments in the theme's colours, hard-wrapped, on their own background."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Final
 
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, String, Token, _TokenType
 from pygments.util import ClassNotFound
+from rich.cells import cell_len
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from co_tui.ui.text.code_rows import edge_mark
+from co_tui.ui.text.row_cutting import rows_of_cells
 from co_tui.ui.themes.themes import Palette
 
 TAB_SPACES = 4
@@ -18,16 +23,23 @@ TAB_SPACES = 4
 
 def highlighted(text: str, language: str, narrow: int, width: int, palette: Palette) -> list[Strip]:
     """The code as lines of `narrow` to `width` cells; longer lines are wrapped."""
-    base = _base(palette)
-    margin = Segment(" ", base)
+    edge = _edge(palette, continues=False)
     inner = max(1, width - 2)
+    token_lines = _token_lines(text.rstrip("\n"), language, palette)
     lines: list[Strip] = []
-    for segments in _token_lines(text.rstrip("\n"), language, palette):
-        whole = Strip(segments)
-        cuts = [*range(inner, whole.cell_length, inner), whole.cell_length]
-        for part in whole.divide(cuts) if segments else [Strip.blank(narrow - 2, base)]:
-            lines.append(Strip([margin, *part.extend_cell_length(narrow - 2, base), margin]))
+    for number, segments in enumerate(token_lines, 1):
+        rows = _wrapped(segments, inner) if segments else [Strip.blank(narrow - 2, edge)]
+        is_cut = number == len(token_lines) and not text.endswith("\n")
+        for left, row in zip(range(len(rows) - 1, -1, -1), rows, strict=True):
+            end = _edge(palette, continues=left > 0 or is_cut)
+            lines.append(Strip([Segment(" ", edge), *row.extend_cell_length(narrow - 2, edge), Segment(" ", end)]))
     return lines
+
+
+def _wrapped(segments: list[Segment], width: int) -> Sequence[Strip]:
+    """A line of code as rows; no wide character is split."""
+    whole = Strip(segments)
+    return whole.divide(list(accumulate(map(cell_len, rows_of_cells(whole.text, width)))))
 
 
 def _token_lines(text: str, language: str, palette: Palette) -> list[list[Segment]]:
@@ -55,6 +67,11 @@ def _add(line: list[Segment], text: str, style: Style) -> None:
 @lru_cache(maxsize=16)
 def _base(palette: Palette) -> Style:
     return Style.parse(f"on {palette.surface}")
+
+
+@lru_cache(maxsize=16)
+def _edge(palette: Palette, *, continues: bool) -> Style:
+    return _base(palette) + edge_mark(continues=continues)
 
 
 @lru_cache(maxsize=512)

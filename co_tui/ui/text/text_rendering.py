@@ -15,6 +15,10 @@ from textual.strip import Strip
 
 from co_tui.ui.themes.themes import Palette
 
+LEFT_OUT_MARK = "left_out"
+LEFT_OUT = Style.from_meta({LEFT_OUT_MARK: True})
+"""Marks the line that says how much of a text is not shown."""
+
 PROSE_COLUMNS = 100
 """Longer lines are hard to read; code, tables and tool output may be wider."""
 
@@ -41,6 +45,7 @@ class TextRenderer:
         self.rich = rich
         self.draws_images = draws_images and rich
         self.muted = Style.parse(palette.muted)
+        self.left_out = self.muted + LEFT_OUT
         self.you = Style.parse(f"bold {palette.accent}")
         self.reply = Style.parse(palette.reply)
         self.me = Style.parse(f"bold {palette.reply}")

@@ -14,12 +14,12 @@ from textual.widgets import Static
 from co_tui.events import CompactionStart, Event, Fact, Message, Occurrence
 from co_tui.events.event import payload_of
 from co_tui.events.stored_messages import pieces
+from co_tui.events.wording import clock
 from co_tui.inert import inert
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.text.summary_text import HangingText, summary_text
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import palette_of
-from co_tui.ui.transcript.block import clock
 from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
 

@@ -10,8 +10,7 @@ from rich.text import Text
 from co_tui.events import Event, Fact, Message
 from co_tui.events.stored_messages import prompt_of
 from co_tui.events.symbols import EntryStyle, EntryWeight
-from co_tui.events.wording import short
-from co_tui.ui.transcript.block import clock
+from co_tui.events.wording import clock, short
 
 INDENT = "        "
 """Aligns further lines with an entry's text, past its time and symbol."""
@@ -36,23 +35,25 @@ def timeline_row(
     *,
     undone: bool = False,
 ) -> Text:
-    """Time, symbol and text; longer text is wrapped with a hanging indent. `about` names the call of an answer."""
+    """Time, symbol and text; longer text is wrapped with a hanging indent. `about` names the call of an answer, and
+    below its dangers."""
     entry, words = event.fact.entry(), event.fact.timeline_text()
     assert entry is not None, "not on the timeline"
     first, *others = words.rstrip("\n").split("\n")
+    gist, *dangers = about.split("\n")
     if undone:
         first, entry = f"{first}{BETWEEN}{UNDONE}", entry._replace(weight=EntryWeight.LIGHT)
     room = width - len(INDENT)
     style = styles[entry.weight]
     row = Text(no_wrap=True)
-    for n, line in enumerate(_wrapped(_with_gist(first, about or _gist(event.fact), room), room)):
+    for n, line in enumerate(_wrapped(_with_gist(first, gist or _gist(event.fact), room), room)):
         if n == 0:
             row.append(f"{clock(event.timestamp):<5} ", styles[EntryWeight.LIGHT]).append(f"{entry.symbol} ", style)
             row.append(line, style)
         else:
             row.append(f"\n{INDENT}").append(line, style)
     below = _style_below(entry, styles)
-    for other in others:
+    for other in (*dangers, *others):
         for line in _wrapped(other, room):
             row.append(f"\n{INDENT}").append(line, below)
     return row

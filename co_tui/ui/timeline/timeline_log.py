@@ -13,7 +13,6 @@ from co_tui.events import (
     Rewind,
 )
 from co_tui.events.symbols import EntryKind
-from co_tui.events.tool_calls import gist_of_call
 
 TimelineFilter: TypeAlias = EntryKind | str
 """What is shown: one kind of entries, or one of the two below."""
@@ -83,14 +82,14 @@ class TimelineLog:
                 self._asked[agent, call_id] = event
             case ApprovalDecided(agent=agent, call_id=call_id) if asked := self._asked.pop((agent, call_id), None):
                 assert isinstance(asked.fact, ApprovalRequested)
-                self._about[event.seq or 0] = gist_of_call(asked.fact.tool, asked.fact.arguments) or asked.fact.what
+                self._about[event.seq or 0] = asked.fact.about()
                 for entries in (self._all, self._of_kind[EntryKind.APPROVAL]):
                     _remove_latest(entries, asked)
                 return True
         return False
 
     def about(self, event: Event) -> str:
-        """The call that an answer is about; empty for other entries."""
+        """The call that an answer is about, and its dangers on a second line; empty for other entries."""
         return self._about.get(event.seq or 0, "")
 
     def of(self, shown: TimelineFilter) -> Sequence[Event]:

@@ -1,10 +1,9 @@
 """One block of the transcript: a message, a tool call, a note."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal, TypeAlias
 
-from co_tui.events.file_diff import is_diff, read_diff
+from co_tui.events.file_diff import CHECKED, is_diff, read_diff
 from co_tui.events.images import images_label
 from co_tui.events.tool_calls import GIST_CHARS, tool_label
 from co_tui.events.tool_wording import argument_lines, call_summary
@@ -151,7 +150,8 @@ class Block:
         if self.kind != "tool":
             return self.text
         asked = f"{self.gist}\n{self.diff}" if self.diff else self.text
-        return f"{tool_label(self.tool_name)} {asked}\n{self.result}"
+        said = self.result.partition(CHECKED)[2] if self.diff else self.result
+        return f"{tool_label(self.tool_name)} {asked}\n{said}"
 
     def show_change(self, diff: str, unfold_key: str) -> None:
         """Show the change that the call made; a short one is open."""
@@ -160,11 +160,3 @@ class Block:
         if change is not None:
             self.previews_diff = len(change.rows) > DIFF_LINES_OPEN or bool(change.left_out)
             self.folded = self.previews_diff
-
-
-def clock(timestamp: str) -> str:
-    """The local time of day of an event's timestamp."""
-    try:
-        return f"{datetime.fromisoformat(timestamp).astimezone():%H:%M}"
-    except ValueError:
-        return ""

@@ -16,6 +16,7 @@ from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import (
     BETWEEN_FIGURES,
     BETWEEN_STEPS,
+    CUT_SHORT,
     DENIED,
     FAILED,
     INTERRUPTED,
@@ -99,7 +100,7 @@ def _left_out(chars: int, renderer: TextRenderer, width: int) -> list[Strip]:
     if chars <= MAX_RESULT_CHARS:
         return []
     hint = f"… {chars - MAX_RESULT_CHARS:,} more characters (v shows all)"
-    return renderer.plain(hint, width, renderer.muted)
+    return renderer.plain(hint, width, renderer.left_out)
 
 
 def _foldable(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
@@ -166,7 +167,7 @@ def _ended(status: str, renderer: TextRenderer) -> Text:
         return Text(status, renderer.error)
     if changed := _CHANGED.fullmatch(status):
         return Text.assemble((changed[1], renderer.reply), (changed[2] or "", renderer.error))
-    return Text(status, renderer.warning if end in (DENIED, INTERRUPTED) else renderer.muted)
+    return Text(status, renderer.warning if end in (DENIED, INTERRUPTED, CUT_SHORT) else renderer.muted)
 
 
 def _thought(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:

@@ -6,11 +6,11 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from co_tui.ui.images.block_image import BlockImage
-from co_tui.ui.text.find_in_text import lowercase
+from co_tui.ui.text.code_rows import CodeSpan, code_in
 from co_tui.ui.text.prose import Prose
-from co_tui.ui.text.text_rendering import TextRenderer, prose_width
+from co_tui.ui.text.text_rendering import LEFT_OUT_MARK, TextRenderer, prose_width
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.block_lines import BODIES, MAX_RESULT_CHARS, PROMPT_LINES_LEFT, head_of
+from co_tui.ui.transcript.block_lines import BAR, BODIES, MAX_RESULT_CHARS, PROMPT_LINES_LEFT, head_of
 
 INDENT = "  "
 MAX_COLUMNS, MAX_ROWS = 60, 16
@@ -74,7 +74,7 @@ class BlockLayout:
         self._body: list[list[Segment]] = []
         self._fed = 0
         self._left_out: Callable[[int], list[Strip]] = lambda chars: renderer.plain(
-            f"… {chars:,} more characters (v shows all)", prose_width(width), renderer.muted
+            f"… {chars:,} more characters (v shows all)", prose_width(width), renderer.left_out
         )
         self._end = [[Segment(mark, renderer.warning)] for mark in _warnings(block)]
         self._foot: list[list[Segment]] = self._end
@@ -110,9 +110,17 @@ class BlockLayout:
         """The line that toggles the fold when clicked."""
         return len(self._head)
 
-    def lines_with(self, needle: str) -> list[int]:
-        """Indexes of the lines that contain a lowercase text."""
-        return [n for n in range(self.height) if needle in lowercase(self.text_of(n))]
+    @property
+    def left_out_line(self) -> int | None:
+        """The line that says how much is not shown; None when all is."""
+        lines = range(self.height - 1, -1, -1)
+        return next((n for n in lines if any(s.style and LEFT_OUT_MARK in s.style.meta for s in self._line(n))), None)
+
+    def words_in(self, index: int) -> CodeSpan:
+        """Where the line's own text is, without margins and bars, and whether the next line continues its last word."""
+        text = self.text_of(index)
+        start = len(text) - len(text.lstrip(BAR))
+        return code_in(self._line(index)) or CodeSpan(start, max(start, len(text.rstrip())), continues=False)
 
     def is_drawn(self, index: int) -> bool:
         """Whether the line is part of an image."""

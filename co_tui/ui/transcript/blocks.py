@@ -14,6 +14,7 @@ from co_tui.events import (
     DelegationEnd,
     DelegationStart,
     Event,
+    HookRun,
     Json,
     Message,
     PlanChanged,
@@ -36,10 +37,11 @@ from co_tui.events.tool_wording import (
     result_summary,
     stage_of,
 )
+from co_tui.events.wording import clock
 from co_tui.inert import inert, one_line
 from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
-from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind, clock
+from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind
 
 if TYPE_CHECKING:
     from co_tui.ui.transcript.delegation_lines import DelegationLines
@@ -56,6 +58,7 @@ _NEXT_STEPS = {
     "steps": "{continue} continues.",
     "spending": "Then {continue} continues.",
     "length": "{continue} continues.",
+    "stopped_by_hook": "{continue} continues.",
     "repeated_call": "{continue} continues, or type a correction.",
     **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),
 }
@@ -94,6 +97,8 @@ class BlockBuilder:
         fact = event.fact
         self.touched = []
         match fact:
+            case HookRun() if said := fact.sentence():
+                self.note(said, "note", event.seq or 0)
             case _ if self.delegated(event) is not None or agent_of(fact):
                 pass  # shown in the fold of the delegating call
             case Message():

@@ -20,7 +20,14 @@ from co_tui.events import (
 from co_tui.events.file_diff import diff_in
 from co_tui.events.stored_messages import pieces
 from co_tui.events.tool_calls import call_line, tool_label
-from co_tui.events.tool_wording import BETWEEN_FIGURES, FAILED, call_summary, change_summary, last_output_line
+from co_tui.events.tool_wording import (
+    BETWEEN_FIGURES,
+    CUT_SHORT,
+    FAILED,
+    call_summary,
+    change_summary,
+    last_output_line,
+)
 from co_tui.events.wording import money
 from co_tui.inert import inert, one_line
 from co_tui.ui.formatting import counted, elapsed, tokens
@@ -30,6 +37,7 @@ from co_tui.ui.transcript.block import Block
 GIST_CHARS = 30
 """Leaves room on 80 columns for the call and for how full its context is."""
 LINE_CHARS = 200
+CONTEXT_CHARS = 20
 REASON_CHARS = 60
 ERROR_CHARS = 1_000
 INDENT = "    "
@@ -43,6 +51,8 @@ class _Followed:
     name: str
     depth: int
     began: str
+    context: str
+    """What it sees: `fresh` or `conversation`."""
     calls: int = 0
     doing: str = ""
     asked: set[str] = field(default_factory=set)
@@ -60,7 +70,8 @@ class _Followed:
         """Show what it is doing on the status line, with how full its context is."""
         who = f"{self.name}: " if self.depth else ""
         gist = one_line(who + ("approval pending" if self.asked else self.doing), GIST_CHARS)
-        self.block.status = f"{gist} · {self.reading.amount}" if self.reading.usage else gist
+        figures = (gist, self.context, self.reading.amount if self.reading.usage else "")
+        self.block.status = BETWEEN_FIGURES.join(filter(None, figures))
         return self.block
 
 
@@ -76,7 +87,10 @@ class DelegationLines:
         if block is None:
             return None
         depth = asking.depth + 1 if asking is not None else 0
-        self._followed[fact.agent] = _Followed(block, one_line(fact.name, 30), depth, at)
+        context = one_line(fact.context, CONTEXT_CHARS)
+        self._followed[fact.agent] = followed = _Followed(block, one_line(fact.name, 30), depth, at, context)
+        for file in fact.files:
+            followed.add(f"· with {one_line(file, LINE_CHARS)}")
         return self._shows(fact.agent, "asked")
 
     def said(self, agent: str, message: Json) -> Block | None:
@@ -148,14 +162,14 @@ class DelegationLines:
             return None
         used = fact.usage.get("input_tokens", 0) + fact.usage.get("output_tokens", 0)
         price = money(fact.cost) if fact.cost else ""
-        worked = [counted(followed.calls, "call"), tokens(used), price]
+        worked = [followed.context, counted(followed.calls, "call"), tokens(used), price]
         if fact.outcome == FAILED and not followed.calls and not used:
             worked = []  # it never began
         figures = [_ending(fact), *worked, _took(followed.began, at)]
         ended = " · ".join(filter(None, figures))
         if followed.reading.usage is not None:
             followed.add(f"context {followed.reading.amount}, {followed.reading.percent}")
-        if fact.error and fact.outcome == FAILED:
+        if fact.error and fact.outcome in (FAILED, CUT_SHORT):
             followed.add(f"! {one_line(fact.error, ERROR_CHARS)}")
         if followed.depth:
             return followed.add(f"↳ {followed.name}: {ended}")

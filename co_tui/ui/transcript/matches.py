@@ -1,6 +1,8 @@
 """Search in blocks: counting matches, stepping through them, highlighting them in a line."""
 
-from collections.abc import Iterable
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -10,7 +12,8 @@ from textual.strip import Strip
 
 from co_tui.ui.text.find_in_text import lowercase
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.layout import LinePosition, TranscriptLayout
+from co_tui.ui.transcript.block_rendering import BlockLayout
+from co_tui.ui.transcript.layout import KEPT_LAYOUTS, LinePosition, TranscriptLayout
 
 
 class Match(NamedTuple):
@@ -20,6 +23,20 @@ class Match(NamedTuple):
     nth: int
 
 
+class MatchPart(NamedTuple):
+    """The part of a match in one line of its block; a wrapped match has several."""
+
+    nth: int
+    line: int
+    start: int
+    end: int
+
+
+def with_single_spaces(text: str) -> str:
+    """Lowercase, and as it may be wrapped: each gap is one space."""
+    return re.sub(r"\s+", " ", lowercase(text))
+
+
 class Search:
     """The search text, its matches by block, and the current match."""
 
@@ -27,18 +44,18 @@ class Search:
         self.needle = ""
         """Lowercase; empty while there is no search."""
         self.match: Match | None = None
-        self._line = 0
-        """The current match's line within its block."""
-        self._nth_in_line = 0
         self._counts: dict[Block, int] = {}
+        self._parts: dict[BlockLayout, list[MatchPart]] = {}
+        """The matches that can be seen, of blocks in view."""
 
     def set_needle(self, text: str) -> None:
-        needle = lowercase(text)
+        needle = with_single_spaces(text)
         if needle != self.needle:
             # A longer text can only match where the shorter one did.
             is_longer = bool(self.needle) and self.needle in needle
             without = {block: 0 for block, count in self._counts.items() if not count} if is_longer else {}
             self.needle, self.match, self._counts = needle, None, without
+            self._parts.clear()
 
     def count(self, blocks: Iterable[Block]) -> None:
         """Search more blocks."""
@@ -48,12 +65,13 @@ class Search:
     def forget(self, block: Block) -> None:
         """Its text changed."""
         self._counts.pop(block, None)
+        self._parts.clear()
 
     def _in(self, block: Block) -> int:
         if not self.needle:
             return 0
         if block not in self._counts:
-            self._counts[block] = lowercase(block.plain).count(self.needle)
+            self._counts[block] = with_single_spaces(block.plain).count(self.needle)
         return self._counts[block]
 
     @property
@@ -94,13 +112,16 @@ class Search:
         index = layout.index_of(self.match.block) if self.match is not None else None
         if self.match is None or index is None:
             return None
-        self._line, self._nth_in_line = self._line_of(layout, index, self.match.nth)
-        return LinePosition(index, self._line)
+        return LinePosition(index, self._line_of(layout.lay_out(index), self.match.nth))
 
-    def current_in_line(self, block: Block, line: int) -> int | None:
-        """Which match of a line (from 0) is the current one; None when none is."""
-        is_here = self.match is not None and self.match.block is block and line == self._line
-        return self._nth_in_line if is_here else None
+    def parts_in(self, layout: TranscriptLayout, position: LinePosition) -> Iterator[tuple[MatchPart, bool]]:
+        """The matches in a line, and whether each is the current one."""
+        block, laid = layout.blocks[position.block], layout.lay_out(position.block)
+        nth = self.match.nth if self.match is not None and self.match.block is block else -1
+        parts = self._parts_of(laid)
+        yield from ((part, part.nth == nth) for part in parts if part.line == position.line)
+        if nth > (parts[-1].nth if parts else -1) and position.line == laid.left_out_line:
+            yield MatchPart(nth, position.line, *laid.words_in(position.line)[:2]), True
 
     def _next(self, layout: TranscriptLayout, start: LinePosition, step: int) -> tuple[int, int] | None:
         index = layout.index_of(self.match.block) if self.match is not None else None
@@ -118,27 +139,46 @@ class Search:
                 return at, found - 1 if step < 0 else 0
         return None
 
-    def _line_of(self, layout: TranscriptLayout, index: int, nth: int) -> tuple[int, int]:
-        """The line of the nth match, and which match of that line it is; a match that is wrapped or hidden by Markdown
-        counts as the nearest visible one."""
-        laid = layout.lay_out(index)
-        lines = [n for n in laid.lines_with(self.needle) for _ in range(lowercase(laid.text_of(n)).count(self.needle))]
-        if not lines:
-            return min(laid.title_line, max(0, laid.height - 1)), 0
-        nth = min(nth, len(lines) - 1)
-        return lines[nth], nth - lines.index(lines[nth])
+    def _parts_of(self, laid: BlockLayout) -> list[MatchPart]:
+        if laid not in self._parts:
+            if len(self._parts) > KEPT_LAYOUTS:
+                self._parts.clear()
+            self._parts[laid] = list(_visible_parts(laid, self.needle)) if self.needle else []
+        return self._parts[laid]
+
+    def _line_of(self, laid: BlockLayout, nth: int) -> int:
+        """The line where the nth match begins; for one that is not shown the line that says so, else the last match."""
+        parts = self._parts_of(laid)
+        seen = next((part.line for part in parts if part.nth == nth), laid.left_out_line)
+        if seen is None:
+            seen = parts[-1].line if parts else min(laid.title_line, max(0, laid.height - 1))
+        return seen
 
 
-def marked(strip: Strip, needle: str, style: Style, current_match: tuple[int, Style] | None = None) -> Strip:
-    """The strip with all matches highlighted; the current one (its number and style) differently."""
-    text = strip.text
-    small = lowercase(text)
-    parts: list[Strip] = []
-    done, at = 0, small.find(needle)
-    while at >= 0:
-        start = cell_len(text[:at])
-        end = start + cell_len(text[at : at + len(needle)])
-        own = current_match[1] if current_match is not None and current_match[0] == len(parts) // 2 else style
-        parts += [strip.crop(done, start), Strip(Segment.apply_style(strip.crop(start, end), post_style=own))]
-        done, at = end, small.find(needle, at + len(needle))
-    return Strip.join([*parts, strip.crop(done)]) if parts else strip
+def _visible_parts(laid: BlockLayout, needle: str) -> Iterator[MatchPart]:
+    """The parts of all matches in the lines of a block, read as one text."""
+    lines = range(laid.title_line, laid.height)
+    words = [laid.words_in(line) for line in lines]
+    whole, starts = "", []
+    for line, (start, end, continues) in zip(lines, words, strict=True):
+        starts.append(len(whole))
+        whole += lowercase(laid.text_of(line))[start:end] + ("" if continues else " ")
+    for nth, found in enumerate(re.finditer(" +".join(map(re.escape, needle.split(" "))), whole)):
+        row = bisect_right(starts, found.start()) - 1
+        while row < len(starts) and starts[row] < found.end():
+            start, end, _ = words[row]
+            first, last = (start + max(0, at - starts[row]) for at in found.span())
+            if first < min(last, end):
+                yield MatchPart(nth, lines[row], first, min(last, end))
+            row += 1
+
+
+def marked(strip: Strip, parts: Iterable[tuple[MatchPart, bool]], style: Style, current: Style) -> Strip:
+    """The strip with all matches highlighted; the current one differently."""
+    text, pieces, done = strip.text, [], 0
+    for part, is_current in parts:
+        start, end = cell_len(text[: part.start]), cell_len(text[: part.end])
+        own = current if is_current else style
+        pieces += [strip.crop(done, start), Strip(Segment.apply_style(strip.crop(start, end), post_style=own))]
+        done = end
+    return Strip.join([*pieces, strip.crop(done)]) if pieces else strip

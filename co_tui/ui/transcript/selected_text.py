@@ -3,10 +3,10 @@
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
+from co_tui.ui.text.code_rows import CodeSpan, code_in
 from co_tui.ui.transcript.block_lines import BAR
 from co_tui.ui.transcript.layout import TranscriptLayout
 
@@ -28,20 +28,32 @@ def with_selection(strip: Strip, selection: Selection, row: int, style: Style) -
 
 
 def selected_text(layout: TranscriptLayout, selection: Selection) -> str:
-    """The selected text as shown, without images, prompt bars and trailing blanks."""
+    """The selected text as shown, without images, prompt bars and trailing blanks; code as it was written."""
     total = layout.row_count
     first = selection.start.y if selection.start else 0
     last = selection.end.y if selection.end else total - 1
-    positions = [layout.position_at(row) for row in range(max(0, first), min(last, total - 1) + 1)]
-    lines = [layout.lay_out(position.block).text_of(position.line) if position else "" for position in positions]
-    local = Selection(
-        Offset(selection.start.x, 0) if selection.start else None,
-        Offset(selection.end.x, last - first) if selection.end else None,
-    )
-    said = zip(positions, local.extract("\n".join(lines)).split("\n"), strict=False)
-    texts = (
-        text
-        for position, text in said
-        if position is None or not layout.lay_out(position.block).is_drawn(position.line)
-    )
-    return "\n".join(text.removeprefix(BAR).rstrip() for text in texts)
+    lines: list[str] = []
+    open_block: int | None = None
+    """The block whose code continues in the next row."""
+    for row in range(max(0, first), min(last, total - 1) + 1):
+        position = layout.position_at(row)
+        if position is None or layout.lay_out(position.block).is_drawn(position.line):
+            continue
+        line, _ = layout.lay_out(position.block).source(position.line)
+        code = code_in(line)
+        part = _selected_part(line, code, selection.get_span(row))
+        if code is not None and open_block == position.block:
+            lines[-1] += part
+        else:
+            lines.append(part)
+        open_block = position.block if code is not None and code.continues else None
+    return "\n".join(lines)
+
+
+def _selected_part(line: list[Segment], code: CodeSpan | None, span: tuple[int, int] | None) -> str:
+    text = "".join(segment.text for segment in line)
+    first, last = span or (0, 0)
+    end = len(text) if last == -1 else last
+    if code is not None:
+        return text[max(first, code.start) : min(end, code.end)]
+    return text[first:end].removeprefix(BAR).rstrip()

@@ -19,7 +19,7 @@ class StreamPace:
     """Measures the frames of a stream, in processor time: what else the machine does makes none of them costly."""
 
     def __init__(self) -> None:
-        self._frame_at_s = self._bar_at_s = 0.0
+        self._frame_at_s = self._bar_at_s = float("-inf")
         self._frame_took_s = 0.0
         self.holds_bar = False
         """Whether the scroll bar stays as it is in the frame being drawn."""

@@ -131,9 +131,8 @@ class Transcript(TranscriptView, can_focus=True):
             # As a base style: code keeps its own background.
             strip = Strip(Segment.apply_style(strip.extend_cell_length(width), style=renderer.marked))
         if self._search.needle:
-            nth = self._search.current_in_line(block, position.line)
-            here = (nth, renderer.current_match) if nth is not None else None
-            strip = marked(strip, self._search.needle, renderer.found, here)
+            parts = self._search.parts_in(self._layout, position)
+            strip = marked(strip, parts, renderer.found, renderer.current_match)
         if (selection := self.text_selection) is not None:
             style = self.screen.get_component_rich_style("screen--selection")
             strip = with_selection(strip, selection, self._layout.row_of(position), style)

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.benchmarks.streaming.replies import CHUNK_CHARS, wanted_in
+from tests.support.wire_checks import refused
 
 CONTEXT_TOKENS = 1_000_000
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
@@ -36,6 +37,9 @@ class Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if not self.path.endswith("/chat/completions"):
             self._answer(404, {})
+            return
+        if (refusal := refused(self.path, asked)) is not None:
+            self._answer(refusal[0], json.loads(refusal[1]))
             return
         last = next(each["content"] for each in reversed(asked["messages"]) if each["role"] == "user")
         is_reply = "X-Interaction-Type" not in self.headers

@@ -16,6 +16,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.conclusions import concluded
 from co_tui.context.journal.work_record import Call, WorkRecord
+from co_tui.events.stored_messages import RESTORED
 
 ALL = range(1_000)
 
@@ -136,3 +137,19 @@ def test_any_conversation_is_read_and_heads_are_one_line(messages: list[ModelMes
     work = record(*messages)
     assert all(len(each.head.splitlines()) <= 1 and len(each.head) <= 210 for step in work.steps for each in step.calls)
     work.stands(budget, ALL)
+
+
+def test_files_that_the_user_restored_are_no_longer_changed() -> None:
+    edits = [
+        message
+        for path in ("a.py", "/shop/b.py", "c.py")
+        for message in (call("edit", path=path, oldText="x", newText="y"), result("Successfully replaced text"))
+    ]
+    about = {"folder": "/shop", "as_before": ["a.py", "b.py"], "changed": ["c.py"]}
+    note = ModelRequest(parts=[UserPromptPart("restored")], metadata={RESTORED: about})
+    assert record(*edits).stands(1_000, ALL).startswith("Files changed: c.py, /shop/b.py, a.py")
+    assert record(*edits, note).stands(1_000, ALL).splitlines()[0] == "Files changed: c.py"
+    undone = ModelRequest(
+        parts=[UserPromptPart("again")], metadata={RESTORED: {**about, "as_before": [], "changed": ["a.py"]}}
+    )
+    assert record(*edits, note, undone).stands(1_000, ALL).splitlines()[0] == "Files changed: a.py, c.py"

@@ -25,7 +25,7 @@ from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, compactions, talk, talking, use_window
-from tests.support.waiting import HANGING_S, next_fact, until
+from tests.support.waiting import HANGING_S, PATIENCE_S, next_fact, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -216,3 +216,40 @@ async def test_undo_after_a_tool_result_was_brought_back_sends_no_call_twice(hom
         assert list(session.state.history) == whole
         await session.submit("go on")
         assert [message["role"] for message in provider.requests[-1]["messages"]].count("tool") == 1
+
+
+async def test_what_is_pinned_while_a_compaction_is_applied_comes_back(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing = Writing(monkeypatch)
+    async with talking(home, provider) as session:
+        await talk(session, 4)
+        ref = session.state.history[2].ref
+        running = asyncio.create_task(session.compact())
+        await asyncio.to_thread(writing.begun.wait, PATIENCE_S)
+        pinning = asyncio.create_task(session.edits.pin([ref]))
+        await asyncio.sleep(0)
+        writing.may_end.set()
+        assert (await running).success
+        await pinning
+        assert ref in session.state.pins and ref in {entry.ref for entry in session.state.history}
+        assert replayed(home, session.id) == session.state
+
+
+async def test_pinning_a_replaced_message_stops_no_turn(home: Path, provider: Provider) -> None:
+    answered = threading.Event()
+    async with talking(home, provider) as session:
+        await talk(session, 4)
+        gone = session.state.history[2]
+        await session.compact()
+        provider.script = [Reply(text="Late.", until=answered)]
+        asked = len(provider.requests)
+        running = asyncio.create_task(session.submit("a long turn"))
+        await until(lambda: len(provider.requests) > asked)
+        await session.edits.pin([gone.ref])
+        answered.set()
+        assert await running is Outcome.DONE
+        said = texts(session.state)
+        assert gone in list(session.state.history)
+        assert said[-2] == "a long turn" and said[-1].startswith("Late.")
+        assert replayed(home, session.id) == session.state

@@ -108,7 +108,8 @@ async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Pr
             factory.compaction.compactor,
             lambda: factory.compaction.recovery(runtime.compactable),
             2,
-            lambda agent, number: factory.delegated_runs.new(runtime, agent, number),
+            factory.delegated_runs,
+            session.queue,
         )
         part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
         await turn.after_response(ModelResponse(parts=[part, TextPart("so")]))

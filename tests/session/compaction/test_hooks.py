@@ -77,6 +77,7 @@ async def test_the_focus_of_several_hooks_is_joined_in_order(tmp_path: Path) -> 
         ("""echo '{"decision": "veto", "reason": 7}'""", "No reason given."),
         ("echo not now >&2; echo more >&2; exit 2", "not now"),
         ("echo no JSON; exit 2", "No reason given."),
+        ("""echo '{"continue": false, "stopReason": "later"}'""", "later"),
     ],
 )
 async def test_a_veto_ends_the_round(tmp_path: Path, command: str, reason: str) -> None:
@@ -84,6 +85,13 @@ async def test_a_veto_ends_the_round(tmp_path: Path, command: str, reason: str) 
     assert (outcome.veto, outcome.reason) == (True, reason)
     assert outcomes(outcome) == ["No objection.", f"Vetoed: {reason}"]
     assert not (tmp_path / "later").exists()
+
+
+async def test_a_hook_speaks_to_the_user_and_may_have_its_own_limit(tmp_path: Path) -> None:
+    slow, says = HookEntry("sleep 600", timeout_s=0.1), HookEntry("""echo '{"systemMessage": "wait a bit"}'""")
+    outcome = await Hooks("preCompact", [slow, says], tmp_path, 600.0).run(PAYLOAD)
+    assert outcomes(outcome) == ["Timed out after 0.1 s.", "No objection."]
+    assert [each.notice for each in outcome.runs] == ["", "wait a bit"]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,8 @@ async def test_co_cli_on_demand_leaves_its_two_messages_and_nothing_else(home: P
         await talk(session, 4)
         done = await session.compact()
         assert done.success and texts(session.state) == [
-            f"[Compacted conversation summary]\n{done.summary}",
+            f"[Compacted conversation summary]\n{done.summary}\n\n"
+            "## Standing rules of the user\n- From now on always answer in French.",
             "Understood. I have the conversation context.",
         ]
         await session.submit("and now?")

@@ -57,12 +57,14 @@ async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
 
 
 @pytest.mark.parametrize("policy", SEEDS)
-async def test_t4_a_delegate_sees_the_top_level_results(home: Path, folder: Path, policy: str) -> None:
+async def test_t4_what_a_delegate_sees_and_the_main_agent_gets(home: Path, folder: Path, policy: str) -> None:
     (folder / "main.txt").write_text("secret of main\n")
+    (folder / "part.txt").write_text("secret of the part\n")
     requests: list[list[ModelMessage]] = []
     steps: list[Any] = [
         {0: call("read_file", "r-main", path="main.txt")},
         asks(("self", "The part")),
+        {0: call("read_file", "r-part", path="part.txt")},
         "Report on the part.",
         "All is done.",
     ]
@@ -76,5 +78,8 @@ async def test_t4_a_delegate_sees_the_top_level_results(home: Path, folder: Path
     session = await Session.start(environment, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
     sent = whole(requests[2])
-    assert "The part" in sent and "r-main" in sent and "secret of main" in sent
+    sees_all = policy == "inkeep"
+    assert "The part" in sent and ("r-main" in sent) == ("secret of main" in sent) == sees_all
+    assert "Report on the part." in whole(requests[-1])
+    assert ("secret of the part" in whole(requests[-1])) == sees_all
     await ended(environment, session, home)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.events import Message
+from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
 from tests.support.compacting import texts
 from tests.support.provider import Provider, Reply
@@ -107,3 +109,36 @@ async def test_a_pinned_half_of_a_pair_keeps_the_other_half(home: Path, provider
         sent = provider.requests[-1]["messages"]
         place = next(n for n, message in enumerate(sent) if message["role"] == "tool")
         assert sent[place]["content"] == "the very thing" and sent[place - 1]["tool_calls"]
+
+
+async def test_clearing_an_empty_context_changes_nothing(home: Path, provider: Provider) -> None:
+    system = {"kind": "request", "parts": [{"part_kind": "system-prompt", "content": "You keep the heron."}]}
+    async with talking(home, provider) as session:
+        assert not await session.edits.clear()
+        await session._recorder.record(Message(turn=0, message=system))
+        await talk(session, 1)
+        assert await session.edits.clear()
+        before = session.state
+        assert not await session.edits.clear()
+        assert session.state is before, "nothing was logged, so undo means the first clearing"
+        await session.edits.undo()
+        assert len(session.state.history) == 3
+
+
+async def test_a_fork_keeps_what_was_pinned_after_its_first_turns(home: Path, provider: Provider) -> None:
+    async with talking(home, provider) as session:
+        await talk(session, 4)
+        early, late = session.state.history[0], session.state.history[6]
+        upto = session.state.history[3].seq
+        await session.compact()
+        await session.edits.pin([early.ref, late.ref])
+        name = await session.fork(upto)
+        forked = replayed(home, name)
+        assert forked.pins == {early.ref} and early in list(forked.history)
+        assert replayed(home, await session.fork()).pins == session.state.pins
+        environment = session._environment
+        await session.close()
+        again = await Session.resume(environment, name)
+        await talk(again, 2)
+        assert (await again.compact()).success and early.ref in {entry.ref for entry in again.state.history}
+        await again.close()

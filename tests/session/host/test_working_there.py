@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -112,6 +113,33 @@ async def test_files_and_commands_are_there(tmp_path: Path, host: SshHost) -> No
     assert "three\ntwo" in results[3] and str(there) in results[3]
     assert "a.txt:1:three" in results[4] and "new/" in results[5] and "new/b.txt" in results[6]
     assert session.state.cwd == f"box:{there}"
+
+
+async def test_long_output_there_is_kept_here(tmp_path: Path, host: SshHost) -> None:
+    there = host.home / "project"
+    there.mkdir()
+    many = "seq -f 'line %.0f' 1 20000"
+    steps = [
+        Step("run_command", {"command": f"{many}; {many} >&2; exit 3"}),
+        Step("start_command", {"command": f"{many}; touch printed; sleep 600"}),
+    ]
+    environment = environment_on(host, tmp_path / "own", model := scripted(steps), there)
+    session, (ran, started) = await worked(environment)
+    shown, _, errors = ran.partition("[stderr]\n")
+    for each in (shown, errors):
+        assert "line 1\n" in each and "line 20000\n" in each and "bytes in parts" in each
+    assert ran.count("pydantic") == 0 and "[exit code: 3]" in ran
+    await until((there / "printed").exists)
+    command_id = started.rpartition("ID: ")[2].strip()
+    model.script = scripted([Step("check_command", {"command_id": command_id})]).script
+    await session.submit("How is it?")
+    checked = results_of(session)[-1]
+    assert "line 1\n" in checked and "line 20000\n" in checked and "[status: running]" in checked
+    [reference] = re.findall(r"read_artifact\('(output-\w+-1)'\)", checked)
+    model.script = scripted([Step("read_artifact", {"reference": reference, "line": 7_000})]).script
+    await session.submit("And there?")
+    assert results_of(session)[-1].splitlines()[1] == "line 7000"
+    await close(session, environment)
 
 
 async def test_files_are_brought_back_there(tmp_path: Path, host: SshHost) -> None:

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis.strategies import floats, integers, lists
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, DeltaToolCalls
 
 from co_tui.events import Truncation, UsageInfo
+from co_tui.lab.outlook import outlook
 from co_tui.paths import locate
 from co_tui.session.file_references import named_files
 from co_tui.session.history.request_scaffold import ScaffoldFile
@@ -150,6 +153,36 @@ async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Pa
         before = len(model.requests)
         await said(session, "ok?")
         assert plain([each.message for each in lens.messages]) == plain(model.requests[before])[:-1]
+
+
+class LongAnswers(Asked):
+    """Its answers grow, so that the history exceeds the window after a turn, too."""
+
+    async def script(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        self.requests.append(list(messages))
+        yield "a longer answer about it " * (100 + 60 * ((len(self.requests) - 1) % 4))
+
+
+async def test_when_it_is_full_the_lens_shows_what_is_sent(home: Path) -> None:
+    model, alone = LongAnswers(), LOADED["balanced"].but(compaction="none", recollection_share=0.0)
+    async with opened(home, model, alone, window=3_000) as session:
+        for n in range(8):
+            await said(session, f"Question {n}: " + "what about src/main.py? " * 30)
+            lens, meter = lens_of(session), session.history.governor.meter
+            assert lens.reading.share < 1 and sum(each.tokens for each in lens.messages) == lens.reading.current_tokens
+            for each in lens.messages:
+                assert each.message is None or each.tokens == pytest.approx(meter.tokens(each.message), abs=2)
+
+
+async def test_what_is_to_be_summarised_is_the_same_in_the_request_and_among_the_policies(home: Path) -> None:
+    async with opened(home, Asked(), LOADED["balanced"].but(recollection_share=0.0), window=3_000) as session:
+        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 40 for n in range(12)])
+        await session.compact()
+        await session.edits.undo(None)
+        lens, seen = lens_of(session), outlook(source_of(session.history, session.settings))
+        assert any(each.why == "does not fit" for each in lens.left) and not lens.is_compacted_first
+        assert sum(each.judgement.goes_next for each in lens.messages) == seen.summarised == 0
+        assert Fate.TO_BE_SUMMARISED not in {each.judgement.fate for each in lens.messages}
 
 
 @pytest.mark.parametrize(

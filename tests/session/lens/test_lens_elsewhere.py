@@ -177,7 +177,8 @@ def test_what_is_offered_comes_from_the_beginning_or_where_much_is_freed(
     policy: str, window: int, left: int, memory: MemoryUse, exists: bool, with_other_tools: bool, offered: str
 ) -> None:
     offer = Offer(policy_of(LOADED[policy]), window, left, memory, exists)
-    assert offer.names(with_other_tools=with_other_tools) == offered.split()
+    assert offer.names(with_other_tools=with_other_tools, runs_commands=False) == offered.split()
+    assert "read_artifact" in offer.names(with_other_tools=True, runs_commands=True)
 
 
 async def test_instructions_are_shown_also_where_a_provider_says_that_they_cost_nothing(

@@ -118,6 +118,7 @@ async def test_two_agents_of_files_see_the_conversation_and_their_own_results_on
     )
     tester = 'name = "tester"\ndescription = "Runs tests."\ndeveloper_instructions = "You test."\n'
     made = project(home, folder, {".claude/agents/r.md": REVIEWER, ".codex/agents/t.toml": tester}, model)
+    made.settings = made.settings.but(delegation_context="conversation")
     session = await Session.start(made, "scripted")
     assert await session.submit("Remember the word heliotrope. Ask them.") is Outcome.DONE
     assert {name: each.status for name, each in session.state.delegations.items()} == {

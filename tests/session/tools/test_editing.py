@@ -107,6 +107,38 @@ async def test_if_one_change_is_not_possible_none_is_made_or_asked_about(
     assert not (folder / "new.py").exists() and (folder / "lib/a.py").read_text() == "a = 1\nb = 2\n"
 
 
+NEAR = "The nearest line is 2:\n2: b = 2"
+SPACED = "Line 2 differs from it only in white space:\n2: b = 2"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (("edit_file", {"path": "lib/a.py", "old_text": "b = 3", "new_text": "x"}), NEAR),
+        (("edit_file", {"path": "lib/a.py", "old_text": "b =  2", "new_text": "x"}), SPACED),
+        (edits(replaced("lib/a.py", ("a = 1", "a = 7"), ("b = 5", "x"))), NEAR),
+        (edits(whole("new.py", "x"), replaced("lib/a.py", ("\tb = 2", "x"))), SPACED),
+    ],
+)
+async def test_for_a_text_that_is_not_found_the_nearest_lines_are_shown(
+    folder: Path, tmp_path: Path, step: Any, said: str
+) -> None:
+    async with Talk(folder, tmp_path / "home", Person(), step, mode="edits") as talk:
+        (got,) = await talk.say()
+    assert "not found in lib/a.py. No changes were written. " in got and said in got
+    assert (folder / "lib/a.py").read_text() == "a = 1\nb = 2\n" and not (folder / "new.py").exists()
+
+
+async def test_the_nearest_lines_of_a_later_replacement_are_those_after_the_earlier(
+    folder: Path, tmp_path: Path
+) -> None:
+    pairs = [{"old_text": "a = 1", "new_text": "first = 1"}, {"old_text": "first = 2", "new_text": "x"}]
+    edit = ("edit_file", {"path": "lib/a.py", "replacements": pairs})
+    async with Talk(folder, tmp_path / "home", Person(), edit, mode="edits") as talk:
+        (got,) = await talk.say()
+    assert "replacement 2 not found" in got and "The nearest line is 1:\n1: first = 1" in got
+
+
 async def test_a_file_that_cannot_be_written_undoes_the_others(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from co_tui.session.approvals.questions import Approval
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
+from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.approving import Person
 from tests.support.mcp_talk import Talk, calls, lives, odd
 from tests.support.waiting import PATIENCE_S, next_fact, until
@@ -64,6 +65,20 @@ async def test_what_is_not_allowed_does_not_reach_the_server(folder: Path, home:
         assert await talk.say("die") is Outcome.DONE
         assert "not today" in talk.model.returned[0]
         assert talk.environment.mcp_servers.reports[0].stage == "running"
+
+
+async def test_plan_mode_uses_tools_that_a_rule_allows_and_the_server_marks_as_read_only(
+    folder: Path, home: Path
+) -> None:
+    allowed = tuple(RuleInForce("allow", Rule(f"mcp__odd__{tool}"), "test") for tool in ("plain", "change"))
+    look = RuleInForce("allow", Rule("mcp__odd__look"), "test")
+    for rules in (allowed, (*allowed, look)):
+        steps, server = calls("look", "plain", "change"), {"odd": odd("marked")}
+        async with Talk(folder, home, *steps, mode="plan", permissions=rules, mcp_servers=server) as talk:
+            assert await talk.say("look") is Outcome.DONE
+        looked, plain, change = talk.model.returned
+        assert "does not mark it as read-only" in plain and "does not mark it as read-only" in change
+        assert looked.startswith("echo") if look in rules else "no rule allows mcp__odd__look" in looked
 
 
 async def test_its_process_has_no_key_but_its_own_and_writes_nowhere(

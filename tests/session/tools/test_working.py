@@ -187,7 +187,11 @@ async def test_read_only_gives_no_tool_that_changes_anything(folder: Path, home:
         ({"tools": ()}, 60_000, set()),
         ({"tools": ("plan",)}, 60_000, {"write_plan"}),
         ({}, 4_096, set()),
-        ({"tools": ("commands", "plan", "questions")}, 10_000, COMMAND_TOOLS | {"check_command", "stop_command"}),
+        (
+            {"tools": ("commands", "plan", "questions")},
+            10_000,
+            COMMAND_TOOLS | {"check_command", "stop_command", "read_artifact"},
+        ),
     ],
 )
 async def test_settings_and_the_window_decide_what_there_is(folder: Path, home: Path, settings, window, tools) -> None:

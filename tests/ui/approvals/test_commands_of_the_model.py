@@ -50,7 +50,7 @@ async def test_output_of_a_delegates_command_is_shown_in_its_delegation(
         await pilot.press("y")
         await until(pilot, lambda: re.search(r"agent .* … ␛\[2Jtwo", screen_text(app)))
         (folder / "go").touch()
-        await until(pilot, lambda: app.controller.idle and re.search(r"done · 1 call", screen_text(app)))
+        await until(pilot, lambda: app.controller.idle and re.search(r"done · fresh · 1 call", screen_text(app)))
         assert "… ␛" not in screen_text(app)
 
 

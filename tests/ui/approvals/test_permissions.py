@@ -81,6 +81,31 @@ def test_the_title_says_what_would_happen(changes: dict[str, Any], title: str) -
     assert approval_panel(question, has_sandbox=False).title == title
 
 
+ONE_CHANGE = "--- src/a.py\n+++ src/a.py\n@@ -1 +1,2 @@\n-a\n+b\n+c"
+
+
+@pytest.mark.parametrize(
+    ("paths", "what", "title"),
+    [
+        (["src/a.py"], ONE_CHANGE, "Change src/a.py? +2 −1"),
+        (["src/a.py"], "--- new file\n+++ src/a.py\n@@ -0,0 +1 @@\n+b", "Create src/a.py? +1"),
+        (["src/a.py", "src/a.py"], ONE_CHANGE, "Change src/a.py? +2 −1"),
+        (["src/a.py", "b.py"], "", "Change src/a.py and b.py?"),
+        (["a.py", "b.py", "c.py"], "", "Change a.py, b.py and c.py?"),
+        ([f"a/long/folder/of/files/{n}.py" for n in range(9)], "", "Change {0}, {1} and 7 more files?"),
+    ],
+)
+def test_the_title_names_the_files_of_a_change(paths: list[str], what: str, title: str) -> None:
+    arguments = {"files": [{"path": path} for path in paths]}
+    question = COMMAND.but(tool="edit_files", arguments=arguments, what=what)
+    assert approval_panel(question, has_sandbox=False).title == title.format(*paths)
+
+
+def test_every_danger_is_named() -> None:
+    dangers = "deletes files, overwrites the remote's history and publishes or sends to others"
+    assert approval_panel(DANGER.but(danger=dangers), has_sandbox=False).warning == dangers
+
+
 def test_a_command_that_looks_like_a_diff_is_shown_as_a_command() -> None:
     panel = approval_panel(COMMAND.but(what="--- a\n+++ b\n rm x"), has_sandbox=False)
     assert panel.title == "Run this command?" and panel.diff is None
@@ -311,6 +336,17 @@ async def test_without_rules_the_list_says_how_to_get_some(home: Path, provider:
         app.run_command("approvals", "")
         await until(pilot, lambda: "No rules yet." in screen_text(app) and "a Add" in screen_text(app))
         assert "revoke" not in screen_text(app)
+
+
+async def test_a_rule_that_cannot_be_used_is_named_at_the_start_and_in_the_list(home: Path, provider: Provider) -> None:
+    config = home / "config/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[permissions]\ndeny = ["Bash(curl"]\n')
+    async with running(launch_for(home, provider)) as (app, pilot):
+        said = "deny 'Bash(curl' is not a rule. Until you fix it, no allow rule for Bash applies."
+        await until(pilot, lambda: said in transcript_text(app).replace("\n", " "))
+        app.run_command("approvals", "")
+        await until(pilot, lambda: "deny   Bash(curl (not a rule)" in screen_text(app))
 
 
 async def test_kept_approvals_that_were_too_broad_are_said_once(home: Path, provider: Provider) -> None:

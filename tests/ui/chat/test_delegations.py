@@ -45,12 +45,18 @@ def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -
     builder = BlockBuilder()
     builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))
     (block,) = builder.blocks
-    builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1")))
-    assert block.status == "asked"
+    builder.add(
+        event(
+            DelegationStart(
+                agent="self 1", name="self", task="find callers", call_id="d1", context="fresh", files=("a.py",)
+            )
+        )
+    )
+    assert block.status == "asked · fresh" and block.inner == "    · with a.py"
     working = ToolActivity(
         turn=1, tool_name="grep", tool_call_id="g", stage="started", text='{"q": "open"}', agent="self 1"
     )
-    assert builder.delegated(event(working, None)) is block and block.status == "search open"
+    assert builder.delegated(event(working, None)) is block and block.status == "search open · fresh"
     builder.add(
         event(reply("self 1", {"part_kind": "text", "content": "Looking."}, call("grep", "g", q="open\x1b[31m")))
     )
@@ -59,8 +65,14 @@ def test_a_delegation_is_one_line_with_a_live_gist_and_opens_to_its_own_talk() -
     builder.add(event(end, second=43))
     builder.add(event(result("", "delegate_task", "d1", "Three callers.")))
     assert builder.blocks == [block], "nothing of a delegate stands beside the conversation"
-    assert block.status == "done · 1 call · 41k · $0.02 · 38 s"
-    assert block.result.split("\n") == ["    Looking.", "    ▸ search  open␛[31m", "      ↳ 3 lines", "Three callers."]
+    assert block.status == "done · fresh · 1 call · 41k · $0.02 · 38 s"
+    assert block.result.split("\n") == [
+        "    · with a.py",
+        "    Looking.",
+        "    ▸ search  open␛[31m",
+        "      ↳ 3 lines",
+        "Three callers.",
+    ]
 
 
 def test_two_at_once_are_distinguished() -> None:
@@ -99,19 +111,22 @@ def test_its_own_small_gauge_is_on_its_line_and_below_its_talk() -> None:
     (block,) = builder.blocks
     builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1")))
     builder.add(event(usage("self 1", 8_000, "estimate")))
-    assert block.status == "asked · ~8.0k of 100k"
+    assert block.status == "asked · conversation · ~8.0k of 100k"
     started = ToolActivity(turn=1, tool_name="grep", tool_call_id="g", stage="started", text="{}", agent="self 1")
     assert builder.delegated(event(started, None)) is block
-    assert builder.delegated(event(usage("self 1", 12_000))) is block and block.status == "search · 12k of 100k"
+    assert (
+        builder.delegated(event(usage("self 1", 12_000))) is block
+        and block.status == "search · conversation · 12k of 100k"
+    )
     builder.add(event(CompactionStart(trigger="window", agent="self 1")))
-    assert block.status == "compacting · 12k of 100k"
+    assert block.status == "compacting · conversation · 12k of 100k"
     smaller = CompactionComplete(
         success=True, agent="self 1", pre_tokens=12_000, post_tokens=900, replaced=((1, 0),), summarised_by="offline"
     )
     builder.add(event(smaller))
     builder.add(event(usage("self 1", 900)))
     builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 900})))
-    assert builder.blocks == [block] and block.status == "done · 0 calls · 900"
+    assert builder.blocks == [block] and block.status == "done · conversation · 0 calls · 900"
     assert block.inner.split("\n") == [
         "    · Conversation Compacted: 12,000 → 900 tokens, 1 message summarised as a work journal.",
         "    context 900 of 100k, 1 %",
@@ -125,12 +140,12 @@ def test_one_that_works_for_another_is_reported_in_the_fold_of_that_one() -> Non
     builder.add(event(DelegationStart(agent="self 1", name="self", call_id="d1")))
     builder.add(event(reply("self 1", call("delegate_task", "e1", agent_name="reviewer", task="two"))))
     builder.add(event(DelegationStart(agent="self 1/reviewer 1", name="reviewer", call_id="e1")))
-    assert block.status == "reviewer: asked"
+    assert block.status == "reviewer: asked · conversation"
     builder.add(event(reply("self 1/reviewer 1", {"part_kind": "text", "content": "Fine."})))
     builder.add(event(DelegationEnd(agent="self 1/reviewer 1", outcome="done", usage={"input_tokens": 50})))
     builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 90})))
-    assert builder.blocks == [block] and block.status == "done · 1 call · 90"
-    assert block.inner.split("\n")[1:] == ["        Fine.", "        ↳ reviewer: done · 0 calls · 50"]
+    assert builder.blocks == [block] and block.status == "done · conversation · 1 call · 90"
+    assert block.inner.split("\n")[1:] == ["        Fine.", "        ↳ reviewer: done · conversation · 0 calls · 50"]
 
 
 def test_one_that_never_began_has_no_figures() -> None:
@@ -150,7 +165,10 @@ def test_one_that_failed_says_how() -> None:
     why = "The provider is not reachable · it refused the connection at 127.0.0.1:9 three times in a row"
     builder.add(event(DelegationEnd(agent="self 1", outcome="failed", error=why, usage={"input_tokens": 900})))
     builder.add(event(result("", "delegate_task", "d1", "self 1 failed")))
-    assert block.status == "failed: The provider is not reachable, it refused the connection a… · 0 calls · 900"
+    assert (
+        block.status
+        == "failed: The provider is not reachable, it refused the connection a… · conversation · 0 calls · 900"
+    )
     assert f"! {why}" in block.result
     laid = BlockLayout(block, LOOK, 80)
     title = [laid.text_of(n) for n in range(laid.height)][-1]
@@ -197,3 +215,13 @@ def test_writing_a_plan_has_no_line_unless_it_fails() -> None:
     part |= {"outcome": "failed"}
     builder.add(event(Message(turn=1, message={"kind": "request", "parts": [part]})))
     assert [block.status for block in builder.blocks[2:]] == ["failed"]
+
+
+def test_one_that_a_limit_stopped_says_so_in_a_warning() -> None:
+    builder = BlockBuilder()
+    builder.add(event(reply("", call("delegate_task", "d1", agent_name="self", task="find callers"))))
+    (block,) = builder.blocks
+    builder.add(event(DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1", context="fresh")))
+    why = "Stopped after 200 steps (agent_max_steps). Everything is kept."
+    builder.add(event(DelegationEnd(agent="self 1", outcome="stopped", error=why, usage={"input_tokens": 900})))
+    assert block.status == "stopped · fresh · 0 calls · 900" and f"! {why}" in block.inner

@@ -180,3 +180,17 @@ async def test_what_is_not_loaded_yet_is_found_and_counted_however_fast_one_type
         at_once(app, [*"plum", "space", *"2"])
         await until(pilot, lambda: "Find · 111 of 111" in screen_text(app))
         assert loaded < 100 and len(app.chat.transcript.blocks) >= 399
+
+
+async def test_the_find_bar_closes_with_its_session(home: Path, provider: Provider) -> None:
+    provider.script = [Reply(text="apple pie")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "one")
+        await pilot.press("ctrl+f", *"apple")
+        await until(pilot, lambda: "Find · 1 of 1" in screen_text(app))
+        await pilot.press("f7")
+        await until(pilot, lambda: "apple" not in transcript_text(app), 20)
+        await until(pilot, lambda: not app.chat.query(FindBar), 20)
+        assert app.chat.prompt.has_focus
+        await pilot.press(*"hello")
+        assert app.chat.prompt.text == "hello"

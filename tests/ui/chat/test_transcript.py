@@ -188,6 +188,38 @@ async def test_searching_goes_up_wraps_and_marks() -> None:
         assert not transcript.find("haystack")
 
 
+def highlighted(transcript: Transcript, style: Style) -> str:
+    """The text in view that is drawn on the background of a style."""
+    strips = [transcript.render_line(y) for y in range(transcript.size.height)]
+    return "|".join(
+        each.text for strip in strips for each in strip if each.style and each.style.bgcolor == style.bgcolor
+    )
+
+
+async def test_a_phrase_that_is_wrapped_is_found_and_marked() -> None:
+    prose = "word " * 20
+    code = f"```\nrun {'x' * 60} --first --second\n```"
+    blocks = [Block("user", f"{prose}alpha beta {prose}"), Block("reply", f"{prose}alpha\nbeta {prose}\n\n{code}")]
+    for width in range(30, 60):
+        async with shell(blocks, (width, 40)) as (_, transcript, _):
+            for _ in range(2):
+                assert transcript.find("alpha beta")
+                found = highlighted(transcript, LOOK.current_match)
+                assert found.replace("|", " ") == "alpha beta", width
+            assert highlighted(transcript, LOOK.found).replace("|", " ") == "alpha beta"
+            assert transcript.find("xx --first --sec")
+            assert highlighted(transcript, LOOK.current_match).replace("|", "") == "xx --first --sec", width
+
+
+async def test_what_is_found_beyond_the_shown_part_is_said_where_it_ends() -> None:
+    beyond = "needle " + "hay " * 20_000 + "needle needle"
+    tool = Block("tool", "{}", tool_name="run_command", result=beyond, folded=True)
+    async with shell([Block("reply", beyond), tool, Block("user", "next")]) as (_, transcript, _):
+        for shown in ("more characters (v shows all)", "more characters (v shows all)", "needle") * 2:
+            assert transcript.find("needle")
+            assert highlighted(transcript, LOOK.current_match).endswith(shown)
+
+
 async def test_what_was_found_stays_in_view_however_the_terminal_is_resized() -> None:
     long = " ".join(f"word{n}" for n in range(400))
     async with shell([*talk(8), Block("reply", long), *talk(2)], size=(80, 20)) as (_, transcript, pilot):
@@ -248,6 +280,37 @@ async def test_selected_text_can_be_copied() -> None:
         rows = [y for y, line in enumerate(lines(transcript)) if "alpha" in line or "gamma" in line]
         text, _ = transcript.get_selection(Selection(Offset(8, rows[0]), Offset(7, rows[1])))
         assert text == "beta\ngamma"
+
+
+async def copied_from(text: str, first: str, last: str, *, size: tuple[int, int] = (40, 30)) -> str:
+    """What the mouse copies from the beginning of one line to the end of another."""
+    async with shell([Block("reply", text), Block("user", "next")], size) as (_, transcript, _):
+        rows = [next(y for y, line in enumerate(lines(transcript)) if each in line) for each in (first, last)]
+        copied, _ = transcript.get_selection(Selection(Offset(0, rows[0]), Offset(60, rows[1])))
+        return copied
+
+
+async def test_code_copied_with_the_mouse_is_as_it_was_written() -> None:
+    long = "    print('" + "a few words and 日本語 " * 5 + "', 'end')  "
+    code = f"def run():\n{long}\n\n    return 1"
+    for text in (f"Try:\n\n```python\n{code}\n```\n", f"Try:\n\n```python\n{code}\n```", f"Try:\n\n```python\n{code}"):
+        assert await copied_from(text, "def run", "return") == code
+        assert await copied_from(text, "return", "next") == "    return 1\n\nYou\nnext"
+    listed = "1. Try:\n   ```python\n" + "\n".join(f"   {line}" for line in code.split("\n")) + "\n   ```\n2. Done"
+    assert await copied_from(listed, "def run", "return") == code
+
+
+async def test_a_very_long_line_of_code_is_copied_as_one() -> None:
+    line = f"first {'0123456789' * 480} last"
+    copied = await copied_from(f"```\n{line}\n```\n", "first", "last", size=(120, 60))
+    assert copied == line
+
+
+async def test_a_part_of_a_line_of_code_is_copied_alone() -> None:
+    async with shell([Block("reply", "```\nalpha beta gamma\n```")]) as (_, transcript, _):
+        row = next(y for y, line in enumerate(lines(transcript)) if "beta" in line)
+        copied, _ = transcript.get_selection(Selection(Offset(7, row), Offset(11, row)))
+        assert copied == "beta"
 
 
 MARKDOWN = st.lists(

@@ -8,9 +8,9 @@ import pytest
 from textual.pilot import Pilot
 
 from co_tui.exchange.exporters import exported
+from co_tui.session.slash.conversation_commands import CONTINUE_PROMPT, FINISHED
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.commands.conversation_commands import CONTINUE_PROMPT, FINISHED
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
 from co_tui.events import CompactionComplete, Message, SessionStart
 from co_tui.ui.app import CoTui
@@ -149,6 +149,20 @@ async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
         await until(pilot, lambda: last_compaction(app))
         done = last_compaction(app)
         assert done is not None and done.trigger == "manual" and done.pre_messages == 2, "after the turn"
+
+
+async def test_the_search_of_an_opened_compaction_offers_only_its_own_keys(home: Path, provider: Provider) -> None:
+    async with talked(home, provider) as (app, pilot):
+        await ask(app, pilot, "one more")
+        await compacted(app, pilot)
+        await opened_entry(app, pilot)
+        assert "p Pin back in" in screen_text(app)
+        await pilot.press("slash", *"cap")
+        await until(pilot, lambda: "↓ Messages" in screen_text(app))
+        assert "Pin back in" not in screen_text(app) and app.screen.query_one(Input).value == "cap"
+        await pilot.press("down")
+        await until(pilot, lambda: "p Pin back in" in screen_text(app))
+        assert app.screen.query_one("#replaced-list").has_focus and app.screen.query_one(Input).value == "cap"
 
 
 async def test_an_opened_compaction_shows_everything(home: Path, provider: Provider) -> None:

@@ -63,8 +63,9 @@ async def test_rewind_offers_conversation_files_or_both_and_asks_about_others_ch
         assert "hello" in (folder / "login.py").read_text()
         await pilot.press("k")
         await until(
-            pilot, lambda: "Rewound to before turn 1. 1 file restored. /undo goes back." in transcript_text(app)
+            pilot, lambda: "Rewound to before turn 1. 1 file restored. Left as they are," in transcript_text(app)
         )
+        assert "changed by others since: new.py. /undo goes back." in " ".join(transcript_text(app).split())
         assert "helo" in (folder / "login.py").read_text() and (folder / "new.py").read_text() == "mine\n"
         assert app.chat.prompt.text == "mend it" and not app.controller.state.history
 

@@ -6,11 +6,12 @@ from datetime import datetime
 from pathlib import Path
 
 from co_tui.session.checkout import repository_branch_of
+from co_tui.session.launch import Launch
+from co_tui.store.notes.board_text import BoardEntry
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
-from co_tui.ui.launch import Launch
 from co_tui.ui.memory.board_screen import BoardScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen
 from co_tui.ui.timeline.detail_screen import TextScreen
@@ -65,6 +66,21 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         await until(pilot, lambda: "No session 's1'" in transcript_text(app))
+
+
+async def test_a_long_note_of_the_board_is_edited_as_a_whole(home: Path) -> None:
+    launch = launch_for(home)
+    board = ContextBoard(launch.paths.boards, *repository_branch_of(launch.cwd))
+    note = ("many words " * 40).strip()
+    board.change([BoardEntry("0123abcd", note)])
+    async with running(launch, ready=False) as (app, pilot):
+        await until(pilot, lambda: app.focused is app.chat.prompt)
+        await type_text(pilot, "/memory board\n")
+        await until(pilot, lambda: isinstance(app.screen, BoardScreen))
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        await pilot.press("end", "!", "enter")
+        await until(pilot, lambda: on_board(launch) == [f"{note}!"])
 
 
 async def test_a_run_of_the_subconscious_shows_progress_and_can_be_stopped_and_undone(

@@ -5,6 +5,7 @@ from pathlib import Path
 from co_tui.session.snapshots.entries import FileEntry, Snapshot
 from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges
 from co_tui.session.snapshots.restore import plan_restore
+from co_tui.session.snapshots.touched import Touched
 from co_tui.ui.files.changes_screen import ChangesScreen
 from co_tui.ui.files.choice_screen import ChoiceScreen, overwrite_question, rewind_question
 from tests.support.pictures import Pictures
@@ -31,7 +32,11 @@ CHANGES = SessionChanges(
 def offered() -> ChoiceScreen:
     files = {f"src/module_{n}.py": FileEntry(0o100644, str(n)) for n in range(12)}
     before, now = Snapshot("1", files, {}), Snapshot("2", {}, {})
-    return rewind_question(plan_restore(before, now, (), turn=10)._replace(not_covered=("data/large.bin",)))
+    return rewind_question(
+        plan_restore(Touched(before.entries, frozenset()), before, now, turn=10)._replace(
+            not_covered=("data/large.bin",)
+        )
+    )
 
 
 async def test_files(pictures: Pictures, home: Path, provider: Provider) -> None:

@@ -11,10 +11,10 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from co_tui.events import Message, SessionRename, SessionStart, UsageInfo
+from co_tui.session.launch import Launch
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.sqlite import log
 from co_tui.ui.app import CoTui
-from co_tui.ui.launch import Launch
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen
 from co_tui.ui.sessions import sessions_screen

@@ -17,6 +17,7 @@ from co_tui.ui.prompt.pasted import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.terminal.driver import QuietParser
 from co_tui.ui.terminal.paste_reader import PROGRESS_FROM_CHARS, PasteArriving
 from co_tui.ui.timeline.timeline_widget import Timeline
+from co_tui.ui.widgets.steady_text_area import SteadyTextArea
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
@@ -213,6 +214,11 @@ async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path
         assert [each.held for each in app.controller.session.queue.prompts] == [True, True], "none is lost"
 
 
+def shown(app: CoTui) -> str:
+    """The prompt as it is read; its markers hold no-break spaces."""
+    return app.chat.prompt.text.replace("\u00a0", " ")
+
+
 async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,7 +228,7 @@ async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("a", "space")
         app.post_message(Paste(pasted))
-        await until(pilot, lambda: app.chat.prompt.text == "a [pasted 5,000 lines]")
+        await until(pilot, lambda: shown(app) == "a [pasted 5,000 lines]")
         await pilot.press("ctrl+t")
         await until(pilot, lambda: "line 1" in screen_text(app) and "Pasted" in screen_text(app))
         app.post_message(Paste("y" * 101))
@@ -241,25 +247,25 @@ async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, pr
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
         app.post_message(Paste("1\n" * FOLDED_FROM_LINES + "1"))
-        await until(pilot, lambda: "[pasted 11 lines]" in app.chat.prompt.text)
+        await until(pilot, lambda: shown(app) == "[pasted 11 lines]")
         await pilot.press("backspace")
         assert app.chat.prompt.text == ""
         app.post_message(PasteArriving(123_456))
         await until(pilot, lambda: "reading your paste, 123,456 characters" in screen_text(app))
         app.post_message(Paste(line))
         app.post_message(PasteArriving(0))
-        await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")
+        await until(pilot, lambda: shown(app) == "[pasted 200,000 characters]")
         assert "reading your paste" not in screen_text(app)
         await pilot.press("ctrl+t")
         await until(pilot, lambda: isinstance(app.screen, EditScreen))
         await pilot.press("escape", "backspace")
         app.post_message(Paste("word " * 200_000))
-        await until(pilot, lambda: app.chat.prompt.text == "[pasted 1,000,000 characters]")
+        await until(pilot, lambda: shown(app) == "[pasted 1,000,000 characters]")
         await pilot.press("ctrl+t")
         await until(pilot, lambda: isinstance(app.screen, PagerScreen))
         await pilot.press("escape", "backspace")
         app.post_message(Paste(line))
-        await until(pilot, lambda: app.chat.prompt.text == "[pasted 200,000 characters]")
+        await until(pilot, lambda: shown(app) == "[pasted 200,000 characters]")
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, _):
         assert app.chat.prompt.whole == line and len(app.chat.prompt.text) < 100
@@ -272,6 +278,76 @@ def test_two_pastes_of_the_same_size_are_distinguished() -> None:
     assert len(set(markers)) == 2 and pasted.fold(one) == markers[0]
     assert pasted.unfold(f"{markers[1]} and {markers[0]}") == f"{two} and {one}"
     assert pasted.unfold("[pasted 7 lines]") == "[pasted 7 lines]", "typed by hand, it means itself"
+
+
+def test_the_words_of_a_marker_stay_words_when_they_are_typed_or_pasted() -> None:
+    pasted, old = PastedTexts(), "a\n" * 11
+    marker = pasted.fold(old)
+    assert pasted.unfold(f"[pasted 12 lines] {marker}") == f"[pasted 12 lines] {old}"
+    quoting = f"{marker}\n" + "b\n" * 12
+    assert pasted.unfold(pasted.fold(quoting)) == quoting, "long enough to be folded"
+    assert pasted.unfold(pasted.fold(f"It shows {marker}.")) == f"It shows {marker}."
+
+
+def test_every_one_of_many_pastes_is_sent() -> None:
+    pasted = PastedTexts()
+    texts = [f"{n}\n" * 20 for n in range(60)]
+    assert pasted.unfold("".join(map(pasted.fold, texts))) == "".join(texts)
+
+
+async def test_a_paste_that_ends_in_a_backslash_is_sent(home: Path, provider: Provider) -> None:
+    pasted = "run this \\\n" * 12 + "\\"
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.post_message(Paste(pasted))
+        await until(pilot, lambda: shown(app) == "[pasted 13 lines]")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(provider.requests) == 1)
+        assert provider.requests[0]["messages"][-1]["content"] == pasted
+
+
+async def test_a_paste_is_opened_as_it_is_and_drawn_inert(home: Path, provider: Provider) -> None:
+    odd = "red \x1b[31m, page \x0c, next \x85, line \u2028, hidden \u200b\u202e, byte \x1c"
+    pasted = f"{odd}\n" * 12
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.post_message(Paste(pasted))
+        await until(pilot, lambda: shown(app) == "[pasted 13 lines]")
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: isinstance(app.screen, EditScreen))
+        assert "red ␛[31m, page ␌" in screen_text(app) and "\x1b[31m" not in screen_text(app)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert app.chat.prompt.whole == pasted, "accepted, it is the same"
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: isinstance(app.screen, EditScreen))
+        app.post_message(Paste("\x1b one\rtwo "))
+        await until(pilot, lambda: app.screen.query_one(TextArea).text == f"\x1b one\ntwo {pasted}")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: shown(app) == "[pasted 14 lines]")
+        await pilot.press("ctrl+z")
+        assert app.chat.prompt.whole == pasted, "undone, it is what it was"
+
+
+async def test_a_marker_that_is_cut_in_one_prompt_is_its_text_in_the_next(home: Path, provider: Provider) -> None:
+    pasted = "1\n" * 20
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.post_message(Paste(pasted))
+        await until(pilot, lambda: shown(app) == "[pasted 21 lines]")
+        app.chat.prompt.select_all()
+        app.chat.prompt.action_cut()
+        assert app.clipboard == pasted and not app.chat.prompt.text
+        await ask(app, pilot, "hello")
+        await pilot.press("ctrl+v")
+        await until(pilot, lambda: shown(app) == "[pasted 21 lines]")
+        assert app.chat.prompt.whole == pasted
+
+
+@pytest.mark.parametrize("line_end", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_a_text_area_changes_no_character(line_end: str) -> None:
+    area = SteadyTextArea(f"a{line_end}b\n{line_end}")
+    area.replace(f"{line_end}\n\n", (0, 1), (0, 2))
+    assert area.text == f"a{line_end}\n\nb\n{line_end}"
+    area.undo()
+    assert area.text == f"a{line_end}b\n{line_end}"
 
 
 async def test_typing_goes_to_the_prompt_wherever_the_focus_is(home: Path, provider: Provider) -> None:

@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.widgets import OptionList
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
 from co_tui.ui.prompt.external_editor import EditorError, editor_command
 from tests.support.provider import Provider
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
 
 async def test_ctrl_c_clears_a_draft_that_comes_back_and_quits_only_when_asked_twice(
@@ -65,6 +66,50 @@ async def test_earlier_prompts_are_searched_while_typing_in_this_folder_and_in_a
         await pilot.press("ctrl+r")
         await until(pilot, lambda: "3 in all sessions" in screen_text(app))
         await pilot.press("escape")
+
+
+async def test_enter_in_a_burst_takes_what_was_searched_for(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        for prompt in ("deploy one", "deploy two", "write a haiku"):
+            await ask(app, pilot, prompt)
+        for keys, taken in (([*"dep"], "deploy two"), ([*"dep", "down"], "deploy one"), (["down"], "deploy two")):
+            await pilot.press("ctrl+r")
+            await until(pilot, lambda: isinstance(app.screen, EarlierPromptsScreen))
+            for key in (*keys, "enter"):
+                app.post_message(Key(key, key if len(key) == 1 else None))
+            await until(pilot, lambda: app.screen is app.chat and app.chat.prompt.text)
+            assert app.chat.prompt.text == taken
+            app.chat.prompt.text = ""
+
+
+async def test_edits_of_recalled_prompts_and_the_draft_are_kept(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        for prompt in ("one", "two"):
+            await ask(app, pilot, prompt)
+        prompt = app.chat.prompt
+        await type_text(pilot, "draft")
+        await pilot.press("up", "!", "up")
+        assert prompt.text == "one"
+        await pilot.press("down")
+        assert prompt.text == "two!", "as it was left"
+        await pilot.press("down")
+        assert prompt.text == "draft"
+        await pilot.press("up", "up", "enter")
+        await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
+        seen = []
+        for _ in range(5):
+            await pilot.press("up")
+            seen.append(prompt.text)
+        assert seen == ["one", "two!", "draft", "two", "one"], "what was not sent comes back, too"
+
+
+async def test_a_completion_can_be_undone(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/hist")
+        await pilot.press("tab")
+        assert app.chat.prompt.text == "/history "
+        await pilot.press("ctrl+z")
+        assert app.chat.prompt.text == "/hist"
 
 
 EDITS = """

@@ -11,10 +11,10 @@ from textual.events import Key
 from textual.widgets import Input
 
 from co_tui.events import Message, SessionStart
+from co_tui.session.launch import Launch
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.stored_values import SessionRow
-from co_tui.ui.launch import Launch
 from co_tui.ui.sessions import sessions_screen
 from co_tui.ui.sessions.session_actions import deletion_question
 from co_tui.ui.sessions.session_finder import Found, SessionFinder

@@ -7,11 +7,11 @@ import pytest
 from textual.widgets import Input
 
 from co_tui.events import Message, SessionStart
+from co_tui.session.launch import Launch
 from co_tui.store.cached_list import CachedList
 from co_tui.store.postgres import change_listener
 from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.stored_values import SessionRow
-from co_tui.ui.launch import Launch
 from co_tui.ui.sessions.session_finder import FIRST_PAGE
 from tests.support.delayed_connections import DelayedConnections, delayed_connections
 from tests.support.network_waits import recorded_network_waits

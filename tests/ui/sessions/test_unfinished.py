@@ -44,13 +44,13 @@ async def test_a_delegates_question_is_there_again(home: Path, provider: Provide
         await pilot.press("y")
         await until(pilot, lambda: "All done." in transcript_text(app) and app.controller.idle)
         assert (home.parent / "new.txt").read_text() == "x"
-        assert "done · 1 call" in screen_text(app) and not app.chat.query(QuestionPanel)
+        assert "done · fresh · 1 call" in screen_text(app) and not app.chat.query(QuestionPanel)
         assert transcript_text(app).count("I ask.") == 1
     told = provider.requests[-1]["messages"][-1]
     assert (told["role"], told["content"].strip()) == ("tool", "It is written.")
 
 
-@pytest.mark.parametrize(("cut_after", "status"), [("", "interrupted"), ("self 1", "interrupted · 1 call")])
+@pytest.mark.parametrize(("cut_after", "status"), [("", "interrupted"), ("self 1", "interrupted · fresh · 1 call")])
 async def test_a_call_that_never_became_a_question_is_interrupted(
     home: Path, provider: Provider, cut_after: str, status: str
 ) -> None:

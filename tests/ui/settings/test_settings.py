@@ -83,7 +83,7 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and "answering" in screen_text(app))
         for key in ("left", "left", "down", "enter"):  # in one burst
             app.post_message(Key(key, None))
-        await until(pilot, lambda: app.launch.settings.reduced_motion == "on")
+        await until(pilot, lambda: app.launch.settings.reduced_motion == "on", 20)
         assert "Stop spinners" in screen_text(app)
         assert app.has_class("-still") and isinstance(app.focused, OptionList)
         await pilot.press("f1")
@@ -180,3 +180,23 @@ async def test_settings_name_the_resumed_session_as_a_source(home: Path, provide
         rows = {row.name: row for row in app.screen.rows}
         assert (rows["model"].value, rows["model"].source) == ("openai-chat:scripted", RESUMED)
         assert (rows["policy"].value, rows["policy"].source) == ("inkeep", RESUMED)
+
+
+async def test_a_theme_that_was_only_previewed_does_not_stay(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/settings\n")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        await click_on(app, pilot, "looks")
+        await until(pilot, lambda: "reduced_motion" in screen_text(app))
+        rows = app.screen.query_one("#rows", OptionList)
+        rows.highlighted = rows.get_option_index("theme")
+        rows.focus()
+        await pilot.press("enter", "down", "down")
+        await until(pilot, lambda: app.theme == "co-tui-light")
+        app.screen.query_one("#groups", OptionList).highlighted = GROUPS.index("context")  # as a click does
+        await until(pilot, lambda: rows.get_option_at_index(0).id == "policy")
+        rows.highlighted = 0
+        rows.focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.theme == "co-tui-dark")
+        assert app.launch.settings.theme == "auto"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.session.launch import Launch
 from co_tui.store.prompt_drafts import new_session_draft
 from co_tui.trust import Trust
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.launch import Launch
 from co_tui.ui.settings.trust_screen import FileScreen, wish_text
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until

@@ -95,7 +95,7 @@ async def test_a_question_right_after_the_start_makes_no_sound(
 ) -> None:
     async with running(launch_for(home, provider)) as (app, _):
         written: list[str] = []
-        assert app._driver is not None and app.last_typed_at == 0.0
+        assert app._driver is not None and app.last_typed_at == float("-inf")
         monkeypatch.setattr(app._driver, "write", written.append)
         started = app._started_at
         for seconds, sounds in ((LONG_TURN_S - 1, 0), (LONG_TURN_S + 1, 1)):

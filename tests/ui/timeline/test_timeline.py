@@ -100,7 +100,10 @@ def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
         (ApprovalDecided(call_id="c", approved=False, reason="not now"), "denied\nnot now"),
         (ApprovalDecided(call_id="c", approved=False, by="user"), "denied\nby user"),
         (SessionInterrupted(what="interrupted by the user"), "Stopped"),  # an older log
-        (DelegationStart(agent="reader-1", name="reader", task="read it all"), "delegated to reader\nread it all"),
+        (
+            DelegationStart(agent="reader-1", name="reader", task="read it all"),
+            "delegated to reader (conversation)\nread it all",
+        ),
         (DelegationEnd(agent="reader-1", outcome="whales"), "reader-1 ended\nwhales"),
         (DelegationEnd(agent="reader-1", error="lost"), "reader-1 ended\nlost"),
         (PlanChanged(steps=({"text": "a", "state": "done"}, {"text": "b"})), "plan changed\n1 of 2 steps done"),
@@ -221,6 +224,16 @@ def test_an_answer_is_one_line_with_what_was_allowed() -> None:
     (entry,) = log.of(EVERYTHING)
     row = str(timeline_row(entry, 60, about=log.about(entry)))
     assert row.splitlines()[0].endswith("✓ allowed · pytest -q tests")
+
+
+def test_an_answer_keeps_the_dangers_of_its_call() -> None:
+    arguments, dangers = {"command": "rm -r a && git push"}, "deletes files and publishes or sends to others"
+    asked = ApprovalRequested(call_id="c", tool="run_command", arguments=arguments, danger=dangers)
+    log = TimelineLog([event(1, asked), event(2, ApprovalDecided(call_id="c", approved=True, by="user"))])
+    (entry,) = log.of(EVERYTHING)
+    first, *others = str(timeline_row(entry, 60, about=log.about(entry))).splitlines()
+    assert first.endswith("✓ allowed · rm -r a && git push")
+    assert " ".join(" ".join(others).split()) == f"{dangers} once, by user"
 
 
 def test_a_compaction_is_one_entry_and_its_start_leaves_when_it_ends() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import posixpath
+import re
 import stat
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from pydantic_ai.capabilities import WrapToolExecuteHandler
+from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.workspaces import WorkspaceError
 from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem
+from pydantic_ai_harness.filesystem._content import Replacement, apply_replacements
 from pydantic_ai_harness.filesystem._toolset import FileSystemToolset, _recoverable, _Scope
 
 from co_tui.agent.permissions.verdict import reading_only
@@ -22,6 +25,8 @@ from co_tui.folder_files import Entry, FolderWalk
 from co_tui.paths import is_inside, path_text
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
 from co_tui.session.tools.folder.made_changes import MADE, MadeChange, with_diff
+from co_tui.session.tools.folder.nearest_lines import nearest_lines
+from co_tui.session.tools.folder.outside_files import Allows, OutsideReader, OutsideScope, scope_for
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.several_files import SeveralFiles
 from co_tui.session.tools.folder.text_search import Found, TextSearch
@@ -32,6 +37,8 @@ _MOST_NAMED: Final = 10
 _CUT: Final = "[... the folder is too large to search completely; narrow the path]"
 _IGNORED: Final = "[all of these are ignored by .gitignore or .ignore]"
 _NO_MATCHES: Final = "No matches found."
+_NOT_FOUND: Final = re.compile(r"(?:old_text|replacement (\d+)) not found in ")
+"""How the harness says that a text to replace is not there."""
 _LATE: Final = "[... the search timed out; narrow the path]"
 T = TypeVar("T")
 ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
@@ -47,6 +54,8 @@ class FolderFiles(FileSystem[Any]):
 
     hides: Callable[[Path], bool] | None = None
     """Whether a file is left out of searches; None to leave out none."""
+    outside: OutsideReader | None = None
+    """Which files outside of the folder rules allow to read; None for none."""
     seen: SeenFiles | None = None
     """What the model has seen of the files; None to change files whatever it has seen."""
     changes_several: bool = False
@@ -83,7 +92,7 @@ class FolderFiles(FileSystem[Any]):
                 max_retries=self.max_retries,
             )
             self._toolset.hides, self._toolset.seen = self.hides, self.seen
-            self._toolset.elsewhere = self.elsewhere
+            self._toolset.elsewhere, self._toolset.outside = self.elsewhere, self.outside
             if self.changes_several:
                 self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
         return self._toolset
@@ -102,12 +111,17 @@ class _Area(NamedTuple):
     """Put before a path to show it."""
     below_root: str
     """The folder, relative to the root."""
+    allows: Allows | None = None
+    """Outside of the session's folder: what may be read."""
 
 
 def _area(scope: _Scope, folder: str, resolved: str) -> _Area:
-    root = Path(scope.bounds.root)
-    prefix = posixpath.relpath(resolved, scope.bounds.cwd)
-    return _Area(Path(folder), root, prefix, posixpath.relpath(folder, root))
+    root, allows = Path(scope.bounds.root), scope.allows if isinstance(scope, OutsideScope) else None
+    return _Area(Path(folder), root, _prefix(scope, resolved), posixpath.relpath(folder, root), allows)
+
+
+def _prefix(scope: _Scope, resolved: str) -> str:
+    return resolved if isinstance(scope, OutsideScope) else posixpath.relpath(resolved, scope.bounds.cwd)
 
 
 class FolderToolset(FileSystemToolset[Any]):
@@ -115,19 +129,30 @@ class FolderToolset(FileSystemToolset[Any]):
     does on another host."""
 
     hides: Callable[[Path], bool] | None = None
+    outside: OutsideReader | None = None
     seen: SeenFiles | None = None
     elsewhere: bool = False
+
+    async def _scope_of(self, scope: _Scope, path: str) -> tuple[_Scope, str]:
+        """Where a path is read, and the path there: by a rule also outside of the folder."""
+        return (scope, path) if self.outside is None else await scope_for(scope, path, self.outside)
+
+    async def _read_target(self, scope: _Scope, resolved: str) -> bytes:
+        if isinstance(scope, OutsideScope):
+            return await scope.read(resolved)
+        return await super()._read_target(scope, resolved)
 
     @_retryable
     async def _list_directory(self, scope: _Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
         if self.elsewhere:
             return await super()._list_directory(scope, ctx, path)
+        scope, path = await self._scope_of(scope, path)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         try:
             entries = await asyncio.to_thread(_listed, real, Path(scope.bounds.root))
         except (FileNotFoundError, NotADirectoryError):
             raise NotADirectoryError(f"Not a directory: {path}") from None
-        prefix = posixpath.relpath(resolved, scope.bounds.cwd)
+        prefix = _prefix(scope, resolved)
         lines = [f"{_shown(prefix, name)}{kind}" for name, kind in entries if name[0] != "."]
         hidden, count = len(entries) - len(lines), min(len(lines), self._max_list_results)
         if len(lines) > count:
@@ -149,6 +174,7 @@ class FolderToolset(FileSystemToolset[Any]):
         if self.elsewhere:
             with reading_only():
                 return await super()._search_files(scope, ctx, pattern, path=path, include_glob=include_glob)
+        scope, path = await self._scope_of(scope, path)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         is_dir = await asyncio.to_thread(os.path.isdir, real)
         folder, prefix = (real, resolved) if is_dir else (posixpath.dirname(real), posixpath.dirname(resolved))
@@ -185,7 +211,7 @@ class FolderToolset(FileSystemToolset[Any]):
 
     def _files(self, walk: FolderWalk, area: _Area, hidden: bool) -> list[str]:
         """The files of an area that may be read, folder by folder."""
-        files = [each.path for each in self._readable(walk, area.below_root, hidden=hidden) if not each.is_dir]
+        files = [each.path for each in self._readable(walk, area, hidden=hidden) if not each.is_dir]
         if (hides := self.hides) is not None:
             files = [each for each in files if not hides(Path(area.folder, each).resolve())]
         return sorted(files, key=_by_folder)
@@ -200,6 +226,7 @@ class FolderToolset(FileSystemToolset[Any]):
         if posixpath.isabs(pattern):
             raise ValueError(f"Pattern {pattern!r} must be relative to the search path, not absolute.")
         glob = FindPattern(pattern, files_only)
+        scope, path = await self._scope_of(scope, path)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         if not await asyncio.to_thread(os.path.isdir, real):
             raise NotADirectoryError(f"Not a directory: {path}")
@@ -233,7 +260,7 @@ class FolderToolset(FileSystemToolset[Any]):
             keep_going=wanted,
         )
         found, left_out = [], 0
-        for each in self._readable(walk, area.below_root, hidden=True):
+        for each in self._readable(walk, area, hidden=True):
             if glob.is_above(each):
                 break  # the walk goes down level by level
             if each.is_hidden and not glob.names_hidden:
@@ -259,6 +286,27 @@ class FolderToolset(FileSystemToolset[Any]):
             await scope.workspace.make_dir(parent)
         return await super()._write_file(scope, ctx, path, content, expected_hash=expected_hash)
 
+    async def _edit_file(
+        self,
+        scope: _Scope,
+        ctx: RunContext[Any] | None,
+        path: str,
+        replacements: Sequence[Replacement],
+        *,
+        expected_hash: str | None = None,
+    ) -> str:
+        """If a text is not found, names the nearest lines."""
+        try:
+            return await super()._edit_file(scope, ctx, path, replacements, expected_hash=expected_hash)
+        except ModelRetry as refused:
+            if not (found := _NOT_FOUND.match(refused.message)):
+                raise
+            *earlier, missing = replacements[: int(found[1] or 1)]
+            resolved = await self._safe_resolve(scope, path, write=True)
+            text = apply_replacements((await scope.workspace.read_bytes(resolved)).decode(), earlier, path)
+            near = await asyncio.to_thread(nearest_lines, text, missing.old_text)
+            raise ModelRetry(f"{refused.message} {near}".rstrip()) from refused
+
     @asynccontextmanager
     async def _changing(self, scope: _Scope, real: str) -> AsyncGenerator[None]:
         """While no other call changes the file: note what it was before and is after."""
@@ -276,21 +324,25 @@ class FolderToolset(FileSystemToolset[Any]):
             if (made := MADE.get()) is not None:
                 made.append(MadeChange(before, after, path))
 
+    @_retryable
     async def _read_file(
         self, scope: _Scope, ctx: RunContext[Any] | None, path: str, *, offset: int = 0, limit: int | None = None
     ) -> Any:
         """Notes what the model sees; of a part, the whole file."""
+        scope, path = await self._scope_of(scope, path)
         result = await super()._read_file(scope, ctx, path, offset=offset, limit=limit)
-        if self.seen is not None:
+        if self.seen is not None and not isinstance(scope, OutsideScope):
             with suppress(OSError, WorkspaceError, ValueError):
                 real = (await self._safe_resolve_real(scope, path))[1]
                 self.seen.note(real, await _content(scope, real))
         return result
 
-    def _readable(self, entries: Iterable[Entry], below_root: str, *, hidden: bool) -> Iterator[Entry]:
+    def _readable(self, entries: Iterable[Entry], area: _Area, *, hidden: bool) -> Iterator[Entry]:
         for each in entries:
-            path = posixpath.normpath(posixpath.join(below_root, each.path))
-            if (hidden or not each.is_hidden) and self._patterns.readable(path):
+            path = posixpath.normpath(posixpath.join(area.below_root, each.path))
+            if not (hidden or not each.is_hidden) or not self._patterns.readable(path):
+                continue
+            if area.allows is None or area.allows((area.folder / each.path).resolve()):
                 yield each
 
 

@@ -122,8 +122,8 @@ class _Followed(LocalWorkspaceBackend):
         stderr_buffer: bytearray,
         absolute_deadline: float | None,
     ) -> int:
-        with self._commands.following(process.pid, stdout_buffer, stderr_buffer):
-            return await super()._wait_and_collect_output(process, stdout_buffer, stderr_buffer, absolute_deadline)
+        async with self._commands.collecting(process, stdout_buffer, stderr_buffer) as tapped:
+            return await super()._wait_and_collect_output(tapped, stdout_buffer, stderr_buffer, absolute_deadline)
 
 
 class SandboxedFolder(BubblewrapWorkspace):

@@ -74,7 +74,7 @@ async def try_edits(tools: FileSystemToolset[Any], files: Sequence[Mapping[str, 
             for edit in replacements or ():
                 await tools.edit_file(path, edit["old_text"], edit["new_text"], workspace=trial)
         except ModelRetry as refused:
-            raise ModelRetry(f"{path}: {refused.message} None of the files was changed.") from refused
+            raise ModelRetry(f"{path}: {refused.message}\nNone of the files was changed.") from refused
 
 
 async def _write_all(workspace: Workspace, trial: TrialFolder) -> None:

@@ -68,7 +68,7 @@ class TextSearch:
         skipped: list[str] = []
         chars = 0
         for file in self._with_matches(files, folder):
-            if self._is_over:
+            if self.is_over:
                 return Found(lines=tuple(lines), is_late=True, skipped=tuple(skipped))
             try:
                 content = read_small_bytes(f"{folder}/{file}", LARGEST_FILE_BYTES, inside=inside)
@@ -77,32 +77,36 @@ class TextSearch:
                 continue
             if b"\0" in content[:_BINARY_PROBE_BYTES]:
                 continue
-            for line in self._lines(content.decode("utf-8", "replace"), shown(file)):
+            name = shown(file)
+            for number, text in self.matches(content.decode("utf-8", "replace"), of=name):
+                line = f"{name}:{number}:{text}"
                 if len(lines) >= most_lines or chars > MOST_CHARS:
                     return Found(lines=tuple(lines), is_full=True, skipped=tuple(skipped))
                 lines.append(line)
                 chars += len(line)
-        return Found(lines=tuple(lines), is_late=self._is_over, skipped=tuple(skipped))
+        return Found(lines=tuple(lines), is_late=self.is_over, skipped=tuple(skipped))
 
     @property
-    def _is_over(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether its time is over, or the caller waits no longer."""
         return time.monotonic() > self._until or not self._wanted()
 
-    def _lines(self, text: str, file: str) -> Iterator[str]:
+    def matches(self, text: str, first: int = 1, *, of: str = "it") -> Iterator[tuple[int, str]]:
+        """The matching lines with their numbers, `first` being that of the first line of the text."""
         text = text.replace("\r\n", "\n")
         if not self._may_match(text):
             return
-        for number, line in enumerate(text.split("\n"), 1):
+        for number, line in enumerate(text.split("\n"), first):
             try:
                 match = self._compiled.search(line, timeout=SLOW_MATCH_S, concurrent=True)
             except TimeoutError:
                 raise ValueError(
-                    f"This regular expression takes too long on line {number} of {file}. "
+                    f"This regular expression takes too long on line {number} of {of}. "
                     "Avoid nested repetitions such as (a+)+."
                 ) from None
             if match is not None:
-                yield f"{file}:{number}:{_excerpt(line, match.start())}"
-            if self._is_over:
+                yield number, _excerpt(line, match.start())
+            if self.is_over:
                 return
 
     def _may_match(self, text: str) -> bool:
@@ -121,7 +125,7 @@ class TextSearch:
         return [file for batch in _batches(files) for file in self._asked(program, batch, folder)]
 
     def _asked(self, program: str, files: Sequence[str], folder: Path) -> Sequence[str]:
-        if self._is_over:
+        if self.is_over:
             return ()
         command = (
             program, "--no-config", "--no-ignore", "--hidden", "--no-follow", "--no-messages", "--no-pre",
@@ -140,7 +144,7 @@ class TextSearch:
                 output, _ = process.communicate(timeout=0.05)
                 break
             except subprocess.TimeoutExpired:
-                if self._is_over:
+                if self.is_over:
                     process.kill()
         if process.returncode not in (0, 1):  # it does not understand the expression, or could not read a file
             return files

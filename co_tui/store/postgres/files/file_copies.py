@@ -12,7 +12,7 @@ from co_tui.store.postgres.files.known_files import FileStatus
 from co_tui.store.synced.kinds import KINDS, is_in_folder
 from co_tui.store.synced.synced_file import SyncedFile
 
-MOST_BYTES: Final = 4_000_000
+MOST_BYTES: Final = 10 * 1024 * 1024
 """A larger file stays on its machine."""
 Redact = Callable[[str], str]
 """Hides secrets in a text, or in the values of one that is JSON."""
