@@ -14,7 +14,7 @@ from tests.support.working import Call, Working, working_in
 
 CALLS = drawn(40)
 RULE = "From now on always answer in French, and never touch the file called untouchable.cfg."
-WINDOW = 17_000
+WINDOW = 16_000
 
 
 def plan(done: int) -> Call:
