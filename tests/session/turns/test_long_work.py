@@ -5,6 +5,7 @@ from typing import Any
 
 from co_tui.events import SessionError
 from co_tui.session.approvals.questions import Unattended
+from co_tui.session.compaction.compaction_notices import STOPPED
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import facts
@@ -44,7 +45,8 @@ async def test_a_long_job_continues_in_a_small_window(home: Path, tmp_path: Path
     session = await Session.start(environment, "scripted")
     assert await session.submit(f"{RULE} Read all reports.") is Outcome.DONE
     errors = facts(stored_events(home, session.id), SessionError)
-    assert len(session.state.compactions) > 1 and not errors
+    # One result can take most of this window: when two compactions in a row free little, sending less takes over.
+    assert len(session.state.compactions) > 1 and {error.kind for error in errors} <= {STOPPED}
     first = next(n for n, request in enumerate(model.requests) if "summarised" in str(request))
     for request in map(str, model.requests[first:]):
         assert "always answer in French" in request and "compare the harbours" in request
