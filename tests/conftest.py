@@ -95,9 +95,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # How long an example takes says nothing on a busy machine. The suite draws the same examples each time, so that nothing
-# fails by chance; a long run draws others.
+# fails by chance; a long run draws others, and makes those that fail smaller, which takes minutes.
+_MORE_PHASES = (hypothesis.Phase.target, hypothesis.Phase.shrink) if LONG_RUN else ()
 hypothesis.settings.register_profile(
-    "untimed", deadline=None, max_examples=drawn(50), derandomize=not LONG_RUN, database=None
+    "untimed",
+    deadline=None,
+    max_examples=drawn(50),
+    derandomize=not LONG_RUN,
+    database=None,
+    phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate, *_MORE_PHASES),
 )
 hypothesis.settings.load_profile("untimed")
 

@@ -46,7 +46,7 @@ WORK = Reply(raw=(formats.responses_work("look", "call_1"),))
 
 
 async def test_the_responses_api_stores_nothing_and_knows_the_session(home: Path, provider: Provider) -> None:
-    provider.default, provider.script = GPT, [WORK]
+    provider.default, provider.summary, provider.script = GPT, GPT, [WORK]
     async with session_with(home, provider, "responses") as session:
         assert await session.submit("look") is Outcome.DONE
         assert await session.submit("again " * 900) is Outcome.DONE
