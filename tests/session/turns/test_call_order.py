@@ -89,18 +89,18 @@ class Answering(Person):
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
         self.asked.append(question)
-        number = self._number(question.call_id)
+        number = number_of(question.call_id)
         answer = self._left[number]
         if answer in ("quit", "kill"):
             self.leaves, self._left[number] = answer, "yes"
             await asyncio.Event().wait()
         return YES if answer == "yes" else NO
 
-    @staticmethod
-    def _number(call_id: str) -> int:
-        """Which call of the work it is; `Working` puts the number of the reply before it."""
-        _, *reply, call = call_id.split("-")
-        return int(call) + (int(reply[0]) - 1 if reply else 0)
+
+def number_of(call_id: str) -> int:
+    """Which call of the work it is; `Working` puts the number of the reply before it."""
+    _, *reply, call = call_id.split("-")
+    return int(call) + (int(reply[0]) - 1 if reply else 0)
 
 
 Made = tuple[dict[str, Any], list[tuple[str, str, str]]]
@@ -133,7 +133,7 @@ async def worked(place: Path, model: ScriptedModel | OnWire, answers: dict[int, 
     assert turn.result() is Outcome.DONE, session.state.timeline[-1]
     results = [
         (id.partition("-")[0], re.sub(r"\n\[took [^\]]*\]", "", str(content)), how)
-        for id, content, how in returns(session)
+        for id, content, how in sorted(returns(session), key=lambda each: number_of(each[0]))  # reads end in any order
     ]
     await left(environment, session)
     return content_of(folder), results
