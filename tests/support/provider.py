@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.support.counts import Counts
 from tests.support.waiting import HANGING_S
-from tests.support.wire_checks import refused
+from tests.support.wire_checks import UNBOUND, refused, signature, wire_at
 
 """The longest that a reply is held back for an event that never comes."""
 PIECES = 4
@@ -144,6 +144,7 @@ class Provider:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            signature = UNBOUND
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -170,6 +171,8 @@ class Provider:
                 if self.path.endswith("/tokenize"):
                     self._tokenize(asked)
                     return
+                if wire_at(self.path) == "anthropic":
+                    self.signature = signature(asked)
                 if (refusal := refused(self.path, asked)) is not None:
                     status, body = refusal
                     provider.broken_rules.append(body.decode())
@@ -226,6 +229,7 @@ class Provider:
                 number = b"_%d" % len(provider.requests)
                 for piece in reply.raw or ():
                     if isinstance(piece, bytes):
+                        piece = piece.replace(UNBOUND.encode(), self.signature.encode())
                         self.wfile.write(ITEM_ID.sub(rb'"\g<1>%s"' % number, piece))
                         self.wfile.flush()
                     else:

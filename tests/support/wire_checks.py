@@ -1,10 +1,12 @@
 """Read a request off each provider's wire, and answer one that breaks the wire's rules as the provider does."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from co_tui.agent.wire.rules.blocks import Block
+from co_tui.agent.wire.rules.breaches import Refusal
 from co_tui.agent.wire.rules.wires import refusal
 
 Json = dict[str, Any]
@@ -15,48 +17,63 @@ def refused(path: str, asked: Json) -> tuple[int, bytes] | None:
     wire = wire_at(path)
     if wire is None:
         return None
+    most, answer = MOST_BYTES.get(wire, (None, None))
     body = json.dumps(asked)
-    if len(body) > MOST_BYTES[wire]:
-        return 413, _body(wire, "Request exceeds the maximum size")
-    thinks = (asked.get("thinking") or {}).get("type") == "enabled" if wire == "anthropic" else False
-    words = refusal(wire, [*READ[wire](asked)], [*_tools(asked)], thinks=thinks)
-    return (400, _body(wire, words)) if words else None
+    if most is None or len(body) <= most:
+        marks = [Block(-1, "user", "cache")] * body.count('"cache_control": {')
+        answer = refusal(wire, [*READ[wire](asked)], [*_tools(asked), *marks], _mode(wire, asked))
+    return (answer.status, _body(wire, answer)) if answer else None
 
 
 def wire_at(path: str) -> str | None:
     """The wire that is spoken at a path."""
     ends = {"/chat/completions": "chat", "/responses": "responses", "/messages": "anthropic", "/converse": "bedrock"}
-    path = path.partition("?")[0]
-    if ":generateContent" in path or ":streamGenerateContent" in path:
+    path = path.partition("?")[0].removesuffix("/count_tokens").removesuffix("-stream")
+    if path.endswith((":generateContent", ":streamGenerateContent", ":countTokens")):
         return "google"
     return next((wire for end, wire in ends.items() if path.endswith(end)), None)
 
 
 MOST_BYTES = {
-    "anthropic": 32_000_000,
-    "responses": 32_000_000,
-    "chat": 32_000_000,
-    "google": 20_971_520,
-    "bedrock": 32_000_000,
+    "anthropic": (32_000_000, Refusal(413, "Request exceeds the maximum size")),
+    "google": (20_971_520, Refusal(400, "Request payload size exceeds the limit: 20971520 bytes.")),
+    "bedrock": (
+        25_000_000,
+        Refusal(
+            400,
+            "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have length less "
+            "than or equal to 25000000",
+        ),
+    ),
 }
-"""Anthropic's "Request size limits" and Gemini's limit for inline data; the others name none, and get the same."""
+"""Sources: anthropics/anthropic-sdk-python#938 and https://platform.claude.com/docs/en/api/errors;
+google-gemini/deprecated-generative-ai-android#26 for Gemini's words (with 4 MB; 20 MB is in its guides, and
+MaKTaiL/gemini-srt-translator#63 saw 300 MB); langchain-ai/langchain-aws#419. OpenAI names no such limit."""
 
 
-def _body(wire: str, words: str) -> bytes:
+def _mode(wire: str, asked: Json) -> str:
+    """The scope of rules that only some requests have to obey."""
+    if wire == "responses":
+        return "stateless" if asked.get("store") is False else ""
+    return str((asked.get("thinking") or {}).get("type", "")) if wire == "anthropic" else ""
+
+
+def _body(wire: str, answer: Refusal) -> bytes:
+    kind = "request_too_large" if answer.status == 413 else "invalid_request_error"
     errors: dict[str, Json] = {
-        "anthropic": {"type": "error", "error": {"type": "invalid_request_error", "message": words}},
-        "google": {"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}},
-        "bedrock": {"message": words},
+        "anthropic": {"type": "error", "error": {"type": kind, "message": answer.words}},
+        "google": {"error": {"code": answer.status, "message": answer.words, "status": "INVALID_ARGUMENT"}},
+        "bedrock": {"message": answer.words},
     }
-    openai = {"error": {"message": words, "type": "invalid_request_error", "param": None, "code": None}}
+    openai = {"error": {"message": answer.words, "type": kind, "param": None, "code": None}}
     return json.dumps(errors.get(wire, openai)).encode()
 
 
 def _tools(asked: Json) -> Iterator[Block]:
-    listed = asked.get("tools") or ()
+    listed = asked.get("tools") or (asked.get("toolConfig") or {}).get("tools") or ()
     declared = [each for tool in listed for each in tool.get("functionDeclarations") or (tool,)]
     for at, tool in enumerate(declared):
-        name = (tool.get("function") or tool).get("name")
+        name = (tool.get("function") or tool.get("toolSpec") or tool).get("name")
         if name:
             yield Block(-1, "user", "tool", at, name=name)
 
@@ -67,14 +84,36 @@ def _content(number: int, role: Any, items: list[Json], read: Callable[[Json, Bl
     yield from (read(item, Block(number, role, "other", at)) for at, item in enumerate(items))
 
 
+BINDING = ("claude-fable-5-1", "claude-fable-5-2", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5")
+"""Models whose thoughts are only valid after what they were written after."""
+UNBOUND = "dW5ib3VuZA=="
+"""The signature of scripted thoughts, which the provider replaces by one that names what came before."""
+
+
+def signature(asked: Json, before: int | None = None) -> str:
+    """Names the system prompt, the tools and the messages before a position, without the marks for the cache."""
+    prefix = [asked.get("system"), asked.get("tools"), asked["messages"][:before]]
+    return hashlib.sha256(json.dumps(_unmarked(prefix)).encode()).hexdigest()
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _unmarked(each) for name, each in value.items() if name != "cache_control"}
+    return [_unmarked(each) for each in value] if isinstance(value, list) else value
+
+
 def anthropic(asked: Json) -> Iterator[Block]:
+    drops = ((asked.get("thinking") or {}).get("block_binding") or {}).get("prefix_mismatch_behavior") == "drop_block"
+    binds = str(asked.get("model")).startswith(BINDING) and not drops
+
     def block(item: Json, bare: Block) -> Block:
         match item["type"]:
             case "text":
                 return bare._replace(kind="text", text=item["text"])
             case "thinking" | "redacted_thinking":
-                signed = bool(item.get("signature") or item.get("data"))
-                return bare._replace(kind="thinking", text=item.get("thinking", ""), signed=signed)
+                sign = item.get("signature") or item.get("data") or ""
+                bound = not binds or sign in ("", signature(asked, bare.message))
+                return bare._replace(kind="thinking", text=item.get("thinking", ""), signed=bool(sign), bound=bound)
             case "tool_use":
                 return bare._replace(kind="call", id=item["id"], name=item["name"])
             case "tool_result":
@@ -143,11 +182,14 @@ def google(asked: Json) -> Iterator[Block]:
 
 
 def bedrock(asked: Json) -> Iterator[Block]:
+    declared = bool((asked.get("toolConfig") or {}).get("tools"))
+
     def block(item: Json, bare: Block) -> Block:
-        if "toolUse" in item:
-            return bare._replace(kind="call", id=item["toolUse"]["toolUseId"], name=item["toolUse"]["name"])
-        if "toolResult" in item:
-            return bare._replace(kind="result", id=item["toolResult"]["toolUseId"])
+        if call := item.get("toolUse"):
+            return bare._replace(kind="call", id=call["toolUseId"], name=call["name"], declared=declared)
+        if result := item.get("toolResult"):
+            text = "" if result.get("status") == "error" and not result["content"] else None
+            return bare._replace(kind="result", id=result["toolUseId"], text=text, declared=declared)
         if "reasoningContent" in item:
             return bare._replace(kind="thinking", signed="signature" in str(item))
         return bare._replace(kind="text", text=item["text"]) if "text" in item else bare

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from tests.support import provider_formats as formats
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import HANGING_S
+from tests.support.wire_checks import UNBOUND
 
 Call = tuple[str, dict[str, Any]]
 Made = tuple[str, str, str]
@@ -39,7 +40,7 @@ def _anthropic(reply: "Spoken") -> Iterator[bytes]:
                 {"type": "thinking", "thinking": "", "signature": ""},
                 [
                     {"type": "thinking_delta", "thinking": each},
-                    {"type": "signature_delta", "signature": "Q2xhdWRl"},
+                    {"type": "signature_delta", "signature": UNBOUND},
                 ],
             )
             for each in reply.thoughts

@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-Kind = Literal["text", "thinking", "call", "result", "tool", "empty", "other"]
+Kind = Literal["text", "thinking", "call", "result", "tool", "cache", "empty", "other"]
 Role = Literal["user", "assistant"]
 
 
@@ -35,6 +35,10 @@ class Block(NamedTuple):
     text: str | None = None
     name: str = ""
     signed: bool = True
+    bound: bool = True
+    """Whether a signed thought comes after what it was written after."""
+    declared: bool = True
+    """Whether the request declares tools."""
 
 
 def blocks_of(messages: Iterable[ModelMessage]) -> Iterator[Block]:
