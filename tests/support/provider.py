@@ -114,6 +114,8 @@ class Provider:
         self.refused = 0
         self.broken_rules: list[str] = []
         """How it refused requests that break the rules of their wire, in the provider's own words."""
+        self.stale_thoughts = 0
+        """How many it refused for thoughts after a history that changed; the library then asks to drop them."""
         self.tokenizes = False
         """Whether it offers to count tokens: one a word."""
         self.tokenized: list[str] = []
@@ -175,7 +177,10 @@ class Provider:
                     self.signature = signature(asked)
                 if (refusal := refused(self.path, asked)) is not None:
                     status, body = refusal
-                    provider.broken_rules.append(body.decode())
+                    if b"bound to a different conversation" in body:
+                        provider.stale_thoughts += 1
+                    else:
+                        provider.broken_rules.append(body.decode())
                     self._send(status, body)
                     return
                 sent = provider.counts.request(asked) if provider.counts else count(asked.get("messages"))

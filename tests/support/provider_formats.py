@@ -13,13 +13,13 @@ def chat(url: str, client: httpx2.AsyncClient) -> Model:
     return compatible_model("gpt-6-sol", url, "none", client)
 
 
-def anthropic(url: str, client: httpx2.AsyncClient) -> Model:
+def anthropic(url: str, client: httpx2.AsyncClient, model: str = "claude-sonnet-5") -> Model:
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
     sdk = AsyncAnthropic(base_url=url, api_key="none", http_client=client, max_retries=0)
-    return AnthropicModel("claude-sonnet-5", provider=AnthropicProvider(anthropic_client=sdk))
+    return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=sdk))
 
 
 def responses(url: str, client: httpx2.AsyncClient) -> Model:

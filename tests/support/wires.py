@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tests.support import bedrock
 from tests.support import provider_formats as formats
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import HANGING_S
@@ -133,6 +134,7 @@ SPEAK: dict[str, Callable[["Spoken"], Iterator[bytes]]] = {
     "responses": _responses,
     "anthropic": _anthropic,
     "google": _google,
+    "bedrock": lambda reply: bedrock.events(reply.thoughts, reply.text, reply.calls, too_long=reply.too_long),
 }
 
 

@@ -27,7 +27,8 @@ from pydantic_ai.messages import (
 from co_tui.agent.wire import overflow
 from co_tui.agent.wire.sendable_reply import sendable, without_thinking
 
-_STATUS: Final = frozenset({400, 422})
+_STATUS: Final = frozenset({400, 404, 422})
+"""404: OpenAI does not find a reasoning item that it did not store."""
 _ABOUT_THINKING: Final = re.compile(
     r"signature|thinking`? (?:or `?redacted_thinking`? )?blocks?|cannot be `?thinking|content\[\]\.thinking"
     r"|'reasoning' (?:item|was provided)|reasoning_content|encrypted.content|item.{0,20}\bid\b|Item '",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -283,6 +284,16 @@ def test_too_large_a_request_is_refused() -> None:
 )
 def test_the_same_rules_hold_at_other_paths_of_a_wire(path: str) -> None:
     assert refused(path, messages(user()))
+
+
+NOT_PROVIDERS = {"test_counting.py": "only counts tokens", "mcp_over_http.py": "has tools, no model"}
+
+
+def test_every_fake_provider_of_the_suite_checks_the_rules() -> None:
+    tests = Path(__file__).parents[2]
+    servers = {file.name: text for file in tests.rglob("*.py") if "def do_POST" in (text := file.read_text("utf-8"))}
+    unchecked = {name for name, text in servers.items() if "refused(self.path, asked)" not in text}
+    assert unchecked - {Path(__file__).name} == NOT_PROVIDERS.keys()
 
 
 def test_messages_are_judged_as_requests_are() -> None:

@@ -25,7 +25,7 @@ from co_tui.session.state.history_edits import NothingToUndo
 from tests.support.environments import environment_for
 from tests.support.long_run import drawn
 from tests.support.provider import Provider
-from tests.support.provider_sessions import BUILD, handle_for
+from tests.support.provider_sessions import ALL, handle_for
 from tests.support.waiting import PATIENCE_S, next_fact, until
 from tests.support.wires import SPEAK, Spoken
 
@@ -54,18 +54,18 @@ steps = st.one_of(
     st.tuples(st.sampled_from(["undo", "fork", "resume", "clear", "retry"])),
     st.tuples(st.just("compact")),
     st.tuples(st.sampled_from(["rewind", "pin"]), PLACES),
-    st.tuples(st.just("switch"), st.sampled_from([*BUILD])),
+    st.tuples(st.just("switch"), st.sampled_from([*ALL])),
 )
 
 
 class Conversation:
     """One session with a provider that speaks all wires, and what is done with it."""
 
-    def __init__(self, home: Path, provider: Provider, policy: str, window: int) -> None:
+    def __init__(self, home: Path, provider: Provider, claude: str, policy: str, window: int) -> None:
         def look() -> str:
             return LONG
 
-        self.provider, self.window = provider, window
+        self.provider, self.window, self.claude = provider, window, claude
         self.environment: Environment = environment_for(home, tools=[look], max_retries=0, policy=policy)
         self.environment.open_model = self._open
         self.environment.capabilities = [SubAgents(include_self=True, contain_errors=True)]
@@ -73,7 +73,8 @@ class Conversation:
         self.session: Session
 
     async def _open(self, name: str) -> Any:
-        handle: Any = handle_for(name, self.provider)
+        options = {"model": self.claude} if name == "anthropic" else {}
+        handle: Any = handle_for(name, self.provider, **options)
         handle.known_window_tokens = self.window
         return handle
 
@@ -168,14 +169,21 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @settings(max_examples=drawn(6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    wire=st.sampled_from([*BUILD]),
+    wire=st.sampled_from([*ALL]),
+    claude=st.sampled_from(["claude-sonnet-5", "claude-opus-5-5"]),
     policy=st.sampled_from(POLICIES),
     window=st.sampled_from([6_000, 100_000]),
     order=st.lists(steps, min_size=3, max_size=8),
 )
 def test_every_request_obeys_the_rules_of_its_wire(
-    provider: Provider, runner: asyncio.Runner, wire: str, policy: str, window: int, order: list[tuple[Any, ...]]
+    provider: Provider,
+    runner: asyncio.Runner,
+    wire: str,
+    claude: str,
+    policy: str,
+    window: int,
+    order: list[tuple[Any, ...]],
 ) -> None:
     with tempfile.TemporaryDirectory() as home:
         provider.broken_rules.clear()
-        runner.run(Conversation(Path(home), provider, policy, window).run(wire, order))
+        runner.run(Conversation(Path(home), provider, claude, policy, window).run(wire, order))

@@ -10,13 +10,13 @@ from co_tui.events import StreamDelta
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.provider import Provider
-from tests.support.provider_sessions import BUILD, session_with
+from tests.support.provider_sessions import ALL, session_with
 from tests.support.waiting import PATIENCE_S, next_fact
 from tests.support.wires import Spoken
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 THOUGHT = "A thought that ends nowhere."
-AFTER_A_THOUGHT = {"chat": 1, "responses": 4, "anthropic": 3, "google": 1}
+AFTER_A_THOUGHT = {"chat": 1, "responses": 4, "anthropic": 3, "google": 1, "bedrock": 2}
 """How many events of a reply bring its thought, but not the thought's end."""
 WAYS = ("stopped", "signed and stopped", "cut off", "output limit", "ended")
 
@@ -43,7 +43,7 @@ async def think(session: Session, provider: Provider, wire: str, way: str) -> No
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("wire", BUILD)
+@pytest.mark.parametrize("wire", ALL)
 async def test_the_conversation_continues_after_thinking_alone(
     home: Path, provider: Provider, wire: str, way: str
 ) -> None:
