@@ -5,7 +5,6 @@ the reply's events as one JSON object a line; AWS frames them differently, but b
 """
 
 import contextlib
-import http.client
 import importlib
 import json
 import socket
@@ -58,18 +57,25 @@ def _library() -> tuple[ModuleType, ModuleType]:
 class _Events:
     """The events of a reply, as boto3 gives them."""
 
-    def __init__(self, connection: socket.socket, answer: http.client.HTTPResponse) -> None:
-        self._connection, self._answer = connection, answer
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.body = connection.makefile("rb")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        while line := self._answer.readline():
-            yield json.loads(line)
+        with self.body:
+            while line := self.body.readline():
+                yield json.loads(line)
 
     def close(self) -> None:
         """Also ends a read that waits in another thread."""
         with contextlib.suppress(OSError):  # the other side ended it
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
+
+    def __del__(self) -> None:
+        """A caller that is cancelled while it asks never reads it."""
+        self.close()
+        self.body.close()
 
 
 class _Client:
@@ -86,20 +92,23 @@ class _Client:
         context: dict[str, Any] = {}
         self._handlers["provide-client-params.bedrock-runtime.ConverseStream"](context=context)
         self._handlers["before-call.bedrock-runtime.ConverseStream"](params={"headers": headers}, context=context)
-        connection = http.client.HTTPConnection(urlsplit(self.meta.endpoint_url).netloc)
-        connection.request("POST", f"/model/{MODEL}/converse-stream", json.dumps(asked), headers)
-        assert connection.sock is not None
-        kept = connection.sock.dup()
-        answer = connection.getresponse()
-        if answer.status != 200:
-            said = json.loads(answer.read())
+        host, port = urlsplit(self.meta.endpoint_url).netloc.split(":")
+        connection = socket.create_connection((host, int(port)))
+        headers["Content-Length"] = str(len(body := json.dumps(asked).encode()))
+        lines = [f"POST /model/{MODEL}/converse-stream HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        stream = _Events(connection)
+        status = int(stream.body.readline().split()[1])
+        while stream.body.readline().strip():
+            pass  # the answer's headers
+        if status != 200:
             failed = self._error()
             failed.response = {  # type: ignore[attr-defined]
-                "Error": {"Code": "ValidationException", "Message": said.get("message")},
-                "ResponseMetadata": {"HTTPStatusCode": answer.status},
+                "Error": {"Code": "ValidationException", "Message": json.loads(stream.body.read()).get("message")},
+                "ResponseMetadata": {"HTTPStatusCode": status},
             }
             raise failed
-        return {"stream": _Events(kept, answer), "ResponseMetadata": {"RequestId": "r1", "HTTPHeaders": {}}}
+        return {"stream": stream, "ResponseMetadata": {"RequestId": "r1", "HTTPHeaders": {}}}
 
 
 def bedrock(url: str, _: httpx2.AsyncClient) -> Model:

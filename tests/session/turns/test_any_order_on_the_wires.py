@@ -1,5 +1,5 @@
 """Whatever is asked, stopped, cut, compacted, rewound, forked, switched, delegated or resumed, in whatever order: every
-request obeys the rules of its wire.
+request obeys the rules of its wire, and the conversation continues.
 
 `CO_TUI_LONG_RUN=200 uv run pytest tests/session/turns/test_any_order_on_the_wires.py` draws 200 orders.
 """
@@ -22,6 +22,7 @@ from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
+from co_tui.session.turns.turn import Outcome
 from tests.support.environments import environment_for
 from tests.support.long_run import drawn
 from tests.support.provider import Provider
@@ -89,16 +90,16 @@ class Conversation:
                 async with asyncio.timeout(PATIENCE_S):
                     await getattr(self, name)(*given)
                 assert not self.provider.broken_rules, f"after {name}"
-            await self.ask([Spoken("The end.")])
+            assert await self.ask([Spoken("The end.")]) is Outcome.DONE
             assert not self.provider.broken_rules, "at the end"
         finally:
             await self.session.close()
             self.environment.store.close()
 
-    async def ask(self, said: list[Spoken]) -> None:
+    async def ask(self, said: list[Spoken]) -> Outcome:
         self.provider.default = Spoken("Done.").on(self.wire)
         self.provider.script = [each.on(self.wire) for each in said]
-        await self.session.submit("Go on.")
+        return await self.session.submit("Go on.")
 
     async def stop(self, said: Spoken, place: int) -> None:
         await self._partly(said, place, stays_open=True)
