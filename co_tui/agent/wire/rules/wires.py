@@ -40,7 +40,7 @@ _NO_MATCH: Final = (
 )
 _UNSATISFIED: Final = (
     "1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy regular "
-    "expression pattern: [a-zA-Z0-9_-]+"
+    "expression pattern: [%s]+"
 )
 _CLAUDE_DOCS: Final = "https://platform.claude.com/docs/en"
 _BEDROCK_DOCS: Final = "https://docs.aws.amazon.com/bedrock/latest/APIReference"
@@ -376,15 +376,15 @@ _BEDROCK: Final = (
     ),
     *(
         Rule(
-            breaches.not_matching(field, r"[a-zA-Z0-9_-]{1,64}", "call"),
-            _UNSATISFIED % (f"{{{field}}}", f"messages.{{nth}}.member.content.{{nth_at}}.member.toolUse.{name}"),
-            f"{_BEDROCK_DOCS}/API_runtime_ToolUseBlock.html; words as reported for names of tools",
+            breaches.not_matching(field, f"[{taken}]{{1,64}}", "call"),
+            _UNSATISFIED % (f"{{{field}}}", f"messages.{{nth}}.member.content.{{nth_at}}.member.toolUse.{name}", taken),
+            f"{_BEDROCK_DOCS}/API_runtime_ToolUseBlock.html and botocore 1.44; words as reported for names of tools",
         )
-        for field, name in (("id", "toolUseId"), ("name", "name"))
+        for field, name, taken in (("id", "toolUseId", "a-zA-Z0-9_.:-"), ("name", "name", "a-zA-Z0-9_-"))
     ),
     Rule(
         breaches.not_matching("name", r"[a-zA-Z0-9_-]{1,64}", "tool"),
-        _UNSATISFIED % ("{name}", "toolConfig.tools.{nth_at}.member.toolSpec.name"),
+        _UNSATISFIED % ("{name}", "toolConfig.tools.{nth_at}.member.toolSpec.name", "a-zA-Z0-9_-"),
         "aws-samples/remote-swe-agents#457",
         "tools",
     ),
