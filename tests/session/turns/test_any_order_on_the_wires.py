@@ -20,6 +20,7 @@ from pydantic_ai_harness import SubAgents
 from co_tui.events import StreamDelta
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment
+from co_tui.session.runtime.runtime_switcher import WindowTooSmall
 from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.session.turns.turn import Outcome
@@ -147,8 +148,9 @@ class Conversation:
         await self.session.retry()
 
     async def switch(self, wire: str) -> None:
-        await self.session.switcher.switch_model(wire)
-        self.wire = wire
+        with contextlib.suppress(WindowTooSmall):
+            await self.session.switcher.switch_model(wire)
+            self.wire = wire
 
     async def fork(self) -> None:
         forked = await self.session.fork()
