@@ -44,13 +44,17 @@ LONGEST_NAME: Final = 64
 CHAT_FIELDS: Final = frozenset({"content", "reasoning", "reasoning_content"})
 """Fields in which OpenAI-compatible servers send thoughts; the library uses them as the thought's id."""
 
+OPENING: Final = ModelRequest(parts=[UserPromptPart("[earlier messages are left out]")])
+"""Comes before a reply that would be the first message, such as a pinned one: some providers refuse that."""
+
 
 def portable(messages: Sequence[ModelMessage], model: Model) -> list[ModelMessage]:
     """Copies of the messages that this model's provider accepts."""
     calls = _CallIds(MISTRAL_ID if model.system == "mistral" else COMMON_ID)
-    return sendable(
+    sent = sendable(
         [_request(m, model, calls) if isinstance(m, ModelRequest) else _response(m, model, calls) for m in messages]
     )
+    return [OPENING, *sent] if sent and isinstance(sent[0], ModelResponse) else sent
 
 
 class _CallIds:

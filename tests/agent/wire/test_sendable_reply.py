@@ -14,7 +14,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.test import TestModel
 
-from co_tui.agent.wire.portable_history import portable
+from co_tui.agent.wire.portable_history import OPENING, portable
+from co_tui.agent.wire.rules.blocks import blocks_of
+from co_tui.agent.wire.rules.wires import refusal
 from co_tui.agent.wire.sendable_reply import sendable
 
 SIGNED = ThinkingPart("signed", id="rs_1", signature="c2ln", provider_name="openai")
@@ -91,6 +93,15 @@ def test_a_repeated_or_long_id_and_an_odd_name_of_a_call_are_replaced_in_both_of
 
 def test_a_blank_text_of_another_provider_is_left_out_with_its_id() -> None:
     """Its own provider takes it back after the reasoning it belongs to."""
+    prompt = ModelRequest(parts=[UserPromptPart("go")])
     blank = reply(SIGNED, TextPart("\n", id="msg_1", provider_name="openai"))
-    assert portable([blank], OwnModel()) == [blank]
-    assert portable([blank], TestModel()) == []
+    assert portable([prompt, blank], OwnModel()) == [prompt, blank]
+    assert portable([prompt, blank], TestModel()) == [prompt]
+
+
+def test_a_reply_is_not_the_first_message() -> None:
+    """A pinned reply can be all that is left of the past."""
+    pinned, prompt = reply(TextPart("Hello.")), ModelRequest(parts=[UserPromptPart("go")])
+    sent = portable([pinned, prompt], OwnModel())
+    assert sent == [OPENING, pinned, prompt] and portable([prompt, pinned], OwnModel()) == [prompt, pinned]
+    assert refusal("bedrock", [*blocks_of(sent)]) is None
