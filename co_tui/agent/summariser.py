@@ -1,14 +1,15 @@
 """Summarise a conversation with a fresh agent without tools, which treats the conversation as data (C2)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.models.prices import price_of
+from co_tui.agent.models.prices import empty_reply, price_of
 from co_tui.agent.models.request_settings import with_cache_key
 
 INTERACTION_HEADER: Final = "X-Interaction-Type"
@@ -43,13 +44,18 @@ class WrittenSummary:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
+    asked: str = ""
+    """The text of the last request."""
+    unanswered: Callable[[], ModelResponse] | None = None
+    """Returns what came of the reply to it, until that is complete."""
 
     @property
     def usage(self) -> dict[str, int]:
         return {"requests": self.requests, "input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
 
     def count(self, response: ModelResponse) -> None:
-        """Add one answered request to the bill."""
+        """Add the last request to the bill."""
+        self.unanswered = None
         self.requests += 1
         self.input_tokens += response.usage.input_tokens
         self.output_tokens += response.usage.output_tokens
@@ -81,17 +87,28 @@ async def write_summary(model_handle: ModelHandle, work: SummaryTask) -> Written
     """Write the summary part by part, each updating the one before. Raises what the model raises."""
     written, earlier = work.bill, work.earlier
     written.model = model_handle.name
-    agent = Agent(await model_handle.model(), instructions=INSTRUCTIONS, model_settings=_settings(model_handle, work))
+    model = await model_handle.model()
+    agent = Agent(model, instructions=INSTRUCTIONS, model_settings=_settings(model_handle, work))
     for part in work.parts:
-        async with agent.run_stream(_prompt(part, earlier, work)) as reply:
-            text = await reply.get_output()
-            for message in reply.new_messages():
-                if isinstance(message, ModelResponse):
-                    written.count(message)
-        title, earlier = _untitled(text)
+        title, earlier = _untitled(await _answer(agent, _prompt(part, earlier, work), written, empty_reply(model)))
         written.title = title or written.title
     written.text = earlier
     return written
+
+
+async def _answer(agent: Agent[None, str], prompt: str, written: WrittenSummary, nothing: ModelResponse) -> str:
+    """The reply to a prompt, streamed so that it is known how much came of one that is stopped."""
+    async with agent.iter(prompt) as run:
+        async for node in run:
+            if Agent.is_model_request_node(node):
+                written.asked, written.unanswered = f"{INSTRUCTIONS}\n{prompt}", lambda: nothing
+                async with node.stream(run.ctx) as reply:
+                    written.unanswered = partial(getattr, reply, "response")
+                    async for _ in reply:
+                        pass
+                    written.count(reply.response)
+                    return reply.response.text or ""
+    return ""
 
 
 def _settings(model_handle: ModelHandle, work: SummaryTask) -> Any:

@@ -22,6 +22,7 @@ from co_tui.session.launch import Launch
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.settings import is_policy_path
+from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 
 GRACE_S = 1.0
@@ -81,7 +82,7 @@ def in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> 
 
 
 async def _in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> int:
-    stop = _Stop()
+    stop = _Stop(opening.context.store)
     with on_stop(stop.signalled):
         try:
             async with _opened(opening, stop) as (session, listener):
@@ -90,6 +91,11 @@ async def _in_session(opening: SessionOpening, work: Work, show: Show, reason: s
             if not stop.asked:
                 raise
             say("Interrupted.")
+            return INTERRUPTED
+        except StoreError as error:
+            if not stop.asked:
+                raise
+            say(f"Interrupted; not everything was saved. {error}")
             return INTERRUPTED
 
 
@@ -123,8 +129,9 @@ def _has_partial_reply(session: Session) -> bool:
 class _Stop:
     """Stop requests: the first ends the session in order, the second cancels what runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store) -> None:
         self.session: Session | None = None
+        self._store = store
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self._requested = asyncio.Event()
@@ -155,6 +162,7 @@ class _Stop:
 
     def _end(self) -> None:
         self._requested.set()
+        self._store.stop_waiting()
         if self.session is not None:
             self.session.stop()
 

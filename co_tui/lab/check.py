@@ -6,8 +6,8 @@ from typing import NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelResponse, SystemPromptPart, ToolReturnPart, UserPromptPart
 
 from co_tui.agent.wire.rules.wires import refused_by
-from co_tui.agent.wire.sendable_reply import sendable
 from co_tui.context.turns import is_prompt
+from co_tui.sendable_reply import sendable
 
 
 def breaches(before: Sequence[ModelMessage], request: Sequence[ModelMessage], *, fits: bool) -> list[str]:

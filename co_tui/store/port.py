@@ -273,6 +273,10 @@ class Store(Closable, Protocol):
         """Report here, from any thread, that the server is away or back, and what became of what was kept here."""
         ...
 
+    def stop_waiting(self) -> None:
+        """Let changes fail soon that wait for another program: the user stops this one."""
+        ...
+
     def reading(self) -> Reading:
         """A reader that sees everything written before each query. Its opener closes it."""
         ...

@@ -71,6 +71,25 @@ def test_while_another_program_writes_to_the_database(served: CliCommand) -> Non
     assert not session["pinned"]
 
 
+@pytest.mark.parametrize("at", ["start", "turn"])
+def test_a_run_stops_while_another_program_writes_to_the_database(
+    served: CliCommand, provider: Provider, at: str
+) -> None:
+    assert served("run", "-p", "hi").code == 0
+    provider.script, asked = [Reply(wait_s=HANGING_S)], len(provider.requests)
+    with closing(sqlite3.connect(served.database, isolation_level=None)) as other:
+        if at == "start":
+            other.execute("BEGIN IMMEDIATE")
+        process = served.start_loaded("run", "-p", "hello")
+        if at == "start":
+            assert process.stderr is not None and "Waiting for another program" in process.stderr.readline()
+        else:
+            wait_until(lambda: len(provider.requests) > asked)
+            other.execute("BEGIN IMMEDIATE")
+        process.send_signal(signal.SIGINT)
+        assert "Interrupted; not everything was saved. Database " in ended(process)
+
+
 def test_an_interrupt_inside_evaluated_text_still_ends_with_our_code(tmp_path: Path) -> None:
     (tmp_path / "interrupted.py").write_text(
         "import sys\nfrom co_tui import __main__, cli\n"

@@ -33,7 +33,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 
 from co_tui.agent.wire.refused_images import not_sent
-from co_tui.agent.wire.sendable_reply import BARE, bare, sendable
+from co_tui.sendable_reply import BARE, bare, sendable
 
 COMMON_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 """Call ids that all providers but Mistral accept: Anthropic limits the characters, OpenAI the length."""

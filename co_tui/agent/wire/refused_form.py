@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.agent.wire import overflow
-from co_tui.agent.wire.sendable_reply import sendable, without_thinking
+from co_tui.sendable_reply import sendable, without_thinking
 
 _STATUS: Final = frozenset({400, 404, 422})
 """404: OpenAI does not find a reasoning item that it did not store."""

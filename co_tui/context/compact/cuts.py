@@ -31,6 +31,13 @@ class Cut(NamedTuple):
     trigger: Trigger
     dropped: frozenset[int] = frozenset()
     """Those of them that are removed without being summarised."""
+    unsent: int = 0
+    """How many messages between them are never sent, and are removed with them."""
+
+    @property
+    def messages_count(self) -> int:
+        """How many messages of the history it replaces."""
+        return len(self.replaced) + self.unsent
 
 
 def window_cut(messages: Sequence[ModelMessage], max_messages: int, pinned: Collection[int] = ()) -> Cut | None:

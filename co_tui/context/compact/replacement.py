@@ -72,7 +72,7 @@ def build(
 
     Every form keeps the rules of `words`; only the full one has a section for quotes.
     """
-    count, words = len(cut.replaced), words or user_messages.UserMessages()
+    count, words = cut.messages_count, words or user_messages.UserMessages()
     rules = user_messages.UserMessages(words.rules)
     under_way = user_messages.as_sections(rules, extras)
     if digest is None:
@@ -175,7 +175,7 @@ def _replacing(
 ) -> ModelRequest:
     when = _time(history, cut.replaced)
     part = UserPromptPart(text, timestamp=when)
-    return ModelRequest(parts=[part], timestamp=when, metadata={REPLACES: len(cut.replaced), **(metadata or {})})
+    return ModelRequest(parts=[part], timestamp=when, metadata={REPLACES: cut.messages_count, **(metadata or {})})
 
 
 def _time(history: Sequence[ModelMessage], replaced: Sequence[int]) -> datetime:

@@ -5,6 +5,7 @@ The provider's last reported count is the anchor; only what came after it is est
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from pydantic_ai.messages import (
     FileUrl,
     ModelMessage,
     ModelRequest,
+    ModelResponse,
     SystemPromptPart,
     TextContent,
     TextPart,
@@ -175,6 +177,14 @@ def estimate_message(message: ModelMessage, provider: str = "") -> int:
             case _:
                 total += estimate_content(getattr(part, "content", None), provider)
     return total
+
+
+def with_estimated_usage(reply: ModelResponse, sent_tokens: int, received: str, ratio: float) -> ModelResponse:
+    """A reply that was stopped or broke off, with its usage as far as its provider counted it, else by our estimate."""
+    usage = reply.usage
+    output_tokens = max(usage.output_tokens, round(ratio * estimate_text(received)))
+    counted = replace(usage, input_tokens=usage.input_tokens or sent_tokens, output_tokens=output_tokens)
+    return replace(reply, usage=counted)
 
 
 def estimate_tools(tools: Sequence[ToolDefinition]) -> int:

@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from co_tui.context.measure.calibration import LEARNT_MARGIN, SOUND_SPAN_TOKENS, UNLEARNT_MARGIN, Calibration
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimate_message, system_tokens
 from co_tui.context.measure.meter_state import Level, MeterState, Report
+from co_tui.sendable_reply import sendable
 
 
 class Meter:
@@ -156,12 +157,13 @@ class Meter:
         return self._state.read_last is messages
 
     def read_reply(self, response: ModelResponse, scaffold: Scaffold, window: Window) -> Reading:
-        """The context right after the reply to the last request, as its provider counts it."""
+        """The context right after the reply to the last request, as its provider counts it, without what of the reply
+        is not sent back."""
 
         def with_reply(state: MeterState) -> MeterState:
-            messages = [*state.sent.messages, response]
+            messages = [*state.sent.messages, *sendable([response])]
             state = state._replace(totals=state.sent.totals, read_last=messages)
-            return state.measured(messages, len(messages) - 1, self._estimate)
+            return state.measured(messages, len(state.sent.messages), self._estimate)
 
         state = self._change(with_reply)
         return state.reading(state.read_last, scaffold, window, True, self._estimate)

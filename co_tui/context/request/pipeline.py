@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from operator import is_
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from co_tui.context.compact.by_code import PolicyFailed
 from co_tui.context.compact.decide import LEAST_FREED, Plan, decide, fallback_cut, is_stuck
 from co_tui.context.compact.replacement import Digest, Replacement
 from co_tui.context.compact.situation import Situation
+from co_tui.context.compact.thresholds import thresholds_of
 from co_tui.context.journal.recollection import Recollected, recollect
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimated_window
@@ -167,6 +169,11 @@ class Governor:
         overshoot_tokens = max(0, reading.current_tokens - self.prompt_limit)
         return Prepared(request, reading, truncation, overshoot_tokens, held)
 
+    def may_not_fit(self, reading: Reading) -> bool:
+        """Whether a request of this size may be truncated."""
+        thresholds = thresholds_of(self.policy, self._window.tokens, reading.fixed_tokens)
+        return reading.most_tokens > min(self.prompt_limit, (thresholds.blocking_share or 1.0) * self._window.tokens)
+
     def _truncation_limit(self, measured: Measured) -> float:
         """The length to truncate to: lower if no compaction helps, so that the reply has room."""
         if not self._window.known or not self.is_stuck(measured):
@@ -310,7 +317,9 @@ class Governor:
             return replacement.texts_only(live, self.user_messages_for(live, SummaryForm.PROMPT).rules)
         form = self.form_of(plan.cut.trigger)
         words = self.user_messages_for([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
-        return replacement.build(form, live, plan.cut, digest, words=words, extras=extras, pinned=measured.pinned)
+        sent = sum(measured.origins[index] is not None for index in plan.cut.replaced)
+        cut = plan.cut._replace(unsent=len(in_history(measured, plan.cut.replaced)) - sent)
+        return replacement.build(form, live, cut, digest, words=words, extras=extras, pinned=measured.pinned)
 
     def frees_enough(self, measured: Measured, done: Replacement) -> bool:
         """Whether a rewrite frees a tenth of the conversation."""
@@ -329,10 +338,12 @@ class Governor:
         self._words = ((), user_messages.user_messages_in(()))
 
 
-def replaced_in_history(measured: Measured, done: Replacement) -> tuple[int, ...]:
-    """The replaced messages as indexes of the history that was measured."""
-    gone = (measured.origins[index] for index in done.replaced)
-    return tuple(index for index in gone if index is not None)
+def in_history(measured: Measured, indexes: Collection[int]) -> tuple[int, ...]:
+    """Measured messages as indexes of the history, each with the messages after it that are never sent."""
+    known = [origin for origin in measured.origins if origin is not None]
+    next_known = dict(pairwise(known))
+    origins = [origin for index in indexes if (origin := measured.origins[index]) is not None]
+    return tuple(n for origin in origins for n in range(origin, next_known.get(origin, origin + 1)))
 
 
 def _is_same(one: Sequence[ModelMessage], other: Sequence[ModelMessage]) -> bool:

@@ -22,6 +22,7 @@ from co_tui.context.request.tool_outputs import (
 )
 from co_tui.context.turns import latest_prompt
 from co_tui.events.stored_messages import RECOLLECTED
+from co_tui.sendable_reply import sendable_reply
 
 T = TypeVar("T")
 Keep = Callable[[ToolReturnPart, str], str]
@@ -69,6 +70,8 @@ class Stages:
         self._policy = policy
         self._keep = keep or _reference
         self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}, "clear": {}}
+        self._sendable: Memo = {}
+        """Replies of which something is not sent, and what is."""
         self._settled = _Settled()
         self._result_tokens: list[int] = []
         """Of the results up to and with each message, if the policy clears old ones."""
@@ -90,7 +93,7 @@ class Stages:
             self.forget()
             self._note = note
         settled = self._settled if lineage is not None and self._settled.lineage is lineage else _Settled()
-        tail = repair_traced(history[settled.last_reply :] if settled.last_reply else history)
+        tail = self._sent(repair_traced(history[settled.last_reply :] if settled.last_reply else history))
         origins = [None if origin is None else origin + settled.last_reply for origin in tail.origins]
         live, all_origins = _joined(settled.live, tail.messages), _joined(settled.origins, origins)
         kept = self._pin(live, all_origins, pinned)
@@ -106,8 +109,25 @@ class Stages:
         if note is not None:
             self._add_note(note, rest, unchanged, all_origins)
         request = _joined(settled.request, rest)
-        self._settled = _after(settled, history, Repaired(tail.messages, origins), rest, lineage)
+        self._settled = _after(settled, Repaired(tail.messages, origins), rest, lineage)
         return Staged(live, all_origins, request, kept, unchanged)
+
+    def _sent(self, repaired: Repaired) -> Repaired:
+        """Without what no provider takes back, such as replies of thinking alone."""
+        sent = [self._sendable_reply(each) if isinstance(each, ModelResponse) else each for each in repaired.messages]
+        kept = [index for index, message in enumerate(sent) if message.parts]
+        return Repaired([sent[index] for index in kept], [repaired.origins[index] for index in kept])
+
+    def _sendable_reply(self, reply: ModelResponse) -> ModelMessage:
+        """The same object as before for each reply; the reply itself if all its parts are sent."""
+        known = self._sendable.get(id(reply))
+        if known is not None and known[0] is reply:
+            return known[1]
+        sent = sendable_reply(reply)
+        if len(sent.parts) == len(reply.parts):
+            return reply
+        self._sendable[id(reply)] = reply, sent
+        return sent
 
     def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
         """The stages that shortened a message of the history: `archive`, `trim`, `ends`, `clear`."""
@@ -126,7 +146,7 @@ class Stages:
     def release(self, messages: Sequence[ModelMessage]) -> None:
         """Drop everything cached for other messages."""
         live = {id(message) for message in messages}
-        for memo in self._memos.values():
+        for memo in (*self._memos.values(), self._sendable):
             for key in [key for key in memo if key not in live]:
                 del memo[key]
         self.forget()
@@ -182,14 +202,12 @@ def _joined(beginning: AppendOnly[T], end: list[T]) -> Sequence[T]:
     return Joined(beginning, end) if beginning else end
 
 
-def _after(
-    settled: _Settled, history: Sequence[ModelMessage], tail: Repaired, rest: list[ModelMessage], lineage: object
-) -> _Settled:
+def _after(settled: _Settled, tail: Repaired, rest: list[ModelMessage], lineage: object) -> _Settled:
     """What is settled after this request: everything before the last reply that is no longer recent."""
-    last = next((n for n in range(len(history) - 1, -1, -1) if isinstance(history[n], ModelResponse)), None)
-    if last is None or lineage is None:
+    messages = tail.messages
+    index = next((n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], ModelResponse)), None)
+    if index is None or lineage is None or (last := tail.origins[index]) is None:
         return _Settled()
-    index = next(n for n in range(len(tail.origins) - 1, -1, -1) if tail.origins[n] == last)
     live = settled.live.extend(tail.messages[:index])
     before, whole = len(settled.live), Joined(settled.live, tail.messages)
     final = min(before + index, latest_prompt(whole) or 0, max(0, len(whole) - RECENT_MESSAGES))

@@ -7,6 +7,7 @@ from co_tui.events.wording import percent
 from co_tui.headless.output import DONE, CommandContext, put, put_json, table
 from co_tui.headless.sessions.show_command import load_state
 from co_tui.session.event_wording import cost_text
+from co_tui.session.slash.reports_commands import not_sent
 from co_tui.session.state.context_report import context_report
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
@@ -58,5 +59,6 @@ def _print(figures: dict[str, Any]) -> None:
     )
     put(table(("KIND", "TOKENS"), rows))
     roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
-    put(f"\n{figures['messages_count']} messages ({roles}), {figures['characters']:,} characters")
+    count = f"{figures['messages_count']} messages ({roles}){not_sent(figures)}"
+    put(f"\n{count}, {figures['characters']:,} characters")
     put(f"cost {cost_text(figures['cost'], figures['summary_cost'], model=figures['model'])}")

@@ -10,7 +10,7 @@ from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.decide import WELL_BELOW, Plan
 from co_tui.context.compact.replacement import Digest, Replacement
 from co_tui.context.policy import CompactionRule, SummaryFallback
-from co_tui.context.request.pipeline import Governor, Measured, replaced_in_history
+from co_tui.context.request.pipeline import Governor, Measured, in_history
 from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.compaction import telemetry
@@ -157,7 +157,7 @@ def _ends_well(job: Job, governor: Governor, measured: Measured, done: Replaceme
 async def _tokens_after(history: GovernedHistory, measured: Measured, done: Replacement) -> int:
     """The context's size afterwards, including tools offered for what was removed. Raises `_NotWorthIt`."""
     pins = [measured.live[index] for index in measured.pinned]
-    leaving = {history.entries[index].ref for index in replaced_in_history(measured, done)}
+    leaving = {history.entries[index].ref for index in in_history(measured, done.replaced)}
     after = await history.measure_as(done.applied(measured.live), pins, leaving=leaving)
     if after.reading.current_tokens >= measured.reading.current_tokens:
         raise _NotWorthIt(NOT_SMALLER)
@@ -166,7 +166,7 @@ async def _tokens_after(history: GovernedHistory, measured: Measured, done: Repl
 
 def _exchange(entries: Sequence[Entry], measured: Measured, done: Replacement) -> CompactionComplete:
     """Which messages of the log are replaced, and by what."""
-    replaced = tuple(entries[index].ref for index in replaced_in_history(measured, done))
+    replaced = tuple(entries[index].ref for index in in_history(measured, done.replaced))
     removed = len(replaced) - len(done.messages)
     return CompactionComplete(
         success=True,

@@ -3,7 +3,7 @@
 from pydantic_ai.messages import ModelResponse
 
 from co_tui.context.compact.replacement import Replacement
-from co_tui.context.request.pipeline import Measured, replaced_in_history
+from co_tui.context.request.pipeline import Measured, in_history
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.next_request import held_of, is_reported, ref_of
 
@@ -45,5 +45,5 @@ def _tokens_up_to(history: GovernedHistory, measured: Measured, index: int) -> f
 
 def _changes_tools(history: GovernedHistory, measured: Measured, done: Replacement) -> bool:
     """Whether the next request has other tools once the replaced messages have left the history."""
-    leaving = {history.entries[index].ref for index in replaced_in_history(measured, done)}
+    leaving = {history.entries[index].ref for index in in_history(measured, done.replaced)}
     return list(history.scaffold_without(leaving).tool_names) != list(history.scaffold.tool_names)

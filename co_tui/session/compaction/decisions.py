@@ -58,7 +58,8 @@ def _least_before_newest(governor: Governor, measured: Measured, trigger: Trigge
 def cut_up_to(entries: Sequence[Entry], measured: Measured, trigger: Trigger, upto: Ref) -> Cut | None:
     """Everything before a message."""
     index = next((n for n, entry in enumerate(entries) if entry.ref == upto), len(entries))
-    end = next((n for n, origin in enumerate(measured.origins) if origin == index), len(measured.live))
+    origins = enumerate(measured.origins)
+    end = next((n for n, origin in origins if origin is not None and origin >= index), len(measured.live))
     return cuts.whole_cut(measured.live, trigger, upto=end, pinned=measured.pinned)
 
 

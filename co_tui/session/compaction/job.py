@@ -11,7 +11,7 @@ from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact.decide import Plan
 from co_tui.context.measure.count import Reading
 from co_tui.context.measure.meter import Meter
-from co_tui.context.request.pipeline import Measured
+from co_tui.context.request.pipeline import Measured, in_history
 from co_tui.events import CompactionComplete, Json, Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction import telemetry
@@ -115,13 +115,12 @@ def planned(on: Compactable, measured: Measured, plan: Plan, *, blocks: bool = T
 
 
 def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan, blocks: bool) -> Job:
-    gone = (measured.origins[index] for index in plan.cut.replaced)
     replaced = [measured.live[index] for index in plan.cut.replaced]
     messages = [measured.live[index] for index in plan.cut.replaced if index not in plan.cut.dropped]
     trigger = plan.cut.trigger
     return Job(
         plan=plan,
-        refs=frozenset(entries[index].ref for index in gone if index is not None),
+        refs=frozenset(entries[index].ref for index in in_history(measured, plan.cut.replaced)),
         messages=messages,
         reading=measured.reading,
         history_messages=len(entries),

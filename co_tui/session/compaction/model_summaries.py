@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.summariser import INSTRUCTIONS, SummaryTask, write_summary
+from co_tui.agent.summariser import INSTRUCTIONS, SummaryTask, WrittenSummary, write_summary
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.compact.summary_checks import objection
 from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts, packed
-from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text, with_estimated_usage
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, grown_journal, with_story
 from co_tui.session.history.learned_limits import Limits
@@ -123,8 +123,7 @@ class _Attempts:
             if not parts:
                 break
             try:
-                async with asyncio.timeout(self.by.timeout_s):
-                    written = await write_summary(self.model, self._assignment(parts))
+                written = await self._written(parts)
             except TimeoutError:
                 return await self._fall_back(f"{self.model.name} took longer than {self.by.timeout_s:.0f} s")
             except Exception as error:
@@ -142,6 +141,21 @@ class _Attempts:
                 continue
             return await self._checked(written.text, written.title, parts)
         return await self._fall_back(note)
+
+    async def _written(self, parts: list[str]) -> WrittenSummary:
+        """Raises what the model raises. A reply that was stopped or broke off is counted, a refused request is not."""
+        try:
+            async with asyncio.timeout(self.by.timeout_s):
+                return await write_summary(self.model, self._assignment(parts))
+        except BaseException as error:
+            bill, ratio = self.request.bill, self.request.ratio
+            if (unanswered := bill.unanswered) is not None:
+                reply = unanswered()
+                received = "".join(str(getattr(part, "content", "")) for part in reply.parts)
+                is_stopped = isinstance(error, TimeoutError) or not isinstance(error, Exception)
+                if received or is_stopped:
+                    bill.count(with_estimated_usage(reply, round(ratio * estimate_text(bill.asked)), received, ratio))
+            raise
 
     def _parts(self) -> list[str]:
         """What to summarise, in parts that fit."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -14,7 +13,7 @@ from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.append_only import AppendOnly
 from co_tui.context.journal.recollection import Recollected
 from co_tui.context.journal.sources import Sources
-from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, estimate_text
+from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, with_estimated_usage
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
@@ -233,23 +232,24 @@ class GovernedHistory:
         counted = governor.meter.reported(response)
         if self.on_answered is not None and response.state != "interrupted":
             self.on_answered(response.usage.input_tokens if counted else estimated, counted)
-        await self.report(governor.meter.read_reply(response, self.scaffold, governor.window), response)
+        reading = governor.meter.read_reply(response, self.scaffold, governor.window)
+        if governor.may_not_fit(reading):
+            reading = (await self.next_request()).reading  # without what has to be left out
+        await self.report(reading, response)
 
     async def record_unfinished(self, reply: ModelResponse, received: str) -> None:
         """Log what a reply that was stopped or broke off cost: as far as its provider counted it, else by our estimate.
         It teaches the meter nothing."""
-        sent, usage = self.usage, reply.usage
-        if sent is None:
+        if (sent := self.usage) is None:
             return
-        output_tokens = max(usage.output_tokens, round(self.governor.meter.ratio * estimate_text(received)))
-        counted = replace(usage, input_tokens=usage.input_tokens or sent.current_tokens, output_tokens=output_tokens)
+        reply = with_estimated_usage(reply, sent.current_tokens, received, self.governor.meter.ratio)
         fact = sent.but(
             is_initial=False,
             measured="estimate",
-            input_tokens=counted.input_tokens,
-            output_tokens=output_tokens,
-            cached_tokens=counted.cache_read_tokens,
-            cost=price_of(replace(reply, usage=counted)),
+            input_tokens=reply.usage.input_tokens,
+            output_tokens=reply.usage.output_tokens,
+            cached_tokens=reply.usage.cache_read_tokens,
+            cost=price_of(reply),
             cache_saved=None,
             learnt={},
         )

@@ -107,16 +107,18 @@ def measured_now(
 def next_request(
     governor: Governor, of: RequestSource, scaffold: Scaffold, awaits_prompt: bool, known: Reading | None = None
 ) -> NextRequest:
-    """What does not fit is left out, unless a compaction comes first. `known` is the measurement of the history, if
-    there is one; it is that of the request if nothing more is left out."""
+    """What does not fit is left out, unless a compaction comes first. `known` is the last measurement, if it holds: of
+    this request, or of the history if nothing is left out."""
     history = _with_prompt(of.messages) if awaits_prompt else of.messages
     measured = governor.measure(history, scaffold, of.entries.lineage, of.pinned, of.note)
-    whole = known or measured.reading
-    plan = _plan(governor, measured._replace(reading=whole))
     held = held_of(of.owner, of.entries, measured)
+    logged = sum(origin is not None for origin in measured.origins) - awaits_prompt
+    whole = known if known is not None and not held and known.messages_count == logged else measured.reading
+    plan = _plan(governor, measured._replace(reading=whole))
     prepared = governor.fit_unsent(measured, scaffold, held, shortens=plan is None or not plan.waits)
     messages = prepared.messages[:-1] if awaits_prompt else prepared.messages
-    reading = known if known is not None and prepared.held == held else _read(governor, messages, scaffold)
+    is_measured = known is not None and (prepared.held == held or known.messages_count == len(messages))
+    reading = known if known is not None and is_measured else _read(governor, messages, scaffold)
     return NextRequest(measured, prepared, reading, messages, plan, whole)
 
 

@@ -11,7 +11,7 @@ from co_tui.events import CompactionComplete, Json
 from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import Fate, LeftMessage, LensMessage
-from co_tui.session.state.out_of_context import DOES_NOT_FIT, removal_reason
+from co_tui.session.state.out_of_context import DOES_NOT_FIT, NEVER_SENT, removal_reason
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.released import opened
 from co_tui.session.state.session_state import Rewritten, SessionState
@@ -55,12 +55,14 @@ def _checkpoint(rewrite: Rewritten) -> str:
 
 
 def _left_out(state: SessionState, following: NextRequest, tokens: _Tokens) -> Iterator[LeftMessage]:
-    for index in sorted(following.prepared.held.left_out):
-        origin = following.measured.origins[index]
-        if origin is not None and origin < len(state.history):
-            entry = state.history[origin]
-            own = tokens(entry.message)
-            yield LeftMessage(entry.ref, entry.turn, DOES_NOT_FIT, entry.message, f"event {entry.seq}", own)
+    origins, out = following.measured.origins, following.prepared.held.left_out
+    reasons = dict.fromkeys(range(len(state.history)), NEVER_SENT)
+    reasons |= {
+        origin: DOES_NOT_FIT if index in out else "" for index, origin in enumerate(origins) if origin is not None
+    }
+    for origin, entry in enumerate(state.history):
+        if why := reasons[origin]:
+            yield LeftMessage(entry.ref, entry.turn, why, entry.message, f"event {entry.seq}", tokens(entry.message))
 
 
 def _shortened(

@@ -15,7 +15,7 @@ from co_tui.events import Json, Ref
 from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES, Role, as_sent, pieces
 from co_tui.events.tool_wording import piece_line, piece_text
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
-from co_tui.session.state.out_of_context import DOES_NOT_FIT
+from co_tui.session.state.out_of_context import DOES_NOT_FIT, NEVER_SENT
 
 
 class Kind(StrEnum):
@@ -174,7 +174,7 @@ class Lens(NamedTuple):
         shortened = {
             row.ref for row in self.messages if row.ref and row.judgement.fate in (Fate.TRIMMED, Fate.ARCHIVED)
         }
-        out = {each.ref for each in self.left if each.why == DOES_NOT_FIT}
+        out = {each.ref for each in self.left if each.why in (DOES_NOT_FIT, NEVER_SENT)}
         return LastView(self.seq, at, self.left_since.shortened | shortened | out)
 
     @property

@@ -89,11 +89,12 @@ async def undo(host: CommandHost, seq: str) -> None:
 
 async def _seen_again(session: "Session") -> str:
     """How many messages the next request has, and how many do not fit."""
-    count = len(session.state.history)
-    left_out = len((await session.history.next_request()).prepared.held.left_out)
+    following = await session.history.next_request()
+    seen, left_out = len(following.messages), len(following.prepared.held.left_out)
     if not left_out:
-        return f"The model sees {counted(count, 'message')} again."
-    return f"Of {counted(count, 'message')}, the model sees {count - left_out:,}; {left_out:,} do not fit."
+        return f"The model sees {counted(seen, 'message')} again."
+    count = counted(len(session.state.history), "message")
+    return f"Of {count}, the model sees {seen:,}; {left_out:,} do not fit."
 
 
 @command("rewind")

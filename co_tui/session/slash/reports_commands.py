@@ -24,7 +24,7 @@ async def history(host: CommandHost, _: str) -> None:
     state = await _whole_state(host)
     host.answer(
         f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. "
-        f"The model sees {len(state.history)} of {len(state.transcript)} messages."
+        f"The model sees {len(state.history) - state.not_sent} of {len(state.transcript)} messages."
     )
 
 
@@ -56,12 +56,17 @@ async def _show_context(host: CommandHost) -> None:
         f"{_board(figures)}"
         f"tools         {figures['tool_definition_tokens']:,}\n"
         f"conversation  {figures['conversation_tokens']:,}\n"
-        f"messages      {figures['messages_count']}  ({roles})\n"
+        f"messages      {figures['messages_count']}  ({roles}){not_sent(figures)}\n"
         f"characters    {figures['characters']:,}\n"
         f"cost          {cost_text(figures['cost'], figures['summary_cost'], model=figures['model'])}"
         f"{_of(host.launch.settings.max_session_cost)}\n"
         f"{await _today(host)}"
     )
+
+
+def not_sent(figures: Mapping[str, Any]) -> str:
+    """How many messages of the history are not sent, if any."""
+    return f", {count:,} of them not sent" if (count := figures["messages_not_sent"]) else ""
 
 
 def _of(limit: float) -> str:

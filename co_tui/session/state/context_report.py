@@ -30,6 +30,7 @@ def context_report(state: SessionState) -> dict[str, Any]:
         "limit_known": usage.limit_known if usage else False,
         "measured": usage.measured if usage else "estimate",
         "messages_count": len(state.history),
+        "messages_not_sent": state.not_sent,
         "roles": dict(roles),
         "characters": characters,
         "model": state.model,

@@ -12,7 +12,8 @@ from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, replacement_entries, seq_of
 
 DOES_NOT_FIT: Final = "does not fit"
-"""Why a message is left out of requests although it is in the history."""
+NEVER_SENT: Final = "never sent"
+"""Why a message is left out of requests although it is in the history: it is too long, or no provider takes it."""
 
 
 class Removal(NamedTuple):

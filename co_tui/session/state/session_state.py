@@ -157,6 +157,12 @@ class SessionState(Record):
     started: bool = False
     ended: bool = False
 
+    @property
+    def not_sent(self) -> int:
+        """How many messages of the history the next request goes without, by the last measurement."""
+        known = self.usage.messages_count if self.usage is not None and self.usage_holds else len(self.history)
+        return max(0, len(self.history) - known)
+
     def turns_in_context(self, most: int) -> int:
         """How many turns the history covers; stops counting above `most`."""
         turns: set[int] = set()

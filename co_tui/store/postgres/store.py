@@ -94,6 +94,9 @@ class PostgresStore:
     def report_to(self, report: Callable[[str], None]) -> None:
         self._report = report
 
+    def stop_waiting(self) -> None:
+        """Nothing waits: what the server does not take is kept here."""
+
     @property
     def location(self) -> str:
         return self._server.location

@@ -37,6 +37,9 @@ class InMemoryStore:
     def report_to(self, report: "Callable[[str], None]") -> None:
         """Nothing to report: no server is between."""
 
+    def stop_waiting(self) -> None:
+        """Nothing waits: no other program writes to it."""
+
     def reading(self) -> "Reader":
         from co_tui.store.sqlite.reader import Reader
 

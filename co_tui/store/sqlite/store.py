@@ -61,6 +61,10 @@ class SqliteStore:
         """Also that a change waits for another program."""
         self._report = report
 
+    def stop_waiting(self) -> None:
+        if self._writer is not None:
+            self._writer.stop_waiting()
+
     def reading(self) -> "Reader":
         from co_tui.store.sqlite.reader import Reader
 
@@ -110,6 +114,6 @@ class SqliteStore:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        if failure[0] is KeyboardInterrupt and self._writer is not None:
-            self._writer.stop_waiting()
+        if failure[0] is KeyboardInterrupt:
+            self.stop_waiting()
         self.close()

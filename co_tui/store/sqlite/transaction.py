@@ -1,5 +1,6 @@
 """Write transactions: short, and begun as soon as another process lets go."""
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -13,6 +14,8 @@ Steps: TypeAlias = Generator[None, None, T]
 PATIENCE_S = 120.0
 """A change waits longer than a question: an append that gives up fails its turn."""
 REPORTED_AFTER_S = 2.0
+LAST_WAIT_S = 0.5
+"""How long changes wait once the user stops the program: another one of ours lets go sooner."""
 A_MOMENT_S = 0.1
 """What can be done later waits only so long."""
 POLL_S = 0.002
@@ -28,8 +31,8 @@ class PatientConnection(sqlite3.Connection):
 
     report: Callable[[], None] | None = None
     """Called, in the writing thread, by a change that has waited for `REPORTED_AFTER_S`."""
-    gives_up = False
-    """Whether changes that would have to wait fail instead."""
+    waits_until = math.inf
+    """When changes that still wait fail, by the monotonic clock."""
 
 
 @contextmanager
@@ -57,7 +60,7 @@ def _begin(connection: sqlite3.Connection, patience_s: float) -> None:
                 waited_s = time.monotonic() - began
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited_s >= patience_s:
                     raise
-                if patient is not None and patient.gives_up:
+                if patient is not None and time.monotonic() >= patient.waits_until:
                     raise
             if report is not None and waited_s >= REPORTED_AFTER_S:
                 report()

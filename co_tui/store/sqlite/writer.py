@@ -18,7 +18,7 @@ from co_tui.store.sqlite.bulk import adding, removal
 from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.idle_work import IdleWork
 from co_tui.store.sqlite.sqlite_failures import explained
-from co_tui.store.sqlite.transaction import LET_OTHERS_IN_S, PatientConnection, Steps, transaction
+from co_tui.store.sqlite.transaction import LAST_WAIT_S, LET_OTHERS_IN_S, PatientConnection, Steps, transaction
 from co_tui.store.store_errors import NOT_SHARED, StoreError
 from co_tui.store.stored_values import ImportOutcome
 
@@ -147,9 +147,9 @@ class Writer:
                 is_more = done.result()
 
     def stop_waiting(self) -> None:
-        """Let changes fail that would have to wait for another program."""
+        """Let changes fail that wait much longer for another program."""
         if isinstance(self._connection, PatientConnection):
-            self._connection.gives_up = True
+            self._connection.waits_until = time.monotonic() + LAST_WAIT_S
 
     def close(self) -> None:
         """Finish pending changes, then close the connection."""

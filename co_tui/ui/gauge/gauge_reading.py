@@ -117,7 +117,7 @@ class GaugeReading(NamedTuple):
             return f"{short} messages in the background", f"{short} in the background", "summarising"
         if self.share >= 1.005:
             over = f"{(self.share - 1) * 100:.0f} % over"
-            return f"{over}: oldest messages left out", f"{over}, oldest left out", over
+            return (f"{over}: summarised before sending", over) if self.marks.share else (over,)
         if self.share > 1:
             return ("full",)
         if self.level == "error":

@@ -29,6 +29,7 @@ from co_tui.context.turns import kept_by_rule, latest_prompt
 from co_tui.events.triggers import Trigger
 from co_tui.lab.check import breaches
 from co_tui.paths import locate
+from co_tui.sendable_reply import sendable
 from co_tui.settings import Settings, load
 from tests.support.governed import Governed
 from tests.support.histories import histories, paired_histories, pins_on
@@ -254,7 +255,7 @@ def made_up(messages) -> int:
 def test_what_is_pinned_is_kept_by_every_stage_with_its_pair(history, name, window, data) -> None:
     pins = data.draw(pins_on(history))
     governor = Governed(LOADED[name], window)
-    live, pinned = list(history), [history[index] for index in sorted(pins)]
+    live, pinned = list(history), [history[index] for index in sorted(pins) if sendable([history[index]])]
     for _ in range(3):
         places = {index for index, message in enumerate(live) if any(message is pin for pin in pinned)}
         done = governor.prepare(live, places)

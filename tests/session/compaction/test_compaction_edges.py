@@ -128,7 +128,7 @@ async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Pr
         await until(lambda: len(provider.summary_requests) == 2)
         session.interrupt()
         done = await running
-        assert done.cancelled and (done.usage["requests"], done.usage["input_tokens"]) == (1, 900)
+        assert done.cancelled and done.usage["requests"] == 2 and done.usage["input_tokens"] > 900 + 500
 
 
 # Pins

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis.strategies import floats, integers, lists
-from pydantic_ai.messages import ModelMessage
-from pydantic_ai.models.function import AgentInfo, DeltaToolCalls
+from pydantic_ai.messages import ModelMessage, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from co_tui.events import Truncation, UsageInfo
 from co_tui.lab.outlook import outlook
@@ -169,9 +169,37 @@ async def test_when_it_is_full_the_lens_shows_what_is_sent(home: Path) -> None:
         for n in range(8):
             await said(session, f"Question {n}: " + "what about src/main.py? " * 30)
             lens, meter = lens_of(session), session.history.governor.meter
+            assert session.state.usage is not None
+            assert lens.reading.current_tokens == session.state.usage.current_tokens
             assert lens.reading.share < 1 and sum(each.tokens for each in lens.messages) == lens.reading.current_tokens
             for each in lens.messages:
                 assert each.message is None or each.tokens == pytest.approx(meter.tokens(each.message), abs=2)
+
+
+async def test_a_reply_that_no_longer_fits_is_shown_as_the_next_request_while_its_tool_runs(home: Path) -> None:
+    seen = list[tuple[Lens, UsageInfo | None]]()
+
+    def look() -> str:
+        """Look."""
+        seen.append((lens_of(session), session.state.usage))
+        return "nothing"
+
+    async def script(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        if "look" in str(messages[-1].parts[-1]) and isinstance(messages[-1].parts[-1], UserPromptPart):
+            yield "a long reply about src/main.py " * 400
+            yield {1: DeltaToolCall("look", "{}", tool_call_id="call")}
+        else:
+            yield "An answer about src/main.py. " * 30
+
+    environment = environment_for(home, ScriptedModel(script, window=4_000), tools=[look])
+    environment.settings = LOADED["balanced"].but(compaction="none", recollection_share=0.0)
+    session = await Session.start(environment, "scripted")
+    await said(session, "One?", "Two?", "Three? " * 100, "look")
+    ((lens, usage),) = seen
+    assert usage is not None and usage.output_tokens and usage.share <= 1
+    assert lens.reading.current_tokens == usage.current_tokens and lens.reading.messages_count == usage.messages_count
+    await session.close()
+    environment.store.close()
 
 
 async def test_what_is_to_be_summarised_is_the_same_in_the_request_and_among_the_policies(home: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models.function import AgentInfo
 
 from co_tui.events import SessionError, SpentToday, StreamDelta
 from co_tui.session.recorder import Listener
@@ -128,6 +129,51 @@ async def test_a_reply_that_broke_off_counts_and_a_refusal_does_not(home: Path, 
     session = await Session.start(environment, "scripted")
     assert await session.submit("go on") is Outcome.DONE
     assert session.state.total_cost == pytest.approx(cost)
+    await session.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "ends", "counted"),
+    [
+        ("half of a summary " * 20, "stopped", True),
+        ("", "stopped", True),
+        ("half of a summary " * 20, "broken", True),
+        ("", "broken", False),
+    ],
+    ids=["stopped", "stopped before it began", "broken off", "refused"],
+)
+async def test_summaries_that_end_early_count_as_replies_do(
+    home: Path, monkeypatch: pytest.MonkeyPatch, said: str, ends: str, counted: bool
+) -> None:
+    monkeypatch.setattr("co_tui.agent.summariser.price_of", lambda response: 0.3)
+    writing = asyncio.Event()
+
+    async def script(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        if "working memory" not in (info.instructions or ""):
+            yield "An answer about src/main.py. " * 20
+            return
+        if said:
+            yield said
+        writing.set()
+        if ends == "broken":
+            raise ModelHTTPError(401, "scripted")
+        await asyncio.Event().wait()
+        yield ""
+
+    session = await Session.start(environment_for(home, ScriptedModel(script)), "scripted")
+    for _ in range(3):
+        assert await session.submit("What is in src/main.py?") is Outcome.DONE
+    learnt = session.state.learnt
+    running = asyncio.create_task(session.compact())
+    await writing.wait()
+    if ends == "stopped":
+        session.interrupt()
+    done = await running
+    assert done.cancelled is (ends == "stopped")
+    assert session.state.summary_cost == pytest.approx(0.3 if counted else 0.0)
+    assert bool(done.usage.get("input_tokens", 0) >= 50) is counted
+    assert bool(done.usage.get("output_tokens", 0) > 20) is bool(said)
+    assert session.state.learnt == learnt, "an estimate is nothing to learn from"
     await session.close()
 
 

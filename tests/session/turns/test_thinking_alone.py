@@ -9,6 +9,7 @@ import pytest
 from co_tui.events import StreamDelta
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from tests.support.lens import agrees, lens_of
 from tests.support.provider import Provider
 from tests.support.provider_sessions import ALL, session_with
 from tests.support.waiting import PATIENCE_S, next_fact
@@ -52,6 +53,14 @@ async def test_the_conversation_continues_after_thinking_alone(
         await session.submit("hello")
         await think(session, provider, wire, way)
         assert THOUGHT in json.dumps([entry.message for entry in session.state.transcript]), "the log keeps it"
+        agrees(session, lens := lens_of(session))
+        assert THOUGHT not in json.dumps([each.text for each in lens.messages])
+        assert {each.why for each in lens.left} == {"never sent"} and THOUGHT in lens.left[0].readable
+        assert (
+            lens.reading.messages_count
+            == len(session.state.history) - session.state.not_sent
+            < len(session.state.history)
+        )
         provider.script = [Spoken("Here it is.").on(wire)]
         assert await session.submit("and now?") is Outcome.DONE
         sent = json.dumps(provider.requests[-1])

@@ -10,7 +10,7 @@ from pydantic_ai.usage import RequestUsage
 from rich.style import Style
 
 from co_tui.agent.models.prices import price_of, saved_by_cache
-from co_tui.context.compact.thresholds import thresholds_of
+from co_tui.context.compact.thresholds import Thresholds, thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import Event, Message, StreamDelta, StreamReset, UsageInfo
 from co_tui.session.event_wording import cost_text
@@ -214,10 +214,11 @@ def test_what_the_cache_took_off_the_price() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "words"),
-    [(96_000, "past 95 %: almost full"), (100_100, "full"), (108_000, "8 % over: oldest messages left out")],
+    [(96_000, "past 95 %: almost full"), (100_100, "full"), (108_000, "8 % over: summarised before sending")],
 )
 def test_more_than_full_is_not_nearly_full(tokens: int, words: str) -> None:
     assert GaugeReading(usage(tokens)).outlook == words
+    assert GaugeReading(usage(108_000), marks=Thresholds()).outlook == "8 % over", "nothing is summarised"
 
 
 def test_the_outlook_has_as_many_words_as_there_is_room() -> None:

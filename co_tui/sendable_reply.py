@@ -25,11 +25,12 @@ NO_ID: Final[Mapping[str, Any]] = {"id": None}
 
 def sendable(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """The messages without what no provider takes back; those without any of it are the same objects."""
-    taken = (_taken(each) if isinstance(each, ModelResponse) else each for each in messages)
+    taken = (sendable_reply(each) if isinstance(each, ModelResponse) else each for each in messages)
     return [each for each in taken if each.parts or not isinstance(each, ModelResponse)]
 
 
-def _taken(reply: ModelResponse) -> ModelResponse:
+def sendable_reply(reply: ModelResponse) -> ModelResponse:
+    """The reply without what no provider takes back: without parts if nothing is left to send."""
     if reply.state == "suspended":
         return reply  # the provider continues it, and takes it back as it is
     parts = _until_last_said([part for part in reply.parts if not _is_blank(part)])

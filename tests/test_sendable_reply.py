@@ -17,7 +17,7 @@ from pydantic_ai.models.test import TestModel
 from co_tui.agent.wire.portable_history import OPENING, portable
 from co_tui.agent.wire.rules.blocks import blocks_of
 from co_tui.agent.wire.rules.wires import refusal
-from co_tui.agent.wire.sendable_reply import sendable
+from co_tui.sendable_reply import sendable
 
 SIGNED = ThinkingPart("signed", id="rs_1", signature="c2ln", provider_name="openai")
 UNSIGNED = ThinkingPart("unsigned", provider_name="openai")
