@@ -14,11 +14,9 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from co_tui.ui.text.code_rows import edge_mark
+from co_tui.ui.text.code_rows import edge_mark, with_blanks
 from co_tui.ui.text.row_cutting import rows_of_cells
 from co_tui.ui.themes.themes import Palette
-
-TAB_SPACES = 4
 
 
 def highlighted(text: str, language: str, narrow: int, width: int, palette: Palette) -> list[Strip]:
@@ -53,7 +51,7 @@ def _token_lines(text: str, language: str, palette: Palette) -> list[list[Segmen
             lines.append([Segment(other, style)] if other else [])
     if lines and not lines[-1]:
         lines.pop()  # the lexer adds a final newline
-    return lines
+    return [with_blanks(line) for line in lines] if "\t" in text else lines
 
 
 def _add(line: list[Segment], text: str, style: Style) -> None:
@@ -87,7 +85,7 @@ def _style_of_colour(colour: Color, palette: Palette) -> Style:
 
 @lru_cache(maxsize=64)
 def _lexer(language: str) -> Any:
-    options = {"stripnl": False, "ensurenl": True, "tabsize": TAB_SPACES}
+    options = {"stripnl": False, "ensurenl": True}
     try:
         return get_lexer_by_name(language or "text", **options)
     except ClassNotFound:

@@ -6,7 +6,7 @@ from rich.style import Style
 from textual.selection import Selection
 from textual.strip import Strip
 
-from co_tui.ui.text.code_rows import CodeSpan, code_in
+from co_tui.ui.text.code_rows import CodeSpan, as_written, code_in
 from co_tui.ui.transcript.block_lines import BAR
 from co_tui.ui.transcript.layout import TranscriptLayout
 
@@ -55,5 +55,5 @@ def _selected_part(line: list[Segment], code: CodeSpan | None, span: tuple[int, 
     first, last = span or (0, 0)
     end = len(text) if last == -1 else last
     if code is not None:
-        return text[max(first, code.start) : min(end, code.end)]
+        return as_written(line, max(first, code.start), min(end, code.end))
     return text[first:end].removeprefix(BAR).rstrip()

@@ -292,7 +292,7 @@ async def copied_from(text: str, first: str, last: str, *, size: tuple[int, int]
 
 async def test_code_copied_with_the_mouse_is_as_it_was_written() -> None:
     long = "    print('" + "a few words and 日本語 " * 5 + "', 'end')  "
-    code = f"def run():\n{long}\n\n    return 1"
+    code = f"def run():\n{long}\n\n\tmake\tit\n    return 1"
     for text in (f"Try:\n\n```python\n{code}\n```\n", f"Try:\n\n```python\n{code}\n```", f"Try:\n\n```python\n{code}"):
         assert await copied_from(text, "def run", "return") == code
         assert await copied_from(text, "return", "next") == "    return 1\n\nYou\nnext"
