@@ -212,7 +212,7 @@ class Governor:
 
     def decide(self, measured: Measured) -> Plan | None:
         """The compaction the policy asks for now, if any. If its own code fails, the default policy decides."""
-        if len(measured.live) in self.suppressed_lengths:
+        if 1 + max((n for n in measured.origins if n is not None), default=-1) in self.suppressed_lengths:
             return None
         situation = self.situation(measured)
         try:

@@ -100,6 +100,8 @@ class Applier:
             history.governor.suppress_at(len(history.entries))  # not again before the history grows
         if job.started:
             await history.recorder.record(fact)
+        if not fact.success and history.usage is not None and history.usage.share > 1:
+            await history.report_now()  # what does not fit is left out now
         job.span.end(
             {name: getattr(fact, name) for name in telemetry.NAMES if hasattr(fact, name)},
             "" if fact.success or fact.cancelled else "compaction_failed",

@@ -72,9 +72,9 @@ class HistoryEditor:
         history_edits.undoable(self._state, seq)
         async with self._settled("an earlier change was undone"):
             last = history_edits.undoable(self._state, seq)
-            await self._record(history_edits.undone(self._state, last))
-            await self._files.align()
+            await self._history().recorder.record(history_edits.undone(self._state, last))
             self._history().governor.suppress_at(len(self._state.history))  # do not compact it again at once
+            await self._after_rewrite()
         return last.event
 
     async def rewind(self, turn: int) -> str:

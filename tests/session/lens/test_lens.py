@@ -14,6 +14,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from co_tui.events import Truncation, UsageInfo
 from co_tui.lab.outlook import outlook
 from co_tui.paths import locate
+from co_tui.session.compaction.model_summaries import ModelSummaries
 from co_tui.session.file_references import named_files
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastViewFile
@@ -200,6 +201,24 @@ async def test_a_reply_that_no_longer_fits_is_shown_as_the_next_request_while_it
     assert lens.reading.current_tokens == usage.current_tokens and lens.reading.messages_count == usage.messages_count
     await session.close()
     environment.store.close()
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["undone", "failed"])
+async def test_after_a_compaction_that_changed_nothing_the_gauge_shows_what_fits(
+    home: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    settings = LOADED["balanced"].but(recollection_share=0.0)
+    async with opened(home, Asked(), settings.but(compaction="none"), window=3_000) as session:
+        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 40 for n in range(12)])
+        await session.switcher.apply_settings(settings)
+        if fails:
+            monkeypatch.setattr(ModelSummaries, "write", lambda *_: 1 / 0)
+        assert (await session.compact()).success is not fails
+        if not fails:
+            await session.edits.undo()
+        lens, usage = lens_of(session), session.state.usage
+        assert usage is not None and usage.share <= 1 and usage.current_tokens == lens.reading.current_tokens
+        assert session.state.not_sent == sum(each.why == "does not fit" for each in lens.left) > 0
 
 
 async def test_what_is_to_be_summarised_is_the_same_in_the_request_and_among_the_policies(home: Path) -> None:
