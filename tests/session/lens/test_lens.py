@@ -11,7 +11,7 @@ from hypothesis.strategies import floats, integers, lists
 from pydantic_ai.messages import ModelMessage, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
-from co_tui.events import Truncation, UsageInfo
+from co_tui.events import CompactionComplete, Truncation, UsageInfo
 from co_tui.lab.outlook import outlook
 from co_tui.paths import locate
 from co_tui.session.compaction.model_summaries import ModelSummaries
@@ -203,22 +203,38 @@ async def test_a_reply_that_no_longer_fits_is_shown_as_the_next_request_while_it
     environment.store.close()
 
 
-@pytest.mark.parametrize("fails", [False, True], ids=["undone", "failed"])
-async def test_after_a_compaction_that_changed_nothing_the_gauge_shows_what_fits(
-    home: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
-) -> None:
+async def test_after_an_undo_the_gauge_shows_what_fits(home: Path) -> None:
     settings = LOADED["balanced"].but(recollection_share=0.0)
     async with opened(home, Asked(), settings.but(compaction="none"), window=3_000) as session:
         await said(session, *[f"Question {n}: " + "what about src/main.py? " * 40 for n in range(12)])
         await session.switcher.apply_settings(settings)
-        if fails:
-            monkeypatch.setattr(ModelSummaries, "write", lambda *_: 1 / 0)
-        assert (await session.compact()).success is not fails
-        if not fails:
-            await session.edits.undo()
+        await session.compact()
+        await session.edits.undo()
         lens, usage = lens_of(session), session.state.usage
         assert usage is not None and usage.share <= 1 and usage.current_tokens == lens.reading.current_tokens
         assert session.state.not_sent == sum(each.why == "does not fit" for each in lens.left) > 0
+
+
+async def test_after_a_compaction_that_failed_the_gauge_shows_what_fits(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "a long answer about src/main.py " * (300 if "last" in str(messages[-1]) else 60)
+
+    monkeypatch.setattr(ModelSummaries, "write", lambda *_: 1 / 0)
+    environment = environment_for(home, ScriptedModel(script, window=3_000))
+    environment.settings = LOADED["balanced"].but(recollection_share=0.0)
+    session = await Session.start(environment, "scripted")
+    await said(session, "One?", "Two?", "Three?", "The last?")
+    lens, usage, (failed,) = (
+        lens_of(session),
+        session.state.usage,
+        facts(list(session.state.timeline), CompactionComplete),
+    )
+    assert not failed.success and usage is not None and usage.share <= 1
+    assert usage.current_tokens == lens.reading.current_tokens and session.state.not_sent
+    await session.close()
+    environment.store.close()
 
 
 async def test_what_is_to_be_summarised_is_the_same_in_the_request_and_among_the_policies(home: Path) -> None:
