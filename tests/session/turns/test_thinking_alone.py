@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import StreamDelta
+from co_tui.session.lens.request_rows import Kind
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.lens import agrees, lens_of
@@ -65,3 +66,21 @@ async def test_the_conversation_continues_after_thinking_alone(
         assert await session.submit("and now?") is Outcome.DONE
         sent = json.dumps(provider.requests[-1])
         assert THOUGHT not in sent and "think" in sent and "Hello." in sent and "and now?" in sent
+
+
+async def test_a_compaction_removes_it_with_what_it_follows(home: Path, provider: Provider) -> None:
+    async with session_with(home, provider, "anthropic", max_retries=0) as session:
+        provider.script = [Spoken("Hello. " * 40).on("anthropic")]
+        await session.submit("hello")
+        await think(session, provider, "anthropic", "stopped")
+        thought = session.state.history[-1].ref
+        for _ in range(3):
+            provider.script = [Spoken("Here it is. " * 40).on("anthropic")]
+            await session.submit("and now?")
+        provider.script = [Spoken("Title: Talk\n## Decisions and outcomes\n- Hello.").on("anthropic")]
+        done = await session.compact()
+        assert done.success and thought in done.replaced
+        (summary,) = (each for each in lens_of(session).messages if each.kind is Kind.SUMMARY)
+        assert summary.judgement.why == f"Replaces {len(done.replaced):,} earlier messages."
+        assert len(session.state.history) == done.post_messages and not session.state.not_sent
+        agrees(session, lens_of(session))
