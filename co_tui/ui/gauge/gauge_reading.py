@@ -117,7 +117,8 @@ class GaugeReading(NamedTuple):
             return f"{short} messages in the background", f"{short} in the background", "summarising"
         if self.share >= 1.005:
             over = f"{(self.share - 1) * 100:.0f} % over"
-            return (f"{over}: summarised before sending", over) if self.marks.share else (over,)
+            then = ("summarised before sending", "summarised first") if self.marks.share else ()
+            return *(f"{over}: {each}" for each in then), over
         if self.share > 1:
             return ("full",)
         if self.level == "error":
