@@ -303,7 +303,8 @@ class GovernedHistory:
             return  # nothing was sent yet
         following = await self.next_request()
         is_known = self.governor.meter.is_known(following.messages) and self.next_scaffold is self.scaffold
-        if not self.state.usage_holds or not is_known:
+        is_measured = self.state.usage_holds and self.usage.messages_count == len(following.messages)
+        if not is_measured or not is_known:
             await self.report(following.reading)
             await self._keep_next_scaffold()
 
