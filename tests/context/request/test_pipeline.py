@@ -255,7 +255,8 @@ def made_up(messages) -> int:
 def test_what_is_pinned_is_kept_by_every_stage_with_its_pair(history, name, window, data) -> None:
     pins = data.draw(pins_on(history))
     governor = Governed(LOADED[name], window)
-    live, pinned = list(history), [history[index] for index in sorted(pins) if sendable([history[index]])]
+    pinned = [message for index in sorted(pins) if sendable([message := history[index]]) == [message]]
+    live = list(history)
     for _ in range(3):
         places = {index for index, message in enumerate(live) if any(message is pin for pin in pinned)}
         done = governor.prepare(live, places)
