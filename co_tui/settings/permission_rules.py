@@ -147,6 +147,21 @@ def prefix_of(rule: Rule) -> tuple[str, ...] | None:
     return None
 
 
+HARMLESS_OPTIONS: Final = ", harmless options"
+
+
+def kept_rule(shown: str) -> Rule:
+    """The rule that an answer keeps for a command, as it is shown to people."""
+    return Rule(BASH, f"{shown}{HARMLESS_OPTIONS}")
+
+
+def kept_words(rule: Rule) -> tuple[str, ...] | None:
+    """The words that a kept rule shows; None for any other rule."""
+    if rule.tool != BASH or not rule.pattern.endswith(HARMLESS_OPTIONS):
+        return None
+    return _words(rule.pattern.removesuffix(HARMLESS_OPTIONS))
+
+
 @cache
 def _words(text: str) -> tuple[str, ...]:
     try:

@@ -67,11 +67,12 @@ def replayed(conversations: Sequence[Sequence[str]], folder: Path, mode: str, *,
 
 
 def free_lines(conversations: Sequence[Sequence[str]], folder: Path) -> list[str]:
-    """Those that run without a question, with the folder as their root."""
+    """What is run without a question, with the folder as their root."""
     judge = Judge(folder=folder, home=folder / "nowhere", environ={"PATH": "/usr/bin:/bin"})
     lines = [_in_folder(line, folder) for each in conversations for line in each]
     with git_checked_once():
-        return [line for line in lines if judge.verdict("run_command", {"command": line}, "ask", ()).only_reads]
+        verdicts = [judge.verdict("run_command", {"command": line}, "ask", ()) for line in lines]
+    return [verdict.judged_line for verdict in verdicts if verdict.only_reads]
 
 
 def project(folder: Path) -> Path:

@@ -1,12 +1,16 @@
 """Classify shell commands: those that run others, those that can be allowed permanently, and dangerous ones."""
 
+import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
 
-from co_tui.settings.permission_rules import BASH, Rule
+from co_tui.agent.permissions.program_options import Given, Use, read_words
+from co_tui.agent.permissions.program_table import TAKES_VALUE, program_of
+from co_tui.settings.permission_rules import BASH, Rule, kept_rule, kept_words
 
 LONGEST_KEPT_CHARS: Final = 160
 """Longer lines are not offered as rules: they would be unreadable in a list."""
@@ -31,43 +35,13 @@ RUNNERS: Final = (
 )  # fmt: skip
 """Prefixes that run a program of the project."""
 
+_SAME_DANGERS: Final = {"podman": "docker"}
 WRITES_FILES: Final = frozenset(("cp", "mkdir", "touch"))
 """Programs that rules cover only while all their paths are in the folder."""
-_TARGETS: Final = ("*",)
-KEPT_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(
-        ("pytest", "mypy", "ruff", "black", "isort", "flake8", "pylint", "pyright", "pyflakes", "bandit", "yapf",
-         "autopep8", "sphinx-build", "mkdocs", "eslint", "tsc", "prettier", "biome", "oxlint", "stylelint",
-         "jest", "vitest", "mocha", "ctest", "rspec", "rubocop", "phpunit", "phpstan", "gofmt", "rustfmt",
-         "clang-format", "shellcheck", "hadolint", "markdownlint", "mkdir", "touch", "cp", "jq", "yq", "tidy"), ()),
-    "git": ("add", "commit", "checkout", "switch", "branch", "tag", "merge", "stash", "mv", "cherry-pick", "revert",
-            "notes"),
-    "npm": ("test", "t", "install", "i", "ci", "run *", "ls", "outdated", "audit"),
-    "yarn": ("test", "install", "add", "build", "lint", "run *"),
-    "pnpm": ("test", "install", "add", "build", "lint", "run *"),
-    "bun": ("test", "install", "add", "run *"),
-    "cargo": ("build", "check", "test", "clippy", "fmt", "doc", "bench", "run", "tree", "add", "update"),
-    "go": ("build", "test", "vet", "fmt", "mod", "list", "get"),
-    "pip": ("install", "list", "show", "freeze", "check"), "pip3": ("install", "list", "show", "freeze", "check"),
-    "uv": ("sync", "add", "remove", "lock", "tree", "build", "pip install", "pip list"),
-    "poetry": ("install", "add", "update", "lock", "show", "check", "build"),
-    "docker": ("build", "ps", "images", "logs", "compose up", "compose down", "compose build", "compose ps",
-               "compose logs"),
-    "kubectl": ("get", "describe", "logs"),
-    "gh": ("pr view", "pr list", "pr diff", "pr checks", "issue view", "issue list", "run view", "run list"),
-    "make": _TARGETS, "just": _TARGETS, "mvn": _TARGETS, "gradle": _TARGETS, "./gradlew": _TARGETS, "./mvnw": _TARGETS,
-    "dotnet": ("build", "test", "restore", "format"),
-    "mix": ("test", "compile", "format", "deps.get"), "swift": ("build", "test"), "composer": ("install", "update"),
-    "bundle": ("install",), "terraform": ("plan", "validate", "fmt", "init"), "tox": (), "nox": (),
-}  # fmt: skip
-"""Programs that can be allowed with any further arguments, and the subcommands that decide what they do. All others run
-whatever their arguments name, or are unknown: only the exact line can be allowed."""
-KEPT_MODULES: Final = frozenset(
-    ("pytest", "unittest", "mypy", "ruff", "black", "isort", "flake8", "pylint", "pyright", "compileall", "json.tool",
-     "build", "venv", "sphinx", "mkdocs")
-)  # fmt: skip
-"""Modules that can be allowed after `python -m` with any further arguments."""
 _PYTHON: Final = re.compile(r"python(\d+(\.\d+)*)?")
+_TARGET: Final = re.compile(r"[\w.%@/+][\w.:%@/+-]*")
+_PACKAGE: Final = re.compile(r"[^\s*?-][^\s*?]*")
+_JQ_READS_MORE: Final = re.compile(r"env|ENV|import|include|modulemeta|input_filename|\$__")
 STARTS_OTHERS: Final = re.compile(
     r"(ba|z|da|k|fi|c|tc)?sh|(python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tclsh|Rscript)[\d.]*|[gmn]?awk|env|"
     r"xargs|parallel|eval|exec|source|\.|time|nohup|timeout|ssh|command|builtin|nice|ionice|setsid|watch|entr|stdbuf|"
@@ -84,116 +58,146 @@ _RUNS_CODE: Final = re.compile(
 )
 """Arguments that make otherwise harmless programs run other code or write files."""
 
-DANGERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "deletes files": ("rsync --delete", "rm", "rmdir", "shred", "unlink", "find -delete", "git clean", "git rm"),
-    "overwrites data": ("truncate", "dd", "mkfs", "fdisk", "mkswap", "wipefs", "dropdb"),
-    "runs as another user": ("sudo", "doas", "su", "pkexec", "chroot"),
-    "stops processes": ("shutdown", "reboot", "halt", "poweroff", "kill", "killall", "pkill"),
-    "changes many permissions": ("chmod -R", "chown -R", "chgrp -R"),
-    "changes scheduled jobs": ("crontab",),
-    "changes git's configuration": ("git config", "git remote set-url", "git remote add"),
-    "discards work": (
-        "git reset --hard", "git checkout -f", "git checkout --", "git checkout .", "git restore", "git switch -f",
-        "git switch --discard-changes", "git branch -D", "git branch -d", "git branch -M", "git branch -f",
-        "git tag -d", "git stash drop",
-        "git stash clear", "git rebase", "git filter-branch", "git filter-repo", "git update-ref",
-        "git reflog expire", "git reflog delete", "git gc", "git prune", "git worktree remove",
-        "docker system prune", "docker volume rm", "kubectl delete", "terraform destroy",
-    ),
-    "overwrites the remote's history": (
-        "git push --force", "git push -f", "git push --force-with-lease", "git push --mirror",
-    ),
-    "publishes or sends to others": (
-        "git push", "git send-email", "npm publish", "yarn publish", "pnpm publish", "bun publish", "uv publish",
-        "poetry publish", "cargo publish", "gem push", "twine upload", "docker push", "terraform apply",
-        "kubectl apply", "gh pr merge", "gh pr create", "gh release", "gh repo delete", "gh repo create", "gh secret",
-    ),
-}  # fmt: skip
-"""Commands that cannot be undone or affect others: a program, with words its arguments must contain."""
-
-
-def _by_program() -> dict[str, list[tuple[str, tuple[str, ...]]]]:
-    found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    for why, kinds in DANGERS.items():
-        for kind in kinds:
-            program, *required = kind.split()
-            found.setdefault(program, []).append((why, tuple(required)))
-    return found
-
-
-_DANGERS_BY_PROGRAM: Final = _by_program()
-
 
 def unwrapped(words: Sequence[str]) -> list[str]:
     """The command without wrappers such as `timeout 60`."""
-    rest = list(words)
-    while rest and (own := PLAIN_WRAPPERS.get(rest[0])) is not None:
-        program, *after = rest
-        while after and re.fullmatch(own, after[0]):
-            after = after[2:] if after[0] in _VALUED else after[1:]
-        if program == "timeout" and after and re.fullmatch(r"[\d.]+[smhd]?", after[0]):
-            after = after[1:]
-        elif program == "timeout":
-            return list(words)
-        if not after or after[0].startswith("-"):
-            return list(words)
-        rest = after
-    return rest
+    return list(words[wrapped_programs(words)[-1] :]) if words else []
 
 
-def rule_to_keep(words: Sequence[str], *, any_arguments: bool = True) -> Rule | None:
-    """A rule for commands like this one: with any arguments if the program allows it, else the exact line."""
-    prefix = _kept_prefix(unwrapped(words)) if any_arguments else []
-    if prefix:
-        return Rule(BASH, f"{' '.join(prefix)}:*")
+def wrapped_programs(words: Sequence[str]) -> list[int]:
+    """Where the programs of a command are among its words: wrappers, and last the one they run."""
+    found = [0]
+    while (at := _inner_program(words, found[-1])) is not None:
+        found.append(at)
+    return found
+
+
+def _inner_program(words: Sequence[str], at: int) -> int | None:
+    """Where the program is that a wrapper runs; None for other programs."""
+    program = words[at]
+    if (own := PLAIN_WRAPPERS.get(program)) is None:
+        return None
+    at += 1
+    while at < len(words) and re.fullmatch(own, words[at]):
+        at += 2 if words[at] in _VALUED else 1
+    if program == "timeout":
+        if at >= len(words) or not re.fullmatch(r"[\d.]+[smhd]?", words[at]):
+            return None
+        at += 1
+    return at if at < len(words) and not words[at].startswith("-") else None
+
+
+class KeptUse(NamedTuple):
+    """What a kept rule is compared by: it covers commands that do no more than it shows."""
+
+    base: tuple[str, ...]
+    """Program, subcommand and targets."""
+    more: frozenset[str] = frozenset()
+    """Options with which it does more."""
+    less: frozenset[str] = frozenset()
+    """Options with which it does less."""
+    paths: tuple[str, ...] = ()
+    """Must be inside the folder."""
+
+    def covers(self, other: "KeptUse") -> bool:
+        return self.base == other.base and other.more <= self.more and self.less <= other.less
+
+
+def kept_use(words: Sequence[str]) -> KeptUse | None:
+    """What a command does by the table; None if an option or operand is not known to be harmless."""
+    for runner in RUNNERS:
+        if tuple(words[: len(runner)]) == runner:
+            return _after(runner, words)
+    if words and _PYTHON.fullmatch(words[0]) and tuple(words[1:2]) == ("-m",):
+        return _after(words[:2], words)
+    for size in (3, 2, 1):
+        program = program_of(words[:size]) if len(words) >= size else None
+        if program is not None and program.keeps is not None:
+            return _kept(words[:size], program.keeps, words[size:])
+    return None
+
+
+def _after(start: Sequence[str], words: Sequence[str]) -> KeptUse | None:
+    inner = kept_use(words[len(start) :])
+    return inner._replace(base=(*start, *inner.base)) if inner is not None else None
+
+
+def _kept(start: Sequence[str], use: Use, words: Sequence[str]) -> KeptUse | None:
+    given = read_words(use, words)
+    if given is None or (use.most is not None and len(given.operands) > use.most):
+        return None
+    if not all(_is_harmless(use.operands, at, each) for at, each in enumerate(given.operands)):
+        return None
+    targets = [text for each in given.options if each.kind == "target" for text in (each.name, each.value)]
+    paths = [each.value for each in given.options if each.kind == "path" and each.value]
+    operands = given.operands[1:] if use.operands == "filter" else given.operands
+    if use.operands in ("targets", "packages"):
+        targets = [*operands, *targets]
+    elif use.operands not in ("text", "modules"):
+        paths += operands
+    if any(path.startswith("@") for path in paths):
+        return None  # a file of further arguments
+    if use.operands == "tests":
+        paths = [path.partition("::")[0] for path in paths]
+    return KeptUse(
+        (*start, *targets),
+        frozenset(each.name for each in given.options if each.marker == "!"),
+        frozenset(each.name for each in given.options if each.marker == "^"),
+        tuple(paths),
+    )
+
+
+def _is_harmless(kind: str, at: int, operand: str) -> bool:
+    match kind:
+        case "none":
+            return False
+        case "targets":
+            return _TARGET.fullmatch(operand) is not None
+        case "packages":
+            return _PACKAGE.fullmatch(operand) is not None
+        case "modules":
+            return re.fullmatch(r"[\w.]+", operand) is not None
+        case "names":
+            return re.search(r"[*?]", operand) is None
+        case "filter" if at == 0:
+            return _JQ_READS_MORE.search(operand) is None
+        case _:
+            return True
+
+
+def rule_to_keep(words: Sequence[str], *, is_inside: Callable[[KeptUse], bool] = lambda use: True) -> Rule | None:
+    """A rule for commands like this one, with harmless options; else for the exact line."""
+    use = kept_use(unwrapped(words))
+    if use is not None and is_inside(use):
+        shown = shlex.join((*use.base, *sorted(use.more | use.less)))
+        return kept_rule(shown) if "*" not in shown and len(shown) <= LONGEST_KEPT_CHARS else None
     line = shlex.join(words)
     is_plain = "*" not in line and "\n" not in line and len(line) <= LONGEST_KEPT_CHARS
     return Rule(BASH, line) if is_plain else None
 
 
-def _kept_prefix(words: Sequence[str]) -> list[str]:
-    """The first words if they determine what the command does; else empty."""
-    for runner in RUNNERS:
-        if tuple(words[: len(runner)]) == runner:
-            inner = _kept_prefix(words[len(runner) :])
-            return [*runner, *inner] if inner else []
-    if not words or not all(re.fullmatch(r"[\w./@:+-]+", word) for word in words[:1]):
-        return []
-    program = words[0]
-    if _PYTHON.fullmatch(program):
-        is_module = words[1:2] == ["-m"] and len(words) > 2
-        if is_module and words[2] == "pip":
-            inner = _kept_prefix(words[2:])
-            return [program, "-m", *inner] if inner else []
-        return list(words[:3]) if is_module and words[2] in KEPT_MODULES else []
-    if program not in KEPT_PROGRAMS:
-        return []
-    parts = KEPT_PROGRAMS[program]
-    if not parts:
-        return [program]
-    for part in parts:
-        expected = part.split()
-        given = list(words[1 : 1 + len(expected)])
-        named = len(given) == len(expected) and all(re.fullmatch(r"[\w.:@][\w./:@-]*", each) for each in given)
-        if named and all(want in ("*", each) for want, each in zip(expected, given, strict=True)):
-            return [program, *given]
-    return []
+@cache
+def use_of(rule: Rule) -> KeptUse | None:
+    """What a kept rule shows; None for any other rule."""
+    words = kept_words(rule)
+    return kept_use(words) if words is not None else None
 
 
 def may_run_code(words: Sequence[str]) -> bool:
-    """Whether options name code to run, which a rule for any arguments does not cover."""
+    """Whether options name code to run, which a prefix does not cover."""
     if words[:1] in (["make"], ["just"], ["gradle"], ["mvn"], ["./gradlew"], ["./mvnw"]):
         return not all(re.fullmatch(r"[\w.:%/][\w.:%/-]*|-j\d*|-[ksBn]|-[qQ]", word) for word in words[1:])
     return any(_RUNS_CODE.match(word) for word in words[1:])
 
 
-def dangers_of(words: Sequence[str]) -> list[str]:
-    """Why a command cannot be undone or affects others, each reason once; empty if neither."""
+def dangers_of(words: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
+    """Why a command cannot be undone or affects others, each reason once; empty if neither. It runs in one of the
+    folders."""
     if words and (not re.fullmatch(r"[\w./+-]+", words[0])):
         return dangers_in(" ".join(words))  # the program is only known at run time
     if words and STARTS_OTHERS.fullmatch(PurePosixPath(words[0]).name):
         return dangers_in(shlex.join(words))
-    return list(dict.fromkeys(_dangers(words)))
+    return list(dict.fromkeys(_dangers(words, folders)))
 
 
 def dangers_in(text: str) -> list[str]:
@@ -208,22 +212,64 @@ def danger_text(dangers: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _dangers(words: Sequence[str]) -> Iterator[str]:
-    """The dangers of a program whose arguments contain all words of one of its entries, in any order."""
-    program = PurePosixPath(words[0]).name if words else ""
-    kinds = _DANGERS_BY_PROGRAM.get("mkfs" if program.startswith("mkfs.") else program, ())
-    for why, required in kinds:
-        if all(any(_matches(each, word) for word in words[1:]) for each in required):
-            yield why
+def _dangers(words: Sequence[str], folders: Sequence[Path] = ()) -> Iterator[str]:
+    """The dangers of a program and its subcommands, wherever those are among its options."""
+    name = PurePosixPath(words[0]).name if words else ""
+    name = _SAME_DANGERS.get(name, "mkfs" if name.startswith("mkfs.") else name)
+    for start, rest in _subcommands([name], words[1:], frozenset(TAKES_VALUE.get(name, "").split())):
+        program = program_of(start)
+        if program is None:
+            continue
+        given = read_words(program.keeps or program.reads or Use(), rest, strict=False)
+        for why, when in program.dangers.items():
+            if given is not None and (not when or any(_applies(each, given, folders) for each in when.split())):
+                yield why
+
+
+def _subcommands(
+    start: list[str], words: Sequence[str], valued: frozenset[str]
+) -> Iterator[tuple[list[str], Sequence[str]]]:
+    """A program with as many of its subcommands as there may be, and the words after them."""
+    yield start, words
+    if len(start) == 3:
+        return
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word in valued:
+            at += 2
+        elif word.startswith("-"):
+            at += 1
+            if at + 1 < len(words) and "=" not in word:  # it may take a value
+                yield from _subcommands([*start, words[at + 1]], words[at + 2 :], valued)
+        else:
+            yield from _subcommands([*start, word], words[at + 1 :], valued)
+            return
+
+
+def _applies(when: str, given: Given, folders: Sequence[Path]) -> bool:
+    """Whether a condition of the table holds. A program may take the beginning of a long option for all of it."""
+    if when == "--":
+        return given.after is not None
+    if when == "FILE":
+        return len(given.operands) > 1 or any(_is_file(each, folders) for each in given.operands)
+    if when.startswith("/"):
+        return any(re.fullmatch(when[1:], each) for each in given.operands)
+    if when.startswith("--"):
+        return any(len(name) > 2 and when.startswith(name) for name in given.names)
+    return when in given.names
+
+
+def _is_file(name: str, folders: Sequence[Path]) -> bool:
+    """Whether git takes a name for a file rather than a branch."""
+    if name.startswith(":") or re.search(r"[*?]", name) or name in (".", ".."):
+        return True
+    if not folders:
+        return re.search(r"\.[a-z]{1,5}$", name) is not None
+    return any(os.path.lexists(folder / name) for folder in folders)
 
 
 def commands_in_text(text: str) -> Iterator[list[str]]:
     unquoted = re.sub(r"['\"\\]", "", text)  # `r''m` is rm
     for part in re.split(r"[;&|<>`(){}\n\r]|\$\(", f"{text}\n{unquoted}"):
         yield [PurePosixPath(word).name or word for word in re.split(r"[\s'\"\\=]+", part) if word]
-
-
-def _matches(required: str, given: str) -> bool:
-    if re.fullmatch(r"-[A-Za-z]", required):
-        return bool(re.match(r"-[A-Za-z]", given)) and required[1] in given
-    return given == required

@@ -4,28 +4,43 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.command_kinds import (
     HARMLESS_VARIABLES,
     STARTS_OTHERS,
     WRITES_FILES,
+    KeptUse,
     commands_in_text,
     danger_text,
     dangers_in,
     dangers_of,
+    kept_use,
     may_run_code,
     rule_to_keep,
     unwrapped,
+    use_of,
 )
 from co_tui.agent.permissions.git_guard import git_only_reads
+from co_tui.agent.permissions.judged_words import JudgedWords, rewritten
 from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
 from co_tui.agent.permissions.shell_syntax import NotUnderstood, Piece, Redirect, ShellCommand, Statement, parse
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
 from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, located
-from co_tui.settings.permission_rules import BASH, EDIT, READ, Effect, Rule, RuleInForce, covers_command, prefix_of
+from co_tui.settings.permission_rules import (
+    BASH,
+    EDIT,
+    READ,
+    Effect,
+    Rule,
+    RuleInForce,
+    covers_command,
+    kept_words,
+    prefix_of,
+)
 from co_tui.settings.rules import AUTO, PLAN
 
+_PLAIN_PATTERN: Final = re.compile(r"\w(?!.*/\.)[\w./*?-]*")
 NOT_READ: Final = "Parts of this line are known only when it runs, so it can only be allowed once."
 
 
@@ -42,7 +57,7 @@ def judge_line(
         parts = located(parse(line), rules.folder)
     except NotUnderstood:
         return _not_understood(line, rules)
-    return _Line(parts, rules, environ, in_background=in_background).verdict()
+    return _Line(line, parts, rules, environ, in_background=in_background).verdict()
 
 
 def _not_understood(line: str, rules: Rules) -> Verdict:
@@ -63,18 +78,68 @@ def _not_understood(line: str, rules: Rules) -> Verdict:
     return Verdict("ask", NOT_READ, new=(line,), danger=danger)
 
 
+class _Part(NamedTuple):
+    """A part of a line, with what its command reads in each of its folders."""
+
+    located: LocatedCommand
+    words: tuple[JudgedWords | None, ...] = ()
+    readings: tuple[Reading | None, ...] = ()
+
+    @property
+    def command(self) -> ShellCommand | None:
+        return self.located.command
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return self.located.folders
+
+    @property
+    def redirects(self) -> tuple[Redirect, ...]:
+        return self.located.redirects
+
+
+def _examined(located: LocatedCommand, home: Path) -> _Part:
+    """Expand its words, once: what is judged is what runs."""
+    command = located.command
+    if command is None:
+        return _Part(located)
+    at_home = _at_home(command, home).words
+    texts = [None if command.assignments else expanded(at_home, folder) for folder in located.folders]
+    words = tuple(None if each is None else JudgedWords(command.words, each) for each in texts)
+    is_known = bool(command.program) and not any(word.is_under_home for word in at_home)
+    readings = (read_by(unwrapped(each.flat)) if each is not None and is_known else None for each in words)
+    return _Part(located, words, tuple(readings))
+
+
 class _Line:
     """A parsed line."""
 
     def __init__(
-        self, parts: Sequence[LocatedCommand], rules: Rules, environ: Mapping[str, str], *, in_background: bool
+        self,
+        line: str,
+        parts: Sequence[LocatedCommand],
+        rules: Rules,
+        environ: Mapping[str, str],
+        *,
+        in_background: bool,
     ) -> None:
-        self._parts, self._rules, self._environ = parts, rules, environ
+        self._line, self._rules, self._environ = line, rules, environ
+        self._parts = [_examined(part, rules.home) for part in parts]
         self._in_background = in_background
         self._git_reads: dict[Path, bool] = {}
         """Whether git only reads in a folder, cached for the line."""
-        self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in parts]
+        self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in self._parts]
         """For each part: whether its command is free, ignoring redirections."""
+        only_reads = all(map(self._is_free, range(len(parts))))
+        self._judged = self._rewritten(guards_git=not only_reads) if any(self._only_reads) else ""
+        if self._judged is None:
+            self._only_reads = [False for _ in parts]
+
+    def _rewritten(self, *, guards_git: bool) -> str | None:
+        """The line as it is run, unless its user is asked."""
+        read = [part.words[0] for at, part in enumerate(self._parts) if self._only_reads[at]]
+        words = [each for each in read if each is not None]
+        return rewritten(self._line, words, self._environ, self._rules.folder, guards_git=guards_git)
 
     def verdict(self) -> Verdict:
         if (denied := self._command_rule("deny") or self._path_rule("deny")) is not None:
@@ -83,17 +148,22 @@ class _Line:
         new = [at for at, part in enumerate(self._parts) if not self._is_free(at) and not self._is_allowed(at)]
         only_reads = all(map(self._is_free, range(len(self._parts))))
         if asked is None and only_reads:
-            return Verdict("run", only_reads=True)
+            return Verdict("run", only_reads=True, judged_line=self._judged or "")
         if self._rules.mode == PLAN:
             return REFUSED_IN_PLAN
-        commands = [command for at in new if (command := self._parts[at].command) is not None]
-        danger = danger_text(
-            (*(each for command in commands for each in dangers_of(_bare(command))), *self._downloads())
-        )
+        risks = [
+            each
+            for part in (self._parts[at] for at in new)
+            if part.command is not None
+            for each in dangers_of(_bare(part.command), part.folders)
+        ]
+        danger = danger_text((*risks, *self._downloads()))
         shown = tuple(dict.fromkeys(_text(self._parts[at]) for at in new))
         if asked is not None:
             return asked_by(asked, shown)._replace(danger=danger)
-        if not new or (self._rules.mode == AUTO and not danger):
+        if not new:
+            return RUN._replace(judged_line="" if self._in_background else self._judged or "")
+        if self._rules.mode == AUTO and not danger:
             return RUN
         rules = () if danger else self._rules_to_keep(new)
         return Verdict("ask", self._reason(new), new=shown, rules=rules, danger=danger)
@@ -104,7 +174,7 @@ class _Line:
             part = self._parts[at]
             if (name := self._protected_in(part)) is not None:
                 return f"{name} can make programs run. Changes to it always need approval."
-            reading = _reading(part.command, part.folders[0]) if part.command is not None else None
+            reading = part.readings[0] if part.command is not None else None
             if reading is None or self._only_reads[at]:
                 continue
             if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
@@ -126,8 +196,8 @@ class _Line:
         if not (self._rules.of(effect, READ) or self._rules.of(effect, EDIT)):
             return None
         for part in self._parts:
-            for folder in part.folders:
-                for tool, path in _paths_used(part, folder):
+            for at, folder in enumerate(part.folders):
+                for tool, path in _paths_used(part, at):
                     if (found := self._rules.limits(effect, tool, path, folder)) is not None:
                         return found
         return None
@@ -147,14 +217,12 @@ class _Line:
         known = path is not None and not redirect.target.is_under_home
         return known and all(self._may_read(path or "", folder) for folder in folders)
 
-    def _only_reads_inside(self, part: LocatedCommand) -> bool:
+    def _only_reads_inside(self, part: _Part) -> bool:
         """Whether its command only reads, and only inside the folder, in every folder it may run in."""
-        command = _at_home(part.command, self._rules.home) if part.command is not None else None
-        if command is None or any(word.is_under_home for word in command.words):
-            return False
-        for folder in part.folders:
-            reading = _reading(command, folder)
-            if reading is None or not folder.is_relative_to(self._rules.folder):
+        if any(each != part.words[0] for each in part.words):
+            return False  # other names in another folder
+        for folder, words, reading in zip(part.folders, part.words, part.readings, strict=True):
+            if words is None or reading is None or not folder.is_relative_to(self._rules.folder):
                 return False
             if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
                 return False  # it may show a file that rules protect
@@ -162,9 +230,9 @@ class _Line:
             only_inside = reading.files_only or reading.whole_folders
             if not all(self._may_read(path, folder, reading.files_only, only_inside) for path in reading.paths):
                 return False
-            if not self._names_inside(command, folder):
+            if not self._names_inside(words, folder):
                 return False
-            if unwrapped(_bare(command))[0] == "git":
+            if unwrapped(words.flat)[0] == "git":
                 shows_others = reading.whole_folders and _is_below_repository(self._rules.folder)
                 if shows_others or not self._git_only_reads(folder):
                     return False
@@ -175,10 +243,12 @@ class _Line:
             self._git_reads[folder] = git_only_reads(folder, self._environ)
         return self._git_reads[folder]
 
-    def _names_inside(self, command: ShellCommand, folder: Path) -> bool:
+    def _names_inside(self, words: JudgedWords, folder: Path) -> bool:
         """Whether wildcards match only files in the folder."""
-        names = [name for word in command.words if word.is_pattern for name in expanded([word], folder) or ()]
-        return all(stays_inside(name, folder, self._rules.folder) for name in names if not name.startswith("-"))
+        names = [
+            name for word, texts in zip(words.written, words.texts, strict=True) if word.is_pattern for name in texts
+        ]
+        return all(stays_inside(name, folder, self._rules.folder) for name in names)
 
     def _may_read(self, path: str, folder: Path, file_only: bool = False, only_inside: bool = False) -> bool:
         real = self._rules.resolve(path, folder)
@@ -197,14 +267,39 @@ class _Line:
         if part.command is None or (self._only_reads[at] and not self._in_background):
             return True
         rules = [each.rule for each in self._rules.of("allow", BASH)]
-        if part.is_fed and self._downloads():
+        if part.located.is_fed and self._downloads():
             return False
-        if part.is_fed:  # what the exact line `sh` does depends on its input
-            rules = [rule for rule in rules if not rule.pattern or prefix_of(rule) is not None]
+        if part.located.is_fed:  # what the exact line `sh` does depends on its input
+            rules = [rule for rule in rules if not rule.pattern or not _is_exact(rule)]
         if "/" in part.command.program and part.folders != (self._rules.folder,):
             return False  # `./x` is another program in another folder
-        covered = _is_covered(part.command, rules) and self._stays_inside(part)
-        return covered and self._protected_in(part) is None
+        return self._is_covered(part, part.command, rules) and self._protected_in(part) is None
+
+    def _is_covered(self, part: _Part, command: ShellCommand, rules: Sequence[Rule]) -> bool:
+        """Whether a rule allows a command. A rule allows a dangerous one only by naming what is dangerous about it, as
+        `Bash(rm:*)` does."""
+        forms = [_words(command)]
+        if _harmless_variables(command):
+            forms += [_bare(command), unwrapped(_bare(command))]
+        covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
+        bare = unwrapped(_bare(command))
+        use = self._kept_use(part)
+        if may_run_code(bare) or (bare[0] in WRITES_FILES and use is None):
+            covering = [rule for rule in covering if _is_exact(rule)]
+        if use is not None and _harmless_variables(command):
+            covering += [rule for rule in rules if (kept := use_of(rule)) is not None and kept.covers(use)]
+        dangers = set(dangers_of(_bare(command), part.folders)) if covering else set()
+        named = (kept_words(rule) or prefix_of(rule) or rule.pattern.split() for rule in covering)
+        return any(dangers <= set(dangers_of(words, part.folders)) for words in named)
+
+    def _kept_use(self, part: _Part) -> KeptUse | None:
+        """What its command does by the table of programs, if all its paths are in the folder."""
+        words = _kept_texts(part.command) if part.command is not None else None
+        use = kept_use(unwrapped(words)) if words else None
+        return use if use is not None and self._is_inside(use, part.folders) else None
+
+    def _is_inside(self, use: KeptUse, folders: Sequence[Path]) -> bool:
+        return all(stays_inside(path, folder, self._rules.folder) for path in use.paths for folder in folders)
 
     def _may_write(self, redirect: Redirect, folders: Sequence[Path]) -> bool:
         for folder in folders:
@@ -221,7 +316,7 @@ class _Line:
         real = self._rules.resolve(redirect.target.text, folder) if redirect.target.text else None
         return None if real is None or self._rules.protected(real) is not None else real
 
-    def _protected_in(self, part: LocatedCommand) -> str | None:
+    def _protected_in(self, part: _Part) -> str | None:
         """A protected name among its words or the files it writes."""
         words = part.command.words[1:] if part.command is not None else ()
         texts = [word.text or "" for word in (*words, *(each.target for each in part.redirects if each.writes))]
@@ -229,23 +324,9 @@ class _Line:
         paths = [folder / text for text in texts if text for folder in part.folders]
         return next(filter(None, map(self._rules.protected, paths)), None)
 
-    def _stays_inside(self, part: LocatedCommand) -> bool:
-        """Whether a command that writes the files it names, such as `cp`, names only files of the folder."""
-        command = part.command
-        if command is None or unwrapped(_bare(command))[0] not in WRITES_FILES:
-            return True
-        options = [word.text or "" for word in command.words[1:] if (word.text or "").startswith("-")]
-        words = [word for word in command.words[1:] if not (word.text or "").startswith("-")]
-        if any(word.text is None or word.is_under_home for word in words):
-            return False
-        if not all(re.fullmatch(r"-[pvfnui]+", option) for option in options):
-            return False
-        paths = [word.text or "" for word in words]
-        return all(stays_inside(path, folder, self._rules.folder) for path in paths for folder in part.folders)
-
     def _downloads(self) -> Sequence[str]:
         """The danger of running what is downloaded."""
-        programs = [(part.command.program, part.is_fed) for part in self._parts if part.command is not None]
+        programs = [(part.command.program, part.located.is_fed) for part in self._parts if part.command is not None]
         fetches = any(program in ("curl", "wget") for program, _ in programs)
         runs = any(is_fed and STARTS_OTHERS.fullmatch(program) for program, is_fed in programs)
         return ("runs what it downloads",) if fetches and runs else ()
@@ -267,25 +348,36 @@ class _Line:
                     rules |= {rule: None for rule in offered if rule is not None}
             if part.command is None or (self._only_reads[at] and not self._in_background):
                 continue
-            rule = _rule_to_keep(part.command, any_arguments=self._stays_inside(part))
-            if rule is None or self._protected_in(part) is not None or (part.is_fed and prefix_of(rule) is None):
+            rule = self._rule_to_keep(part, part.command)
+            if rule is None or self._protected_in(part) is not None or (part.located.is_fed and _is_exact(rule)):
                 return ()
             rules[rule] = None
         return tuple(rules)
 
+    def _rule_to_keep(self, part: _Part, command: ShellCommand) -> Rule | None:
+        has_values = all(value.text is not None for _, value in command.assignments)
+        words = _kept_texts(command) if has_values else None
+        if words is None:
+            return None
+        words = words if _harmless_variables(command) else _words(command)
+        is_pattern = any(word.text is None for word in command.words)
+        rule = rule_to_keep(words, is_inside=lambda use: self._is_inside(use, part.folders))
+        return None if rule is not None and is_pattern and _is_exact(rule) else rule
 
-def _paths_used(part: LocatedCommand, folder: Path) -> Iterator[tuple[str, str]]:
-    """How a part may use which paths: a reading command reads them, any other may also write them."""
+
+def _paths_used(part: _Part, at: int) -> Iterator[tuple[str, str]]:
+    """How a part may use which paths in one of its folders: a reading command reads them, any other may also write
+    them."""
     for redirect in part.redirects:
         tools = (EDIT, READ) if redirect.writes else (READ,)
         yield from ((tool, redirect.target.text or "") for tool in tools)
     if part.command is None:
         return
-    reading = _reading(part.command, folder)
+    words, reading = part.words[at], part.readings[at]
     if reading is not None:
         yield from ((READ, path) for path in reading.paths)
         return
-    for word in expanded(part.command.words[1:], folder) or _bare(part.command)[1:]:
+    for word in words.flat[1:] if words is not None else _bare(part.command)[1:]:
         yield from ((tool, word) for tool in (READ, EDIT))
 
 
@@ -305,35 +397,18 @@ def _is_below_repository(folder: Path) -> bool:
     return not os.path.lexists(folder / ".git") and any(os.path.lexists(each / ".git") for each in folder.parents)
 
 
-def _reading(command: ShellCommand, folder: Path) -> Reading | None:
-    """What a command reads in a folder; None unless it is known to only read."""
-    if command.assignments or not command.program:
+def _is_exact(rule: Rule) -> bool:
+    """Whether a rule is about one line."""
+    return prefix_of(rule) is None and kept_words(rule) is None
+
+
+def _kept_texts(command: ShellCommand) -> list[str] | None:
+    """The words that a kept rule is compared with; a wildcard as written, unless it could become an option or lead out
+    of the folder."""
+    texts = [word.source if _PLAIN_PATTERN.fullmatch(word.source) else word.text for word in command.words]
+    if any(word.is_under_home for word in command.words):
         return None
-    words = expanded(command.words, folder)
-    if words is None:
-        # `echo` and the like only print their words.
-        return Reading() if command.program in ("echo", "true", ":") else None
-    return read_by(unwrapped(words)) if words else None
-
-
-def _is_covered(command: ShellCommand, rules: Sequence[Rule]) -> bool:
-    """Whether a rule allows a command. A rule allows a dangerous one only by naming what is dangerous about it, as
-    `Bash(rm:*)` does."""
-    forms = [_words(command)]
-    if _harmless_variables(command):
-        forms += [_bare(command), unwrapped(_bare(command))]
-    covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
-    if may_run_code(unwrapped(_bare(command))):
-        covering = [rule for rule in covering if prefix_of(rule) is None]
-    dangers = set(dangers_of(_bare(command))) if covering else set()
-    return any(dangers <= set(dangers_of(prefix_of(rule) or rule.pattern.split())) for rule in covering)
-
-
-def _rule_to_keep(command: ShellCommand, *, any_arguments: bool) -> Rule | None:
-    if any(word.text is None for word in (*command.words, *(value for _, value in command.assignments))):
-        return None
-    words = _bare(command) if _harmless_variables(command) else _words(command)
-    return rule_to_keep(words, any_arguments=any_arguments)
+    return None if None in texts else [text for text in texts if text is not None]
 
 
 def _harmless_variables(command: ShellCommand) -> bool:
@@ -363,7 +438,7 @@ def _forms(command: ShellCommand) -> Iterator[list[str]]:
         yield ["git", *(word for word in bare[1:] if not word.startswith("-"))]
 
 
-def _text(part: LocatedCommand) -> str:
+def _text(part: _Part) -> str:
     """A part as shown in a question."""
     source = part.command.source if part.command is not None else ""
     writes = [f"{each.operator} {each.target.source}" for each in part.redirects if each.writes]

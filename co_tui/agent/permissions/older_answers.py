@@ -4,8 +4,10 @@ Older versions allowed all calls of a tool, or a pattern with a star at its end.
 rules are converted.
 """
 
+import shlex
+
 from co_tui.events import ApprovalDecided, ApprovalRevoked
-from co_tui.settings.permission_rules import BASH, EDIT, MCP, Rule, parse_rule
+from co_tui.settings.permission_rules import BASH, EDIT, MCP, Rule, kept_rule, parse_rule, prefix_of
 
 
 def rules_of(tool: str, decided: ApprovalDecided) -> tuple[Rule, ...]:
@@ -25,11 +27,14 @@ def rules_revoked(revoked: ApprovalRevoked) -> tuple[Rule, ...]:
 
 
 def read_rule(text: str) -> Rule | None:
-    """Parse a stored rule; None for one this version does not know."""
+    """Parse a stored rule; None for one this version does not know. A prefix, as older versions kept it, is read as
+    today's rule: only harmless options."""
     try:
-        return parse_rule(text)
+        rule = parse_rule(text)
     except ValueError:
         return None
+    prefix = prefix_of(rule) if rule.tool == BASH else None
+    return kept_rule(shlex.join(prefix)) if prefix else rule
 
 
 def converted(tool: str, pattern: str) -> Rule | None:
@@ -49,4 +54,4 @@ def converted(tool: str, pattern: str) -> Rule | None:
     from co_tui.agent.permissions.command_kinds import rule_to_keep  # keeps the first paint fast: few logs are that old
 
     kept = rule_to_keep(words)
-    return kept if kept == Rule(BASH, f"{' '.join(words)}:*") else None
+    return kept if kept == kept_rule(" ".join(words)) else None

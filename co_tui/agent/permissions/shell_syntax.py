@@ -45,6 +45,8 @@ class Word(NamedTuple):
     """None when the shell computes it at run time."""
     substitutions: "tuple[Statement, ...]" = ()
     """Command lines whose output becomes part of it."""
+    start: int = 0
+    """Where it begins in the line, in bytes."""
 
     @property
     def is_under_home(self) -> bool:
@@ -255,7 +257,7 @@ class _Reader:
 
     def _word(self, node: "Node", depth: int) -> Word:
         if (text := self._text(node)) == "{}":  # no shell expands it
-            return Word(text, (Piece(text, True),))
+            return Word(text, (Piece(text, True),), start=node.start_byte)
         pieces: list[Piece] | None = []
         inner: list[Statement] = []
         parts = node.children if node.type == "concatenation" else [node]
@@ -276,7 +278,7 @@ class _Reader:
                 pieces = None
             else:
                 raise NotUnderstood
-        return Word(self._text(node), None if pieces is None else tuple(pieces), tuple(inner))
+        return Word(text, None if pieces is None else tuple(pieces), tuple(inner), node.start_byte)
 
     def _double_quoted(self, node: "Node", depth: int) -> tuple[str | None, list[Statement]]:
         inner = [

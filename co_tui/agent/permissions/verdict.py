@@ -38,6 +38,9 @@ class Verdict(NamedTuple):
     """The rule that refused it."""
     outside_sandbox: bool = False
     """Whether it would run outside the sandbox of mode `auto`."""
+    judged_line: str = ""
+    """The command line to run in place of the given one: what only reads as it was judged, with nothing left to
+    expand."""
 
     @property
     def can_be_allowed(self) -> bool:

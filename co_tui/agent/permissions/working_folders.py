@@ -106,22 +106,25 @@ def _all(*several: tuple[Path, ...]) -> tuple[Path, ...]:
     return found
 
 
-def expanded(words: Sequence[Word], folder: Path) -> list[str] | None:
-    """The words with wildcards expanded in a folder; None when that is unknown."""
-    texts: list[str] = []
+def expanded(words: Sequence[Word], folder: Path) -> list[list[str]] | None:
+    """What each word becomes in a folder, wildcards expanded; None when that is unknown.
+
+    A name that begins with `-` becomes `./-x`, so that no program takes it for an option.
+    """
+    texts: list[list[str]] = []
+    count = 0
     for word in words:
         if word.pieces is None:
             return None
-        if word.is_pattern:
-            try:
-                matches = list(_matches(word, folder))
-            except NotUnderstood:
-                return None
-            if len(texts) + len(matches) > MOST_MATCHES:
-                return None
-            texts += matches or ["".join(piece.text for piece in word.pieces)]
-        else:
-            texts.append(word.text or "")
+        try:
+            names = list(_matches(word, folder)) if word.is_pattern else []
+        except NotUnderstood:
+            return None
+        count += len(names)
+        if count > MOST_MATCHES:
+            return None
+        written = "".join(piece.text for piece in word.pieces)
+        texts.append([f"./{name}" if name.startswith("-") else name for name in names] or [written])
     return texts
 
 

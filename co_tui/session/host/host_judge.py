@@ -76,7 +76,7 @@ def _checked(verdict: Any) -> Verdict:
     """A verdict with values of the right types. Raises ValueError."""
     if not isinstance(verdict, Verdict) or verdict.action not in _ACTIONS:
         raise ValueError("not a verdict")
-    texts = (verdict.reason, verdict.danger, verdict.by, *verdict.new)
+    texts = (verdict.reason, verdict.danger, verdict.by, verdict.judged_line, *verdict.new)
     flags = (verdict.only_reads, verdict.outside_sandbox)
     if not all(isinstance(each, str) for each in texts) or not all(isinstance(each, bool) for each in flags):
         raise ValueError("not a verdict")

@@ -143,7 +143,9 @@ class _SessionShell(ShellToolset[Any]):
         if name == "run_command":
             self.began[CURRENT_AGENT.get(), ctx.tool_call_id or ""] = time.monotonic()
             ctx = replace(ctx, workspace=KeepsPrinted(ctx.workspace))
-        result = await super().call_tool(name, tool_args, ctx, tool)
+        judged = VERDICT.get().judged_line if name == "run_command" else ""
+        given = {**tool_args, "command": judged} if judged else tool_args
+        result = await super().call_tool(name, given, ctx, tool)
         failed = name == "run_command" and _FAILED.search(str(result))
         if not failed or self._permissions.mode != AUTO or VERDICT.get().outside_sandbox:
             return result

@@ -16,6 +16,7 @@ from pydantic_ai_harness.ask_user import AskUser, AskUserAnswer, AskUserRequest,
 from pydantic_ai_harness.planning import Planning
 
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
+from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
@@ -199,7 +200,7 @@ class WorkingTools:
         token = ENDS_WITH_CALL.set(True)
         limit_s = self._settings.command_timeout_s
         try:
-            ran = await workspace.run(line, shell=True, timeout=limit_s)
+            ran = await workspace.run(VERDICT.get().judged_line or line, shell=True, timeout=limit_s)
             output, ended = f"{ran.stdout}{ran.stderr}", f"[exit code: {ran.exit_code}]" if ran.exit_code else ""
         except WorkspaceTimeoutError as late:
             output, ended = f"{late.stdout}{late.stderr}", f"[stopped after {limit_s:g} s]"

@@ -37,8 +37,8 @@ def test_none_of_the_free_ones_changes_anything(tmp_path: Path) -> None:
     script = "\n".join(f"sh -c {_quoted(line)} >/dev/null 2>&1 </dev/null" for line in lines)
     subprocess.run(
         ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(tmp_path), str(tmp_path),
-         "--unshare-net", "--die-with-parent", "--chdir", str(folder), "sh", "-c", script],
-        env=guarded_environment({"PATH": os.environ["PATH"]}, folder), timeout=PATIENCE_S,
+         "--unshare-net", "--die-with-parent", "--chdir", str(folder), "sh"],
+        input=script.encode(), env=guarded_environment({"PATH": os.environ["PATH"]}, folder), timeout=PATIENCE_S,
     )  # fmt: skip
     assert sorted(tmp_path.glob("*/*")) == before and list(tmp_path.iterdir()) == [folder]
 

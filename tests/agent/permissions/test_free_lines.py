@@ -172,12 +172,14 @@ def test_what_is_free_writes_nothing_and_reads_nothing_outside(root: Path, drawn
     for line in drawn_lines:
         verdict = judge.verdict("run_command", {"command": line}, "ask", ())
         if verdict.action == "run":
-            assert SECRET not in ran_alone(line, root), line
+            assert SECRET not in ran_alone(verdict.judged_line, root), line
             assert snapshot(root) == before, line
 
 
 @needs_bwrap
-@pytest.mark.parametrize("line", ["echo x > planted", "cat out/secret.txt", "cd src && cat link", "git diff --o*"])
+@pytest.mark.parametrize(
+    "line", ["echo x > planted", "cat out/secret.txt", "cd src && cat link", "sort -o planted a.txt"]
+)
 def test_the_canaries_notice(tmp_path: Path, line: str) -> None:
     """What is asked about would have been noticed, had it been free."""
     root = made(tmp_path)

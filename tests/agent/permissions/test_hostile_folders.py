@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent.permissions.git_guard import guarded_environment
+from co_tui.agent.permissions.git_table import GIT_READS
 from co_tui.agent.permissions.judge import Judge
-from co_tui.agent.permissions.reading_tables import GIT_READERS
 from tests.support.git_checks import git_checked_once
 from tests.support.harmless_folders import HARMLESS
 from tests.support.hostile_folders import HOSTILE, HOSTILE_REPOSITORIES, SECRET, UNGUARDED
 
 GIT_LINES = (
     "git status", "git status -s", "git diff", "git diff HEAD", "git diff --stat", "git log -p -3", "git show",
-    "git log --oneline", "git whatchanged -1", "git reflog", "git rev-list HEAD", "git shortlog HEAD",
+    "git log --oneline", "git reflog", "git rev-list HEAD", "git shortlog HEAD",
     "git blame notes.txt", "git ls-files", "git ls-files -s", "git ls-tree -r HEAD",
     "git rev-parse HEAD", "git describe --always --dirty", "git merge-base HEAD HEAD", "git name-rev HEAD",
     "git cat-file -p HEAD", "git show-ref", "git for-each-ref", "git count-objects", "git check-ignore -v x",
@@ -36,10 +36,12 @@ def judge(folder: Path) -> Judge:
     return Judge(folder=folder, home=folder.parent / "home", environ=environ)
 
 
-def free_of(folder: Path, lines: Iterable[str]) -> list[str]:
+def free_of(folder: Path, lines: Iterable[str]) -> dict[str, str]:
+    """The free lines, and what is run for each."""
     judging = judge(folder)
     with git_checked_once():
-        return [line for line in lines if judging.verdict("run_command", {"command": line}, "ask", ()).action == "run"]
+        verdicts = {line: judging.verdict("run_command", {"command": line}, "ask", ()) for line in lines}
+    return {line: verdict.judged_line for line, verdict in verdicts.items() if verdict.action == "run"}
 
 
 def run(folder: Path, line: str, environ: Mapping[str, str]) -> str:
@@ -55,7 +57,7 @@ def run(folder: Path, line: str, environ: Mapping[str, str]) -> str:
 
 def test_every_free_git_command_is_tried() -> None:
     tried = {line.split()[1] for line in GIT_LINES if line.startswith("git ")}
-    assert set(GIT_READERS) <= tried
+    assert set(GIT_READS) <= tried
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -68,7 +70,7 @@ def test_nothing_runs_and_nothing_from_outside_is_shown(name: str, tmp_path: Pat
     free = free_of(folder, lines)
     assert not marker.exists(), "judging alone ran something"
     environ = guarded_environment(judge(folder).environ, folder)
-    shown = {line: run(folder, line, environ) for line in free}
+    shown = {line: run(folder, judged, environ) for line, judged in free.items()}
     assert not marker.exists()
     assert [line for line, output in shown.items() if SECRET in output] == []
 
@@ -78,7 +80,7 @@ def test_harmless_repositories_are_looked_at_without_a_question(name: str, tmp_p
     folder = tmp_path / "folder"
     HARMLESS[name](folder)
     lines = [line for line in GIT_LINES if not line.startswith("cd ")]
-    assert free_of(folder, lines) == lines
+    assert list(free_of(folder, lines)) == lines
 
 
 def test_the_folders_are_hostile_to_git_alone(tmp_path: Path) -> None:

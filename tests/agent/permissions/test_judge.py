@@ -49,7 +49,7 @@ def verdict(folder: Path, tool: str, arguments: dict[str, str], *rules: str, mod
      # several commands
      "git status && git diff | head -5", "grep -rn def src | head -3", "ls *.md", "cd src && ls", "cd src; cat a.py",
      "cat src/a.py 2>/dev/null | sort | uniq -c | sort -rn | head", "ls 2>&1", "ls >/dev/null 2>&1",
-     "sed -n '1,20p' src/a.py", "sed -n '5p;7p' src/a.py", "cat < README.md", "echo \"$(git rev-parse HEAD)\"",
+     "sed -n '1,20p' src/a.py", "sed -n '5p;7p' src/a.py", "cat < README.md",
      "find . -type f -name '*.py' -exec grep -l x {} \\;", "test -f README.md && echo yes || echo no",
      "timeout 5 ls", "command -v python3", "echo --- done ---", "cat <<'EOF'\n$(rm x)\nEOF", "diff README.md src/a.py",
      "git log --format='%h %s' -3", "git --no-pager diff", "ls src/*.py inner/*.py"],
@@ -64,7 +64,7 @@ def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> Non
 @pytest.mark.parametrize(
     "line",
     ["", "   ", "pytest", "python x.py", "make", "./ls", "/bin/ls", "ls > x", "ls >> x", "ls 2> x", "ls &",
-     "echo $HOME", "echo `id`", "echo $(touch x)", 'echo "$(touch x)"', "cat $(echo /etc/passwd)", "ls\ntouch x",
+     "echo $HOME", "echo \"$(git rev-parse HEAD)\"", "echo `id`", "echo $(touch x)", 'echo "$(touch x)"', "cat $(echo /etc/passwd)", "ls\ntouch x",
      "cat {a,b}", "ls \"it's\" ; touch 'x'",
      # out of the folder
      "cat /etc/passwd", "cat ../outside.txt", "cat src/../../outside.txt", "cat link", "cat l*", "cat away/x", "ls ~",
@@ -96,38 +96,39 @@ def test_everything_else_is_asked_about(folder: Path, line: str) -> None:
     assert judged(folder, line, mode="plan").action == "refuse"
 
 
-def test_a_file_named_like_an_option_is_an_option(folder: Path) -> None:
-    assert judged(folder, "cd src && git diff *").action == "run"
+def test_a_file_named_like_an_option_is_never_one(folder: Path) -> None:
     (folder / "src/--output=planted").write_text("")
-    assert judged(folder, "cd src && git diff *").action == "ask"
-    assert judged(folder, "cd src && git diff -- *").action == "run"
+    found = judged(folder, "cd src && git diff *")
+    assert found.action == "run" and "./--output=planted" in found.judged_line
+    assert judged(folder, "cd src && git diff --output=planted").action == "ask"
 
 
 @pytest.mark.parametrize(
     ("line", "rules"),
     [
-        ("pytest -q tests", ["Bash(pytest:*)"]),
-        ("CI=1 python3 -m pytest", ["Bash(python3 -m pytest:*)"]),
+        ("pytest -q tests", ["Bash(pytest, harmless options)"]),
+        ("CI=1 python3 -m pytest", ["Bash(python3 -m pytest, harmless options)"]),
         ("LD_PRELOAD=x pytest", ["Bash(LD_PRELOAD=x pytest)"]),
         ("python3.11 x.py", ["Bash(python3.11 x.py)"]),
         ("uv run python x.py", ["Bash(uv run python x.py)"]),
-        ("uv run pytest -q", ["Bash(uv run pytest:*)"]),
+        ("uv run pytest -q", ["Bash(uv run pytest, harmless options)"]),
         ("docker run alpine ls", ["Bash(docker run alpine ls)"]),
         ("poetry run sh x", ["Bash(poetry run sh x)"]),
         ("npm exec foo", ["Bash(npm exec foo)"]),
-        ("npm run build", ["Bash(npm run build:*)"]),
+        ("npm run build", ["Bash(npm run build, harmless options)"]),
         ("find . -exec id {} +", ["Bash(find . -exec id '{}' +)"]),
         ("sed -i s/a/b/ x", ["Bash(sed -i s/a/b/ x)"]),
         ("busybox ls", ["Bash(busybox ls)"]),
         ("stdbuf -oL python x.py", ["Bash(stdbuf -oL python x.py)"]),
-        ("timeout 60 pytest -q", ["Bash(pytest:*)"]),
-        ("git commit -m 'all of it'", ["Bash(git commit:*)"]),
+        ("timeout 60 pytest -q", ["Bash(pytest, harmless options)"]),
+        ("git commit -m 'all of it'", ["Bash(git commit, harmless options)"]),
         ("git -C x commit", ["Bash(git -C x commit)"]),
         ("unknown-tool --x", ["Bash(unknown-tool --x)"]),
-        ("grep -rn TODO src | head -5 && pytest -q && make lint", ["Bash(pytest:*)", "Bash(make lint:*)"]),
+        ("grep -rn TODO src | head -5 && pytest -q && make lint",
+         ["Bash(pytest, harmless options)", "Bash(make lint, harmless options)"]),
         ("echo x > src/b.py", ["Edit(src/**)"]),
         ("echo x > b.py", ["Edit(./*)"]),
-        ("pytest > src/log", ["Edit(src/**)", "Bash(pytest:*)"]),
+        ("pytest > src/log", ["Edit(src/**)", "Bash(pytest, harmless options)"]),
         # What cannot be kept
         ("git push origin", []),
         ("rm *.pyc", []),
@@ -167,10 +168,12 @@ def test_what_runs_its_input_is_allowed_only_once(folder: Path, line: str) -> No
 
 
 def test_a_rule_for_copying_stays_in_the_folder(folder: Path) -> None:
-    assert [str(rule) for rule in judged(folder, "cp README.md src/b.md").rules] == ["Bash(cp:*)"]
-    assert judged(folder, "cp README.md src/c.md", "Bash(cp:*)").action == "run"
-    for line in ("cp README.md ../x", "cp /etc/hostname x", "cp link x", "touch ~/x", "cd src && cp a.py ../../x"):
-        assert judged(folder, line, "Bash(cp:*)", "Bash(touch:*)").action == "ask", line
+    assert [str(rule) for rule in judged(folder, "cp README.md src/b.md").rules] == ["Bash(cp, harmless options)"]
+    for rule in ("Bash({}:*)", "Bash({}, harmless options)"):
+        rules = [rule.format("cp"), rule.format("touch")]
+        assert judged(folder, "cp README.md src/c.md", *rules).action == "run"
+        for line in ("cp README.md ../x", "cp /etc/hostname x", "cp link x", "touch ~/x", "cd src && cp a.py ../../x"):
+            assert judged(folder, line, *rules).action == "ask", line
     assert [str(rule) for rule in judged(folder, "cp README.md ../x").rules] == ["Bash(cp README.md ../x)"]
 
 
