@@ -64,7 +64,8 @@ def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> Non
 @pytest.mark.parametrize(
     "line",
     ["", "   ", "pytest", "python x.py", "make", "./ls", "/bin/ls", "ls > x", "ls >> x", "ls 2> x", "ls &",
-     "echo $HOME", "echo \"$(git rev-parse HEAD)\"", "echo `id`", "echo $(touch x)", 'echo "$(touch x)"', "cat $(echo /etc/passwd)", "ls\ntouch x",
+     "echo \"$(git rev-parse HEAD)\"",
+     "echo $HOME", "echo `id`", "echo $(touch x)", 'echo "$(touch x)"', "cat $(echo /etc/passwd)", "ls\ntouch x",
      "cat {a,b}", "ls \"it's\" ; touch 'x'",
      # out of the folder
      "cat /etc/passwd", "cat ../outside.txt", "cat src/../../outside.txt", "cat link", "cat l*", "cat away/x", "ls ~",
