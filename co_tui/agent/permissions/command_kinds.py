@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
@@ -165,15 +165,12 @@ def _is_harmless(kind: str, at: int, operand: str) -> bool:
             return True
 
 
-def rule_to_keep(words: Sequence[str], *, is_inside: Callable[[KeptUse], bool] = lambda use: True) -> Rule | None:
-    """A rule for commands like this one, with harmless options; else for the exact line."""
-    use = kept_use(unwrapped(words))
-    if use is not None and is_inside(use):
-        shown = shlex.join((*use.base, *sorted(use.more | use.less)))
-        return kept_rule(shown) if "*" not in shown and len(shown) <= LONGEST_KEPT_CHARS else None
-    line = shlex.join(words)
-    is_plain = "*" not in line and "\n" not in line and len(line) <= LONGEST_KEPT_CHARS
-    return Rule(BASH, line) if is_plain else None
+def rule_to_keep(use: KeptUse | None, words: Sequence[str] | None) -> Rule | None:
+    """A rule for commands with this use and harmless options; without a use, for the exact words."""
+    shown = shlex.join((*use.base, *sorted(use.more | use.less)) if use is not None else words or ())
+    if not shown or "*" in shown or "\n" in shown or len(shown) > LONGEST_KEPT_CHARS:
+        return None
+    return kept_rule(shown) if use is not None else Rule(BASH, shown)
 
 
 @cache

@@ -2,16 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from co_tui.agent.permissions.command_kinds import (
-    HARMLESS_VARIABLES,
     STARTS_OTHERS,
     WRITES_FILES,
     KeptUse,
-    commands_in_text,
     danger_text,
     dangers_in,
     dangers_of,
@@ -22,11 +20,11 @@ from co_tui.agent.permissions.command_kinds import (
     use_of,
 )
 from co_tui.agent.permissions.git_guard import git_only_reads
-from co_tui.agent.permissions.judged_words import JudgedWords, rewritten
-from co_tui.agent.permissions.reading_commands import Reading, read_by, stays_inside
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Piece, Redirect, ShellCommand, Statement, parse
+from co_tui.agent.permissions.judged_words import JudgedWords, Part, examined, rewritten
+from co_tui.agent.permissions.reading_commands import stays_inside
+from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, Statement, parse
 from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
-from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, located
+from co_tui.agent.permissions.working_folders import LocatedCommand, located
 from co_tui.settings.permission_rules import (
     BASH,
     EDIT,
@@ -40,7 +38,6 @@ from co_tui.settings.permission_rules import (
 )
 from co_tui.settings.rules import AUTO, PLAN
 
-_PLAIN_PATTERN: Final = re.compile(r"\w(?!.*/\.)[\w./*?-]*")
 NOT_READ: Final = "Parts of this line are known only when it runs, so it can only be allowed once."
 
 
@@ -78,39 +75,6 @@ def _not_understood(line: str, rules: Rules) -> Verdict:
     return Verdict("ask", NOT_READ, new=(line,), danger=danger)
 
 
-class _Part(NamedTuple):
-    """A part of a line, with what its command reads in each of its folders."""
-
-    located: LocatedCommand
-    words: tuple[JudgedWords | None, ...] = ()
-    readings: tuple[Reading | None, ...] = ()
-
-    @property
-    def command(self) -> ShellCommand | None:
-        return self.located.command
-
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        return self.located.folders
-
-    @property
-    def redirects(self) -> tuple[Redirect, ...]:
-        return self.located.redirects
-
-
-def _examined(located: LocatedCommand, home: Path) -> _Part:
-    """Expand its words, once: what is judged is what runs."""
-    command = located.command
-    if command is None:
-        return _Part(located)
-    at_home = _at_home(command, home).words
-    texts = [None if command.assignments else expanded(at_home, folder) for folder in located.folders]
-    words = tuple(None if each is None else JudgedWords(command.words, each) for each in texts)
-    is_known = bool(command.program) and not any(word.is_under_home for word in at_home)
-    readings = (read_by(unwrapped(each.flat)) if each is not None and is_known else None for each in words)
-    return _Part(located, words, tuple(readings))
-
-
 class _Line:
     """A parsed line."""
 
@@ -123,23 +87,19 @@ class _Line:
         *,
         in_background: bool,
     ) -> None:
-        self._line, self._rules, self._environ = line, rules, environ
-        self._parts = [_examined(part, rules.home) for part in parts]
+        self._rules, self._environ = rules, environ
+        self._parts = [examined(part, rules.home) for part in parts]
         self._in_background = in_background
         self._git_reads: dict[Path, bool] = {}
         """Whether git only reads in a folder, cached for the line."""
         self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in self._parts]
         """For each part: whether its command is free, ignoring redirections."""
         only_reads = all(map(self._is_free, range(len(parts))))
-        self._judged = self._rewritten(guards_git=not only_reads) if any(self._only_reads) else ""
+        reading = [part for at, part in enumerate(self._parts) if self._only_reads[at]]
+        self._judged = rewritten(line, reading, environ, rules.folder, guards_git=not only_reads)
+        """What is run unless the user is asked; None when no such line can be written."""
         if self._judged is None:
             self._only_reads = [False for _ in parts]
-
-    def _rewritten(self, *, guards_git: bool) -> str | None:
-        """The line as it is run, unless its user is asked."""
-        read = [part.words[0] for at, part in enumerate(self._parts) if self._only_reads[at]]
-        words = [each for each in read if each is not None]
-        return rewritten(self._line, words, self._environ, self._rules.folder, guards_git=guards_git)
 
     def verdict(self) -> Verdict:
         if (denied := self._command_rule("deny") or self._path_rule("deny")) is not None:
@@ -155,10 +115,10 @@ class _Line:
             each
             for part in (self._parts[at] for at in new)
             if part.command is not None
-            for each in dangers_of(_bare(part.command), part.folders)
+            for each in dangers_of(part.bare, part.folders)
         ]
         danger = danger_text((*risks, *self._downloads()))
-        shown = tuple(dict.fromkeys(_text(self._parts[at]) for at in new))
+        shown = tuple(dict.fromkeys(self._parts[at].text for at in new))
         if asked is not None:
             return asked_by(asked, shown)._replace(danger=danger)
         if not new:
@@ -181,14 +141,15 @@ class _Line:
                 return "It could show files that your rules deny."
             if any(not stays_inside(path, part.folders[0], self._rules.folder) for path in reading.paths):
                 return "It reads outside this folder."
-            if part.command is not None and unwrapped(_bare(part.command))[0] == "git":
+            if part.command is not None and unwrapped(part.bare)[0] == "git":
                 return "This repository's configuration could make git run a program."
         return ""
 
     def _command_rule(self, effect: Effect) -> RuleInForce | None:
         """The first rule that covers a command of the line, including commands that others start."""
-        forms = [words for part in self._parts if part.command for words in _forms(part.command)]
-        rules = self._rules.of(effect, BASH)
+        if not (rules := self._rules.of(effect, BASH)):
+            return None
+        forms = [words for part in self._parts if part.command for words in part.forms()]
         return next((each for each in rules if any(covers_command(each.rule, words) for words in forms)), None)
 
     def _path_rule(self, effect: Effect) -> RuleInForce | None:
@@ -197,7 +158,7 @@ class _Line:
             return None
         for part in self._parts:
             for at, folder in enumerate(part.folders):
-                for tool, path in _paths_used(part, at):
+                for tool, path in part.paths_used(at):
                     if (found := self._rules.limits(effect, tool, path, folder)) is not None:
                         return found
         return None
@@ -217,7 +178,7 @@ class _Line:
         known = path is not None and not redirect.target.is_under_home
         return known and all(self._may_read(path or "", folder) for folder in folders)
 
-    def _only_reads_inside(self, part: _Part) -> bool:
+    def _only_reads_inside(self, part: Part) -> bool:
         """Whether its command only reads, and only inside the folder, in every folder it may run in."""
         if any(each != part.words[0] for each in part.words):
             return False  # other names in another folder
@@ -267,39 +228,35 @@ class _Line:
         if part.command is None or (self._only_reads[at] and not self._in_background):
             return True
         rules = [each.rule for each in self._rules.of("allow", BASH)]
-        if part.located.is_fed and self._downloads():
+        if part.is_fed and self._downloads():
             return False
-        if part.located.is_fed:  # what the exact line `sh` does depends on its input
+        if part.is_fed:  # what the exact line `sh` does depends on its input
             rules = [rule for rule in rules if not rule.pattern or not _is_exact(rule)]
         if "/" in part.command.program and part.folders != (self._rules.folder,):
             return False  # `./x` is another program in another folder
-        return self._is_covered(part, part.command, rules) and self._protected_in(part) is None
+        return self._is_covered(part, rules) and self._protected_in(part) is None
 
-    def _is_covered(self, part: _Part, command: ShellCommand, rules: Sequence[Rule]) -> bool:
+    def _is_covered(self, part: Part, rules: Sequence[Rule]) -> bool:
         """Whether a rule allows a command. A rule allows a dangerous one only by naming what is dangerous about it, as
         `Bash(rm:*)` does."""
-        forms = [_words(command)]
-        if _harmless_variables(command):
-            forms += [_bare(command), unwrapped(_bare(command))]
+        bare, use = unwrapped(part.bare), self._kept_use(part)
+        forms = [part.with_variables, *([part.bare, bare] if part.has_harmless_variables else [])]
         covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
-        bare = unwrapped(_bare(command))
-        use = self._kept_use(part)
         if may_run_code(bare) or (bare[0] in WRITES_FILES and use is None):
             covering = [rule for rule in covering if _is_exact(rule)]
-        if use is not None and _harmless_variables(command):
+        if use is not None:
             covering += [rule for rule in rules if (kept := use_of(rule)) is not None and kept.covers(use)]
-        dangers = set(dangers_of(_bare(command), part.folders)) if covering else set()
+        dangers = set(dangers_of(part.bare, part.folders)) if covering else set()
         named = (kept_words(rule) or prefix_of(rule) or rule.pattern.split() for rule in covering)
         return any(dangers <= set(dangers_of(words, part.folders)) for words in named)
 
-    def _kept_use(self, part: _Part) -> KeptUse | None:
+    def _kept_use(self, part: Part) -> KeptUse | None:
         """What its command does by the table of programs, if all its paths are in the folder."""
-        words = _kept_texts(part.command) if part.command is not None else None
+        words = part.kept_texts if part.has_harmless_variables else None
         use = kept_use(unwrapped(words)) if words else None
-        return use if use is not None and self._is_inside(use, part.folders) else None
-
-    def _is_inside(self, use: KeptUse, folders: Sequence[Path]) -> bool:
-        return all(stays_inside(path, folder, self._rules.folder) for path in use.paths for folder in folders)
+        paths = use.paths if use is not None else ()
+        inside = all(stays_inside(path, folder, self._rules.folder) for path in paths for folder in part.folders)
+        return use if inside else None
 
     def _may_write(self, redirect: Redirect, folders: Sequence[Path]) -> bool:
         for folder in folders:
@@ -316,7 +273,7 @@ class _Line:
         real = self._rules.resolve(redirect.target.text, folder) if redirect.target.text else None
         return None if real is None or self._rules.protected(real) is not None else real
 
-    def _protected_in(self, part: _Part) -> str | None:
+    def _protected_in(self, part: Part) -> str | None:
         """A protected name among its words or the files it writes."""
         words = part.command.words[1:] if part.command is not None else ()
         texts = [word.text or "" for word in (*words, *(each.target for each in part.redirects if each.writes))]
@@ -326,7 +283,7 @@ class _Line:
 
     def _downloads(self) -> Sequence[str]:
         """The danger of running what is downloaded."""
-        programs = [(part.command.program, part.located.is_fed) for part in self._parts if part.command is not None]
+        programs = [(part.command.program, part.is_fed) for part in self._parts if part.command is not None]
         fetches = any(program in ("curl", "wget") for program, _ in programs)
         runs = any(is_fed and STARTS_OTHERS.fullmatch(program) for program, is_fed in programs)
         return ("runs what it downloads",) if fetches and runs else ()
@@ -348,48 +305,11 @@ class _Line:
                     rules |= {rule: None for rule in offered if rule is not None}
             if part.command is None or (self._only_reads[at] and not self._in_background):
                 continue
-            rule = self._rule_to_keep(part, part.command)
-            if rule is None or self._protected_in(part) is not None or (part.located.is_fed and _is_exact(rule)):
+            rule = rule_to_keep(self._kept_use(part), part.exact_words)
+            if rule is None or self._protected_in(part) is not None or (part.is_fed and _is_exact(rule)):
                 return ()
             rules[rule] = None
         return tuple(rules)
-
-    def _rule_to_keep(self, part: _Part, command: ShellCommand) -> Rule | None:
-        has_values = all(value.text is not None for _, value in command.assignments)
-        words = _kept_texts(command) if has_values else None
-        if words is None:
-            return None
-        words = words if _harmless_variables(command) else _words(command)
-        is_pattern = any(word.text is None for word in command.words)
-        rule = rule_to_keep(words, is_inside=lambda use: self._is_inside(use, part.folders))
-        return None if rule is not None and is_pattern and _is_exact(rule) else rule
-
-
-def _paths_used(part: _Part, at: int) -> Iterator[tuple[str, str]]:
-    """How a part may use which paths in one of its folders: a reading command reads them, any other may also write
-    them."""
-    for redirect in part.redirects:
-        tools = (EDIT, READ) if redirect.writes else (READ,)
-        yield from ((tool, redirect.target.text or "") for tool in tools)
-    if part.command is None:
-        return
-    words, reading = part.words[at], part.readings[at]
-    if reading is not None:
-        yield from ((READ, path) for path in reading.paths)
-        return
-    for word in words.flat[1:] if words is not None else _bare(part.command)[1:]:
-        yield from ((tool, word) for tool in (READ, EDIT))
-
-
-def _at_home(command: ShellCommand, home: Path) -> ShellCommand:
-    """The command with the home folder in place of each plain `~/`."""
-    words = tuple(
-        word._replace(source=(path := f"{home}{word.text[1:]}"), pieces=(Piece(path, quoted=True),))
-        if word.is_under_home and word.text is not None
-        else word
-        for word in command.words
-    )
-    return command._replace(words=words)
 
 
 def _is_below_repository(folder: Path) -> bool:
@@ -400,46 +320,3 @@ def _is_below_repository(folder: Path) -> bool:
 def _is_exact(rule: Rule) -> bool:
     """Whether a rule is about one line."""
     return prefix_of(rule) is None and kept_words(rule) is None
-
-
-def _kept_texts(command: ShellCommand) -> list[str] | None:
-    """The words that a kept rule is compared with; a wildcard as written, unless it could become an option or lead out
-    of the folder."""
-    texts = [word.source if _PLAIN_PATTERN.fullmatch(word.source) else word.text for word in command.words]
-    if any(word.is_under_home for word in command.words):
-        return None
-    return None if None in texts else [text for text in texts if text is not None]
-
-
-def _harmless_variables(command: ShellCommand) -> bool:
-    return all(name in HARMLESS_VARIABLES for name, _ in command.assignments)
-
-
-def _words(command: ShellCommand) -> list[str]:
-    """A command's words, with its variables in front; words computed at run time as written."""
-    before = [f"{name}={value.source if value.text is None else value.text}" for name, value in command.assignments]
-    return [*before, *_bare(command)]
-
-
-def _bare(command: ShellCommand) -> list[str]:
-    return [word.source if word.text is None else word.text for word in command.words]
-
-
-def _forms(command: ShellCommand) -> Iterator[list[str]]:
-    """The forms that deny and ask rules are compared with: the command itself, and any it may start."""
-    bare = _bare(command)
-    yield _words(command)
-    for at, word in enumerate(bare):
-        yield [PurePosixPath(word).name or word, *bare[at + 1 :]]
-        if at and " " in word:
-            for inner in commands_in_text(word):
-                yield from (inner[start:] for start in range(len(inner)))
-    if bare[0] == "git":  # options may precede its subcommand
-        yield ["git", *(word for word in bare[1:] if not word.startswith("-"))]
-
-
-def _text(part: _Part) -> str:
-    """A part as shown in a question."""
-    source = part.command.source if part.command is not None else ""
-    writes = [f"{each.operator} {each.target.source}" for each in part.redirects if each.writes]
-    return " ".join(filter(None, (source, *writes)))

@@ -1,9 +1,19 @@
-"""How git's commands only read. A caller must also guard git against what the folder configures."""
+"""Git's part of the table of programs. Whoever lets git read must also guard it against what the folder configures."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from co_tui.agent.permissions.program_options import Use
+from co_tui.agent.permissions.program_options import (
+    CONFIGURES_GIT,
+    DELETES,
+    DISCARDS,
+    REWRITES,
+    SENDS,
+    Program,
+    Use,
+    always,
+    keeps,
+)
 
 _DIFF: Final = (
     "--abbrev= --cached --staged --check --color= --no-color --color-words= --compact-summary --cumulative"
@@ -80,4 +90,49 @@ GIT_READS: Final[Mapping[str, Use]] = {
     "stash": Use(operands="stash", finds_files="*"),
     "worktree": Use(operands="list"),
     "version": Use(operands="none"),
+}  # fmt: skip
+
+GIT: Final[Mapping[str, Program]] = {
+    **{f"git {name}": Program(reads=use) for name, use in GIT_READS.items()},
+    "git add": keeps("-AuvnN --all --update --verbose --dry-run --intent-to-add"),
+    "git commit": keeps(
+        "-aqvsoi --all --quiet --verbose --signoff --only --include --allow-empty --allow-empty-message --dry-run"
+        " --status --no-status --no-gpg-sign -m:any --message:any --author:any --date:any -F:path --file:path"
+        " --cleanup:word --trailer:any !--amend !--no-edit !--no-verify !-n"
+    ),
+    "git merge": keeps("-qvn --no-ff --ff --ff-only --squash --no-commit --no-edit --stat -m:any", "targets"),
+    "git mv": keeps("-vnk", "names"),
+    **{f"git {sub}": keeps("-nx --no-edit --no-commit -m:number", "targets") for sub in ("cherry-pick", "revert")},
+    "git checkout": Program(
+        keeps=Use("-qt --quiet --track --no-track --detach -b:target", "targets"),
+        dangers={DISCARDS: "-f --force -B -- -p --patch --ours --theirs --pathspec-from-file FILE"},
+    ),
+    "git switch": Program(
+        keeps=Use("-qt --quiet --track --detach -c:target --create:target", "targets"),
+        dangers={DISCARDS: "-f --force --discard-changes -C --force-create"},
+    ),
+    "git branch": Program(
+        GIT_READS["branch"], Use("-qt --quiet --track --no-track", "targets"),
+        {DISCARDS: "-d -D --delete -f --force -M -C"},
+    ),
+    "git tag": Program(
+        GIT_READS["tag"], Use("-a --annotate -m:any --message:any", "targets"), {DISCARDS: "-d --delete -f --force"}
+    ),
+    "git stash": Program(
+        GIT_READS["stash"],
+        Use("-uqk --include-untracked --keep-index --quiet -m:any --message:any", "targets"),
+        {DISCARDS: "/drop|clear"},
+    ),
+    "git reset": Program(dangers={DISCARDS: "--hard --merge"}),
+    "git reflog": Program(GIT_READS["reflog"], dangers={DISCARDS: "/expire|delete"}),
+    "git worktree": Program(GIT_READS["worktree"], dangers={DISCARDS: "/remove"}),
+    "git remote": Program(GIT_READS["remote"], dangers={CONFIGURES_GIT: "/set-url|add|rename|remove|rm"}),
+    "git push": Program(
+        dangers={REWRITES: r"-f --force --force-with-lease --mirror -d --delete --prune /\+.* /:.+", SENDS: ""}
+    ),
+    **always(DISCARDS, *(f"git {each}" for each in ("restore", "rebase", "filter-branch", "filter-repo",
+              "update-ref", "gc", "prune"))),
+    **always(DELETES, "git clean", "git rm"),
+    **always(CONFIGURES_GIT, "git config"),
+    **always(SENDS, "git send-email"),
 }  # fmt: skip

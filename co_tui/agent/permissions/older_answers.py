@@ -51,7 +51,6 @@ def converted(tool: str, pattern: str) -> Rule | None:
         return None
     if not pattern.endswith(" *"):
         return Rule(BASH, pattern)
-    from co_tui.agent.permissions.command_kinds import rule_to_keep  # keeps the first paint fast: few logs are that old
+    from co_tui.agent.permissions.command_kinds import kept_use  # keeps the first paint fast: few logs are that old
 
-    kept = rule_to_keep(words)
-    return kept if kept == kept_rule(" ".join(words)) else None
+    return kept_rule(shlex.join(words)) if kept_use(words) is not None else None

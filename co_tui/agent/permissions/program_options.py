@@ -41,6 +41,40 @@ class Use(NamedTuple):
     """The pattern of words after `--`, if those are not operands."""
 
 
+class Program(NamedTuple):
+    """A program, or one of its subcommands."""
+
+    reads: Use | None = None
+    keeps: Use | None = None
+    """What a kept rule admits besides the words it shows; None to keep only exact lines."""
+    dangers: Mapping[str, str] = {}
+    """Why it cannot be undone or affects others → when: always, with one of these options, `--`, a FILE, or an operand
+    that matches a pattern after `/`."""
+
+
+DELETES: Final = "deletes files"
+OVERWRITES: Final = "overwrites data"
+BECOMES: Final = "runs as another user"
+STOPS: Final = "stops processes"
+CHANGES_MODES: Final = "changes many permissions"
+CONFIGURES_GIT: Final = "changes git's configuration"
+DISCARDS: Final = "discards work"
+REWRITES: Final = "overwrites the remote's history"
+SENDS: Final = "publishes or sends to others"
+
+
+def reads(options: str = "", operands: str = "paths", **more: object) -> Program:
+    return Program(reads=Use(options, operands, **more))  # type: ignore[arg-type]
+
+
+def keeps(options: str = "", operands: str = "paths", **more: object) -> Program:
+    return Program(keeps=Use(options, operands, **more))  # type: ignore[arg-type]
+
+
+def always(why: str, *names: str) -> dict[str, Program]:
+    return dict.fromkeys(names, Program(dangers={why: ""}))
+
+
 class Option(NamedTuple):
     """An option of a command."""
 
