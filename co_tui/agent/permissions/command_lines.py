@@ -23,7 +23,7 @@ from co_tui.agent.permissions.git_guard import git_only_reads
 from co_tui.agent.permissions.judged_words import JudgedWords, Part, examined, rewritten
 from co_tui.agent.permissions.reading_commands import stays_inside
 from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, Statement, parse
-from co_tui.agent.permissions.verdict import REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
+from co_tui.agent.permissions.verdict import LIKE_AN_OPTION, REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
 from co_tui.agent.permissions.working_folders import LocatedCommand, located
 from co_tui.settings.permission_rules import (
     BASH,
@@ -134,6 +134,9 @@ class _Line:
             part = self._parts[at]
             if (name := self._protected_in(part)) is not None:
                 return f"{name} can make programs run. Changes to it always need approval."
+            written = [each.target.text or "" for each in part.redirects if each.writes]
+            if any(self._rules.names_option(path, folder) for path in written for folder in part.folders):
+                return LIKE_AN_OPTION
             reading = part.readings[0] if part.command is not None else None
             if reading is None or self._only_reads[at]:
                 continue
@@ -269,8 +272,11 @@ class _Line:
         return True
 
     def _written(self, redirect: Redirect, folder: Path) -> Path | None:
-        """The file it writes; None when it is unknown or protected."""
-        real = self._rules.resolve(redirect.target.text, folder) if redirect.target.text else None
+        """The file it writes; None when it is unknown, protected, or would be named like an option."""
+        path = redirect.target.text
+        if not path or self._rules.names_option(path, folder):
+            return None
+        real = self._rules.resolve(path, folder)
         return None if real is None or self._rules.protected(real) is not None else real
 
     def _protected_in(self, part: Part) -> str | None:

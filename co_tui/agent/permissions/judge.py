@@ -7,6 +7,7 @@ from typing import Any, Final
 from co_tui.agent.permissions.command_lines import judge_line
 from co_tui.agent.permissions.shell_syntax import Statement, parse
 from co_tui.agent.permissions.verdict import (
+    LIKE_AN_OPTION,
     MCP_IN_PLAN,
     PLAN_REFUSAL,
     PRIVATE_ADDRESS,
@@ -142,6 +143,8 @@ def _change(path: str, rules: Rules) -> Verdict:
         return REFUSED_IN_PLAN
     if (name := rules.protected(rules.folder / path)) is not None:
         return Verdict("ask", f"{name} can make programs run. Changes to it always need approval.", new=(path,))
+    if rules.names_option(path):
+        return Verdict("ask", LIKE_AN_OPTION, new=(path,))
     if (asked := rules.limits("ask", EDIT, path) or rules.limits("ask", READ, path)) is not None:
         return asked_by(asked, (path,))
     inside = real.is_relative_to(rules.folder)

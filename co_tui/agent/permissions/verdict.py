@@ -17,6 +17,7 @@ PLAN_REFUSAL: Final = (
 )
 MCP_IN_PLAN: Final = "An MCP tool is run only if a rule allows it and its server marks it as read-only."
 PRIVATE_ADDRESS: Final = "on this machine or a private network"
+LIKE_AN_OPTION: Final = "Its name begins with -, so commands can take it for an option."
 Action: TypeAlias = Literal["run", "ask", "refuse"]
 
 
@@ -84,6 +85,13 @@ class Rules(NamedTuple):
             return protected_name(path, self.folder)
         except (OSError, ValueError, RuntimeError):  # not a path, but a much longer text
             return None
+
+    def names_option(self, path: str, folder: Path | None = None) -> bool:
+        """Whether writing a path creates a name that begins with `-`."""
+        real = self.resolve(path, folder)
+        named = Path(os.path.normpath(self._start(path, folder)))
+        above = (each for start in (named, real) if start is not None for each in (start, *start.parents))
+        return any(each.name.startswith("-") and not os.path.lexists(each) for each in above)
 
     @property
     def edits_freely(self) -> bool:
