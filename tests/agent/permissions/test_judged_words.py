@@ -71,7 +71,8 @@ created = st.sampled_from(
 traps = st.sampled_from(
     (("sort *.txt", "-oa.txt"), ("sort -u *.txt", "--output=a.txt"), ("sort */c*", "-o.git/config"),
      ("git diff *.txt", "--output=a.txt"), ("git log -p -1 *.txt", "--output=a.txt"), ("file *", "-C"),
-     ("sed -n 1p *.txt", "-i.txt"), ("sed -n '1,3p' *.txt", "-i.txt"), ("rg x *", "--pre=sh"), ("git show *.txt", "--output=a.txt"),
+     ("sed -n 1p *.txt", "-i.txt"), ("sed -n '1,3p' *.txt", "-i.txt"), ("rg x *", "--pre=sh"),
+     ("git show *.txt", "--output=a.txt"),
      ("nice sort *.txt", "-oa.txt"), ("timeout 5 sort a.txt *.txt", "-oa.txt"), ("sort a.txt -- *.txt", "-oa.txt"),
      ("cat *.txt | sort *.txt", "-oa.txt"), ("git diff HEAD *.txt", "--output=a.txt"))
 )  # fmt: skip

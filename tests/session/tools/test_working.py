@@ -105,6 +105,21 @@ async def test_a_session_continues_in_another_folder(folder: Path, home: Path, t
     await left(environment, resumed)
 
 
+async def test_a_free_line_is_not_changed_by_a_file_that_appears_while_it_runs(folder: Path, home: Path) -> None:
+    config = (folder / ".git/config").read_text()
+    (folder / "src").mkdir()
+    (folder / "src/config").write_text("x\n")
+    line = {"command": "sleep 0.2; sort */c*"}
+    write = ("write_file", {"path": "-o.git/config", "content": "[core]\n\tfsmonitor = touch planted\n"})
+    model, person = Working([("run_command", line), write]), Person(YES)
+    environment = working_in(folder, home, model, person, mode="edits")
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("go") is Outcome.DONE
+    assert [question.arguments["path"] for question in person.asked] == ["-o.git/config"]
+    assert model.returned[0].startswith("[stdout]\nx\n") and (folder / ".git/config").read_text() == config
+    await left(environment, session)
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
