@@ -35,7 +35,7 @@ def _list(known: Trust, kept: KeptApprovals) -> int:
     for name in folders:
         put(name)
     for project, rules in allowed.items():
-        say(f"Always allowed in {project}: {', '.join(map(str, rules))}")
+        say(f"Always allowed in {project}: {', '.join(rule.shown for rule in rules)}")
     if not folders and not allowed:
         say("No trusted folders, and nothing is always allowed.")
     return DONE

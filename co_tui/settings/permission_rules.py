@@ -42,6 +42,8 @@ NO_EFFECT: Final = frozenset(
 as without effect."""
 FORMS: Final = "Bash(git commit:*), Edit(src/**), Read(~/notes/**), WebFetch(domain:example.com) or mcp__server__tool"
 LONGEST_RULE_CHARS: Final = 500
+HARMLESS_OPTIONS: Final = ", harmless options"
+"""Ends the pattern of a rule that an answer keeps for a command."""
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 EFFECTS: Final[tuple[Effect, ...]] = ("deny", "ask", "allow")
@@ -58,6 +60,11 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.tool}({self.pattern})" if self.pattern and self.tool else self.tool or self.pattern
+
+    @property
+    def shown(self) -> str:
+        """For people: a kept rule in its own words, others as they are written."""
+        return self.pattern if self.pattern.endswith(HARMLESS_OPTIONS) else str(self)
 
 
 class RuleInForce(NamedTuple):
@@ -145,9 +152,6 @@ def prefix_of(rule: Rule) -> tuple[str, ...] | None:
         if rule.pattern.endswith(ending) and "*" not in (start := rule.pattern.removesuffix(ending)):
             return _words(start)
     return None
-
-
-HARMLESS_OPTIONS: Final = ", harmless options"
 
 
 def kept_rule(shown: str) -> Rule:
@@ -301,8 +305,11 @@ def as_table(rules: Sequence[RuleInForce]) -> dict[str, list[str]]:
 
 
 def rules_text(rules: Sequence[str]) -> str:
-    """Rules as an answer names them, joined."""
-    return ", ".join(map(_rule_text, rules))
+    """Rules as an answer names them, joined; those with harmless options last."""
+    texts = [_rule_text(each) for each in rules]
+    kept = [text.removesuffix(HARMLESS_OPTIONS) for text in texts if text.endswith(HARMLESS_OPTIONS)]
+    others = [text for text in texts if not text.endswith(HARMLESS_OPTIONS)]
+    return ", ".join([*others, *([" and ".join(kept) + HARMLESS_OPTIONS] if kept else [])])
 
 
 def _rule_text(text: str) -> str:

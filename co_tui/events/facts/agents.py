@@ -77,7 +77,7 @@ class ApprovalDecided(Logged):
         return f"allowed\n{', '.join(filter(None, (self._span(), by)))}"
 
     def _span(self) -> str:
-        allowed = one_line(", ".join(self.rules) or self.pattern, 40)
+        allowed = one_line(", ".join(map(_shown, self.rules)) or self.pattern, 40)
         if self.scope == "session":
             return f"this session: {allowed}"
         return f"always: {allowed}" if self.scope in ("project", "pattern") else "once"
@@ -91,6 +91,11 @@ DELEGATION_SEPARATOR: Final = "/"
 """Separates the name of a delegation from that of its parent, which comes first."""
 
 
+def _shown(rule: str) -> str:
+    """A rule that an answer kept, without the notation of written rules."""
+    return rule.removeprefix("Bash(")[:-1] if rule.endswith(", harmless options)") else rule
+
+
 class ApprovalRevoked(Logged):
     """A permission rule was withdrawn; calls it allowed need approval again."""
 
@@ -102,7 +107,7 @@ class ApprovalRevoked(Logged):
     pattern: str = ""
 
     def timeline_text(self) -> str:
-        return f"revoked\n{short(self.rule or f'{self.tool} {self.pattern}')}"
+        return f"revoked\n{short(_shown(self.rule) or f'{self.tool} {self.pattern}')}"
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry("An always-allow rule was revoked")

@@ -91,7 +91,7 @@ async def init(host: CommandHost, words: str) -> None:
 @command("approvals")
 async def approvals(host: CommandHost, _: str) -> None:
     rules = [each.rule for each in await asyncio.to_thread(standing_approvals(host).all)]
-    lines = [f"{each.effect:<5}  {one_line(str(each.rule), 200)}  {one_line(each.source, 200)}" for each in rules]
+    lines = [f"{each.effect:<5}  {one_line(each.rule.shown, 200)}  {one_line(each.source, 200)}" for each in rules]
     host.answer("\n".join(lines)) if lines else host.say("No rules yet. What the mode does not allow asks first.")
 
 

@@ -140,7 +140,7 @@ def _whole(question: ApprovalQuestion) -> str:
         f"New here: {', '.join(question.new)}" if _new_here(question) else "",
         question.reason,
         f"Runs in {question.where}" if question.where else "",
-        f"{'Rules' if len(question.rules) > 1 else 'Rule'} for s and p: {', '.join(question.rules)}"
+        f"{'Rules' if len(question.rules) > 1 else 'Rule'} for s and p: {rules_text(question.rules)}"
         if question.rules and not question.danger
         else "",
     ]

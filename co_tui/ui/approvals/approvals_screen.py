@@ -190,7 +190,7 @@ class AddRuleScreen(Dialog[str]):
 
 
 def _rule(each: "StandingRule") -> str:
-    text = one_line(str(each.rule.rule), RULE_CHARS)
+    text = one_line(each.rule.rule.shown, RULE_CHARS)
     return text if each.rule.rule.tool else f"{text} (not a rule)"
 
 

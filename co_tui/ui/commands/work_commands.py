@@ -52,7 +52,7 @@ class ApprovalEditor:
             raise SettingsError(f"Not revoked: cannot write {error.filename} ({error.strerror}).") from None
         if rule.source == str(self._host.launch.paths.config_file):
             await self._reload()
-        return f"Revoked {rule.rule}."
+        return f"Revoked {rule.rule.shown}."
 
     async def _reload(self) -> str:
         changed = self._host.launch.reloaded(written="permissions")

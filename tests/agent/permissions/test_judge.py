@@ -87,7 +87,8 @@ def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> Non
      "cat < ~/.ssh/id_rsa", "cat .?/outside.txt", "grep -r x .*", "command cd src && cat ../link",
      "cd src && cd nowhere; cat ../link", "test -v 'a[0]'", "xxd -ac 5 README.md", "strings @x", "git grep x",
      "cat /proc/self/cwd/link", "echo /etc/*", "l? src", "echo x >&'２'", "tree -Io x y", "git log --format=%+G?",
-     "printf -v x y", "git reflog expire", "git whatchanged", "wc --files0-from=x", "du --files0-from=x", "sha256sum -c x"],
+     "printf -v x y", "git reflog expire", "git whatchanged",
+     "wc --files0-from=x", "du --files0-from=x", "sha256sum -c x"],
 )  # fmt: skip
 def test_everything_else_is_asked_about(folder: Path, line: str) -> None:
     assert judged(folder, line).action == "ask"

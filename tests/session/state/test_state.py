@@ -166,7 +166,7 @@ decisions = st.builds(
     ApprovalDecided,
     approved=st.booleans(),
     scope=st.sampled_from(("once", "session", "project")),
-    rules=st.sampled_from(((), ("Bash(make:*)",), ("Edit(src/**)", "Bash(pytest:*)"))),
+    rules=st.sampled_from(((), ("Bash(make x.c)",), ("Edit(src/**)", "Bash(pytest, harmless options)"))),
     **calls,
 )
 others = st.sampled_from([said("go on"), SessionEnd(), SessionResume(), DelegationEnd(agent="self 1")])

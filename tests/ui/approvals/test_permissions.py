@@ -125,8 +125,14 @@ def test_what_is_new_is_named_unless_all_of_it_is(what: str, new: tuple[str, ...
 
 
 def test_rules_as_answers_name_them() -> None:
-    rules = ("Bash(pytest:*)", "Edit(src/**)", "mcp__docs__find", "Bash")
-    assert rules_text(rules) == "pytest:*, edits in src/**, mcp__docs__find, Bash"
+    rules = (
+        "Bash(pytest, harmless options)",
+        "Edit(src/**)",
+        "Bash(make a, harmless options)",
+        "mcp__docs__find",
+        "Bash",
+    )
+    assert rules_text(rules) == "edits in src/**, mcp__docs__find, Bash, pytest and make a, harmless options"
 
 
 async def test_each_answer_allows_what_it_shows(home: Path, provider: Provider) -> None:
@@ -294,9 +300,9 @@ async def test_rules_are_listed_with_their_file_added_and_revoked(home: Path, pr
         app.run_command("approvals", "")
         await until(pilot, lambda: "─ Approvals ─" in screen_text(app))
         seen = screen_text(app)
-        assert "allow  Bash(touch:*)" in seen and "this session" in seen and "ask    Bash(make:*)" in seen
+        assert "allow  touch, harmless options" in seen and "this session" in seen and "ask    Bash(make:*)" in seen
         await pilot.press("d")
-        await until(pilot, lambda: "Revoked Bash(touch:*)." in screen_text(app))
+        await until(pilot, lambda: "Revoked touch, harmless options." in screen_text(app))
         assert app.controller.state.allowed == ()
         rows = [line for line in screen_text(app).splitlines() if " Bash(" in line]
         row = next(n for n, line in enumerate(rows) if "Bash(make:*)" in line)

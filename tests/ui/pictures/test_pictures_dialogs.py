@@ -96,7 +96,7 @@ COMMANDS = [
 ]
 RULES = [
     StandingRule(RuleInForce("allow", parse_rule("Edit(src/**)"), "this session"), True),
-    StandingRule(RuleInForce("allow", parse_rule("Bash(uv run pytest:*)"), "this project"), True),
+    StandingRule(RuleInForce("allow", parse_rule("Bash(uv run pytest, harmless options)"), "this project"), True),
     StandingRule(RuleInForce("allow", parse_rule("mcp__docs__search_pages"), "this project"), True),
     StandingRule(RuleInForce("ask", parse_rule("Bash(git push:*)"), "/config/co-tui/config.toml"), True),
     StandingRule(RuleInForce("deny", parse_rule("Read(//etc/secrets/**)"), "/shop/.co-tui.toml"), False),

@@ -143,7 +143,7 @@ TESTS = ApprovalQuestion(
     what="grep -rn login tests | head -5 && uv run pytest -k login",
     where="/shop · not sandboxed",
     new=("uv run pytest -k login",),
-    rules=("Bash(uv run pytest:*)",),
+    rules=("Bash(uv run pytest, harmless options)",),
 )
 FORCED = ApprovalQuestion(
     tool="run_command",

@@ -97,6 +97,7 @@ def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
         ),
         (ModeChange(from_="ask", to="auto"), "mode → auto (sandbox)"),
         (ApprovalRevoked(rule="Bash(make:*)"), "revoked\nBash(make:*)"),
+        (ApprovalRevoked(rule="Bash(make a, harmless options)"), "revoked\nmake a, harmless options"),
         (ApprovalDecided(call_id="c", approved=False, reason="not now"), "denied\nnot now"),
         (ApprovalDecided(call_id="c", approved=False, by="user"), "denied\nby user"),
         (SessionInterrupted(what="interrupted by the user"), "Stopped"),  # an older log
