@@ -40,6 +40,7 @@ pytest -q
   - pytest --debug=src/a.py
   - pytest --unknown-option
   - pytest -- -p evil ../x
+  - pytest -- --basetemp=src
 python -m pytest tests
   + python -m pytest -q tests/test_a.py
   + python -m pytest -xvs -k validates
@@ -314,6 +315,7 @@ git add src/a.py
   - git add -f .env
   - git add --edit
   - git add -i
+  - git add :/
 git checkout main
   + git checkout -q main
   + git checkout main

@@ -135,8 +135,9 @@ def _kept(start: Sequence[str], use: Use, words: Sequence[str]) -> KeptUse | Non
         targets = [*operands, *targets]
     elif use.operands not in ("text", "modules"):
         paths += operands
-    if any(path.startswith("@") for path in paths):
-        return None  # a file of further arguments
+    # A file of further arguments, a path from the root of a repository, or after `--` a name like an option.
+    if any(path.startswith(("@", ":")) for path in paths) or any(each[:1] == "-" != each for each in given.operands):
+        return None
     if use.operands == "tests":
         paths = [path.partition("::")[0] for path in paths]
     return KeptUse(

@@ -247,10 +247,10 @@ class _Line:
         covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
         if may_run_code(bare) or (bare[0] in WRITES_FILES and use is None):
             covering = [rule for rule in covering if _is_exact(rule)]
-        if use is not None:
+        dangers = set(dangers_of(part.bare, part.folders))
+        if not dangers and use is not None:
             covering += [rule for rule in rules if (kept := use_of(rule)) is not None and kept.covers(use)]
-        dangers = set(dangers_of(part.bare, part.folders)) if covering else set()
-        named = (kept_words(rule) or prefix_of(rule) or rule.pattern.split() for rule in covering)
+        named = (prefix_of(rule) or rule.pattern.split() for rule in covering)
         return any(dangers <= set(dangers_of(words, part.folders)) for words in named)
 
     def _kept_use(self, part: Part) -> KeptUse | None:

@@ -128,3 +128,11 @@ def test_dangers_are_seen_however_they_are_written(folder: Path, line: str, dang
     found = judged(folder, line)
     assert (found.action, found.danger) == ("ask", danger)
     assert not danger or not found.rules
+
+
+def test_a_branch_that_became_a_file_asks(folder: Path) -> None:
+    rules = judged(folder, "git checkout topic").rules
+    assert judged(folder, "git checkout topic", *rules).action == "run"
+    (folder / "topic").write_text("work")
+    assert judged(folder, "git checkout topic", *rules).danger == "discards work"
+    (folder / "topic").unlink()
