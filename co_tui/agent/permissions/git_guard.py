@@ -10,9 +10,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -22,8 +20,6 @@ READING_S: Final = 20.0
 MOST_SUBMODULES: Final = 100
 DEEPEST_SUBMODULE: Final = 5
 MOST_GIT_FILES: Final = 100_000
-MOST_ENTRIES: Final = 50_000
-"""Looked at in a work tree, outermost first."""
 MOST_BYTES: Final = 4_096
 """Read from git's small files, which have a line or two."""
 
@@ -283,33 +279,14 @@ def _is_plain(git_folder: Path) -> bool:
 
 
 def _would_block(folder: Path) -> bool:
-    """Whether a file that git reads is a pipe or a device, which would block it."""
+    """Whether one of git's own files is a pipe or a device, which would block git."""
     found = next((each / ".git" for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
     if found is None:
         return False
     read = [found, *(found.parent / name for name in (".gitignore", ".gitattributes", ".mailmap", ".gitmodules"))]
     if found.is_dir() and not found.is_symlink():
         read += [Path(entry.path) for entry in _entries(found)]
-    return any(map(_is_special, read)) or _blocks_below(found.parent)
-
-
-def _is_special(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
-
-
-def _blocks_below(work_tree: Path) -> bool:
-    """Whether a file with rules for git, in a folder of the work tree, is a pipe or a device. Beyond the limit they are
-    not looked for: the time limit of the command ends it."""
-    waiting, seen = deque([str(work_tree)]), 0
-    while waiting and seen < MOST_ENTRIES:
-        with suppress(OSError), os.scandir(waiting.popleft()) as entries:
-            for entry in entries:
-                seen += 1
-                if entry.name in (".gitignore", ".gitattributes") and _is_special(Path(entry.path)):
-                    return True
-                if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
-                    waiting.append(entry.path)
-    return False
+    return any(each.exists() and not each.is_file() and not each.is_dir() for each in read)
 
 
 def _text(output: bytes) -> str:

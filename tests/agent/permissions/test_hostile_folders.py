@@ -12,7 +12,7 @@ from co_tui.agent.permissions.git_table import GIT_READS
 from co_tui.agent.permissions.judge import Judge
 from tests.support.git_checks import git_checked_once
 from tests.support.harmless_folders import HARMLESS
-from tests.support.hostile_folders import HOSTILE, HOSTILE_REPOSITORIES, SECRET, UNGUARDED, repository
+from tests.support.hostile_folders import HOSTILE, HOSTILE_REPOSITORIES, SECRET, UNGUARDED
 
 GIT_LINES = (
     "git status", "git status -s", "git diff", "git diff HEAD", "git diff --stat", "git log -p -3", "git show",
@@ -81,14 +81,6 @@ def test_harmless_repositories_are_looked_at_without_a_question(name: str, tmp_p
     HARMLESS[name](folder)
     lines = [line for line in GIT_LINES if not line.startswith("cd ")]
     assert list(free_of(folder, lines)) == lines
-
-
-@pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
-def test_a_pipe_that_git_would_wait_for_is_asked_about(name: str, tmp_path: Path) -> None:
-    folder = repository(tmp_path / "folder")
-    assert free_of(folder, ["git status"])
-    os.mkfifo(folder / "src" / name)
-    assert not free_of(folder, ["git status"])
 
 
 def test_the_folders_are_hostile_to_git_alone(tmp_path: Path) -> None:
