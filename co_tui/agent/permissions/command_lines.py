@@ -19,7 +19,7 @@ from co_tui.agent.permissions.command_kinds import (
     unwrapped,
     use_of,
 )
-from co_tui.agent.permissions.git_guard import git_only_reads
+from co_tui.agent.permissions.git_guard import git_only_reads, safe_path
 from co_tui.agent.permissions.judged_words import JudgedWords, Part, examined, rewritten
 from co_tui.agent.permissions.reading_commands import stays_inside
 from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, Statement, parse
@@ -94,9 +94,11 @@ class _Line:
         """Whether git only reads in a folder, cached for the line."""
         self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in self._parts]
         """For each part: whether its command is free, ignoring redirections."""
-        only_reads = all(map(self._is_free, range(len(parts))))
+        all_free = all(map(self._is_free, range(len(parts))))
+        all_read = all(self._only_reads[at] for at, part in enumerate(parts) if part.command is not None)
         reading = [part for at, part in enumerate(self._parts) if self._only_reads[at]]
-        self._judged = rewritten(line, reading, environ, rules.folder, guards_git=not only_reads)
+        path = safe_path(environ.get("PATH", os.defpath), rules.folder) if all_read else None
+        self._judged = rewritten(line, reading, path, guards_git=not all_free) if reading else ""
         """What is run unless the user is asked; None when no such line can be written."""
         if self._judged is None:
             self._only_reads = [False for _ in parts]

@@ -4,12 +4,12 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.command_kinds import HARMLESS_VARIABLES, commands_in_text, unwrapped, wrapped_programs
-from co_tui.agent.permissions.git_guard import GUARDED_ENVIRONMENT, safe_path
+from co_tui.agent.permissions.git_guard import GUARDED_ENVIRONMENT
 from co_tui.agent.permissions.reading_commands import Reading, read_by
 from co_tui.agent.permissions.shell_syntax import Piece, Redirect, ShellCommand, Word
 from co_tui.agent.permissions.working_folders import LocatedCommand, expanded
@@ -138,15 +138,12 @@ def _at_home(word: Word, home: Path) -> Word:
     return word._replace(source=path, pieces=(Piece(path, quoted=True),))
 
 
-def rewritten(
-    line: str, parts: Sequence[Part], environ: Mapping[str, str], folder: Path, *, guards_git: bool
-) -> str | None:
-    """The line with the words of these parts quoted, and their programs by absolute path; None if a program would
-    read the folder's files to find another, or the line would be too long. `guards_git`: git gets the environment with
-    which it runs nothing."""
+def rewritten(line: str, parts: Sequence[Part], path: str | None, *, guards_git: bool) -> str | None:
+    """The line with the words of these parts quoted; None if a program would read the folder's files to find another,
+    or the line would be too long. `path` is where programs are, to name them absolutely; None if other parts may change
+    that. `guards_git`: git gets the environment with which it runs nothing."""
     source = line.encode("utf-8", "surrogateescape")
     edits: list[tuple[int, int, bytes]] = []
-    path = safe_path(environ.get("PATH", os.defpath), folder)
     for command in (part.words[0] for part in parts):
         if command is None or (words := _runnable(command.flat, path)) is None:
             return None
@@ -163,20 +160,22 @@ def rewritten(
     return source.decode("utf-8", "surrogateescape") if len(source) <= LONGEST_JUDGED_BYTES else None
 
 
-def _runnable(words: Sequence[str], path: str) -> list[str] | None:
-    """The words of a command quoted, each program by its absolute path; None if one is a shim."""
+def _runnable(words: Sequence[str], path: str | None) -> list[str] | None:
+    """The words of a command quoted, each program by its absolute path if `path` is known; None if one is a shim."""
+    quoted = list(map(shlex.quote, words))
+    if words[0] == "cd" and not words[1].startswith(("/", ".")):
+        quoted[1] = shlex.quote(f"./{words[1]}")  # not looked up in CDPATH
+    if path is None:
+        return quoted
     programs = wrapped_programs(words)
     if words[programs[-1]] == "find":
         programs += [at + 1 for at, word in enumerate(words) if word == "-exec"]
-    quoted = list(map(shlex.quote, words))
     for at in programs:
         if words[at] in _BUILTINS and all(words[each] == "command" for each in programs if each < at):
             continue
         if (found := _program(words[at], path)) is None:
             return None
         quoted[at] = shlex.quote(found)
-    if words[0] == "cd" and not words[1].startswith(("/", ".")):
-        quoted[1] = shlex.quote(f"./{words[1]}")  # not looked up in CDPATH
     return quoted
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.verdict import Verdict
+from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.git_checks import git_checked_once
 from tests.support.hostile_folders import repository
 from tests.support.long_run import drawn
@@ -153,6 +154,10 @@ def test_what_reads_is_run_as_judged_beside_what_is_allowed(shop: Path) -> None:
     found = judged(shop, f"git diff > {OUTPUT}").judged_line
     assert "GIT_CONFIG_KEY_0=core.fsmonitor" in found, "git is guarded in a line that also writes"
     assert judged(shop, "touch x; sort */*").action == "ask"
+    judge = Judge(folder=shop, home=shop.parent / "home", environ=ENVIRON)
+    rules = [RuleInForce("allow", Rule("Bash", "source:*"))]
+    line = judge.verdict("run_command", {"command": "source env; cat *.txt"}, "ask", rules).judged_line
+    assert line == "source env; cat a.txt", "what is allowed may change where programs are"
 
 
 def test_names_that_differ_by_folder_are_asked_about(shop: Path) -> None:

@@ -1,6 +1,7 @@
 """Kept rules admit commands that do no more than the one that was shown."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.older_answers import read_rule
+from co_tui.agent.permissions.program_options import KINDS, read_words
+from co_tui.agent.permissions.program_table import PROGRAMS
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.settings.permission_rules import Rule, RuleInForce, rules_text
 from tests.support.git_checks import git_checked_once
@@ -136,3 +139,14 @@ def test_a_branch_that_became_a_file_asks(folder: Path) -> None:
     (folder / "topic").write_text("work")
     assert judged(folder, "git checkout topic", *rules).danger == "discards work"
     (folder / "topic").unlink()
+
+
+def test_the_table_can_be_read() -> None:
+    for name, program in PROGRAMS.items():
+        for use in (program.reads, program.keeps):
+            assert use is None or read_words(use, ["x", "--", "y"], strict=False) is not None, name
+            for word in use.options.split() if use is not None else ():
+                kind = word.partition(":")[2].removeprefix("?")
+                re.compile(KINDS.get(kind, kind))
+        for when in program.dangers.values():
+            assert all(word.startswith(("-", "/", "FILE")) for word in when.split()), name
