@@ -219,8 +219,9 @@ def _dangers(words: Sequence[str], folders: Sequence[Path] = ()) -> Iterator[str
         if program is None:
             continue
         given = read_words(program.keeps or program.reads or Use(), rest, strict=False)
+        here = folders if start[1:] == list(words[1 : len(start)]) else ()  # `git -C x` works elsewhere
         for why, when in program.dangers.items():
-            if given is not None and (not when or any(_applies(each, given, folders) for each in when.split())):
+            if given is not None and (not when or any(_applies(each, given, here) for each in when.split())):
                 yield why
 
 
@@ -263,7 +264,7 @@ def _is_file(name: str, folders: Sequence[Path]) -> bool:
     if name.startswith(":") or re.search(r"[*?]", name) or name in (".", ".."):
         return True
     if not folders:
-        return re.search(r"\.[a-z]{1,5}$", name) is not None
+        return re.search(r"/|\.[a-z]{1,5}$", name) is not None
     return any(os.path.lexists(folder / name) for folder in folders)
 
 

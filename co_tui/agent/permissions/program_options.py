@@ -86,7 +86,7 @@ class Option(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The words of a command, told apart."""
+    """The options and operands of a command."""
 
     options: list[Option]
     operands: list[str]
@@ -135,7 +135,7 @@ def _known(use: Use) -> _Known:
 
 
 def read_words(use: Use, words: Sequence[str], *, strict: bool = True) -> Given | None:
-    """Tell options and operands apart; None for an option that is not listed, unless not `strict`."""
+    """The options and operands of a command; None for an option that is not listed, unless not `strict`."""
     return _Parser(use, words, strict=strict).result()
 
 

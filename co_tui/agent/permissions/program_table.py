@@ -159,7 +159,7 @@ _CARGO = (
 _GO = r"-v -x -n -race -trimpath -json -p:number -tags:any -mod:mod|readonly|vendor"
 _TARGETS: Final = keeps("-qvsknB -j:?\\d+ --silent --quiet --keep-going --dry-run --no-print-directory", "targets")
 _JVM: Final = keeps(
-    "-q -B -o -i -s --batch-mode --quiet --offline --info --stacktrace --continue --parallel --console:word --tests:any"
+    "-q -B -o -i --batch-mode --quiet --offline --info --stacktrace --continue --parallel --console:word --tests:any"
     " -x:target", "targets", form="glued",
 )  # fmt: skip
 _DOTNET: Final = keeps(

@@ -141,7 +141,7 @@ _READ_WORDS: Final[Mapping[str, Callable[[Sequence[str]], Reading | None]]] = {
     "find": _found,
     "test": _tested,
 }
-"""Kind of operands → what is read, where options are not told apart."""
+"""Kind of operands → what is read, where options are not read as such."""
 _READ_OPERANDS: Final[Mapping[str, Callable[[set[str], Sequence[str], bool], Reading | None]]] = {
     "none": lambda _, operands, __: None if operands else Reading(),
     "version": lambda options, operands, _: Reading() if options and not operands else None,

@@ -111,7 +111,7 @@ def test_wildcards_that_may_become_options_or_leave_the_folder_ask(folder: Path,
             "git switch --discard-changes main", "git switch --disc x", "git switch -C x", "git -C src checkout -f",
             "git --git-dir x reset --hard", "git stash -q drop", "docker system prune -f", "docker image prune",
             "docker volume prune", "docker -H x builder prune", "podman network prune", "docker compose down -v",
-            "docker compose -f x.yml down --volumes", "kubectl -n x delete pod y")),
+            "docker compose -f x.yml down --volumes", "git -C src checkout a.py", "kubectl -n x delete pod y")),
         *((line, "changes many permissions") for line in (
             "chmod --recursive 777 .", "chmod --rec 777 .", "chmod -vR 777 .", "chown -R x .")),
         *((line, "publishes or sends to others") for line in (
