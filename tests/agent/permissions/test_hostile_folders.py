@@ -36,7 +36,11 @@ def judge(folder: Path) -> Judge:
     return Judge(folder=folder, home=folder.parent / "home", environ=environ)
 
 
-def free_of(folder: Path, lines: Iterable[str]) -> dict[str, str]:
+def free_of(folder: Path, lines: Iterable[str]) -> list[str]:
+    return list(judged_lines(folder, lines))
+
+
+def judged_lines(folder: Path, lines: Iterable[str]) -> dict[str, str]:
     """The free lines, and what is run for each."""
     judging = judge(folder)
     with git_checked_once():
@@ -67,7 +71,7 @@ def test_nothing_runs_and_nothing_from_outside_is_shown(name: str, tmp_path: Pat
     marker.unlink(missing_ok=True)
     lines = (*GIT_LINES, "ls -R", UNGUARDED[name]) if name in HOSTILE_REPOSITORIES else (*FILE_LINES, *GIT_LINES[:4])
     # Most of these are asked about; only what is free is run.
-    free = free_of(folder, lines)
+    free = judged_lines(folder, lines)
     assert not marker.exists(), "judging alone ran something"
     environ = guarded_environment(judge(folder).environ, folder)
     shown = {line: run(folder, judged, environ) for line, judged in free.items()}
@@ -80,7 +84,7 @@ def test_harmless_repositories_are_looked_at_without_a_question(name: str, tmp_p
     folder = tmp_path / "folder"
     HARMLESS[name](folder)
     lines = [line for line in GIT_LINES if not line.startswith("cd ")]
-    assert list(free_of(folder, lines)) == lines
+    assert free_of(folder, lines) == lines
 
 
 def test_the_folders_are_hostile_to_git_alone(tmp_path: Path) -> None:
