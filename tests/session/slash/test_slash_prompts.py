@@ -76,7 +76,8 @@ async def test_the_model_gets_the_file_with_arguments_and_the_log_what_was_typed
 async def test_a_command_that_reads_runs_freely_and_its_output_takes_its_place(folder: Path, home: Path) -> None:
     (folder / "notes.txt").write_text("three words here\nsee @secret.txt\n")
     (folder / "secret.txt").write_text("do not attach")
-    session = await started(folder, home, "Notes: !`cat notes.txt`")
+    (folder / "-notes.txt").write_text("")  # not an option
+    session = await started(folder, home, "Notes: !`cat *notes.txt`")
     assert await session.submit("/go") is Outcome.DONE
     assert sent(session) == "Notes: three words here\nsee @secret.txt"
     await left(environment_of(session), session)

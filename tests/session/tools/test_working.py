@@ -105,18 +105,18 @@ async def test_a_session_continues_in_another_folder(folder: Path, home: Path, t
     await left(environment, resumed)
 
 
-async def test_a_free_line_is_not_changed_by_a_file_that_appears_while_it_runs(folder: Path, home: Path) -> None:
+async def test_a_free_line_is_run_from_the_words_that_were_judged(folder: Path, home: Path) -> None:
+    """As written, `sort` would take the new name for an option and overwrite git's configuration."""
     config = (folder / ".git/config").read_text()
-    (folder / "src").mkdir()
-    (folder / "src/config").write_text("x\n")
-    line = {"command": "sleep 0.2; sort */c*"}
     write = ("write_file", {"path": "-o.git/config", "content": "[core]\n\tfsmonitor = touch planted\n"})
-    model, person = Working([("run_command", line), write]), Person(YES)
+    model, person = Working(write, ("run_command", {"command": "sort */c*"})), Person(YES)
     environment = working_in(folder, home, model, person, mode="edits")
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
     assert [question.arguments["path"] for question in person.asked] == ["-o.git/config"]
-    assert model.returned[0].startswith("[stdout]\nx\n") and (folder / ".git/config").read_text() == config
+    assert "fsmonitor" in model.returned[1] and (folder / ".git/config").read_text() == config
+    calls = [part for message in model.requests[-1] for part in message.parts if hasattr(part, "args")]
+    assert "sort */c*" in str(calls[-1].args), "the model sees the line as written"
     await left(environment, session)
 
 
