@@ -162,9 +162,6 @@ _JVM: Final = keeps(
     "-q -B -o -i --batch-mode --quiet --offline --info --stacktrace --continue --parallel --console:word --tests:any"
     " -x:target", "targets", form="glued",
 )  # fmt: skip
-_DOTNET: Final = keeps(
-    "--no-restore --no-build --nologo -c:word --configuration:word -v:word --verbosity:word --filter:any"
-)
 _JEST = (
     r"-bioe --runInBand --verbose --ci --bail:?\d+ --silent --coverage:?true|false --no-coverage --watchAll:?false"
     r" -t:any --testNamePattern:any --onlyChanged --passWithNoTests --detectOpenHandles --forceExit --maxWorkers:[\d%]+"
@@ -182,19 +179,22 @@ _KUBECTL = (
     " --selector:any --show-labels --no-headers --sort-by:any --tail:number --since:any -c:any --container:any -p"
     " --previous --timestamps"
 )
-_GH = "-c --comments --json:any --log --log-failed -L:number --limit:number --state:word -s:word --author:any -l:any" \
-      " --label:any --search:any --name-only --patch --required"  # fmt: skip
-_TERRAFORM = "-no-color -input:?true|false -refresh:?true|false -lock:?true|false -compact-warnings -json" \
-             " -detailed-exitcode -upgrade -recursive -diff ^-check"  # fmt: skip
+_GH = (
+    "-c --comments --json:any --log --log-failed -L:number --limit:number --state:word -s:word --author:any -l:any"
+    " --label:any --search:any --name-only --patch --required"
+)
+_TERRAFORM = (
+    "-no-color -input:?true|false -refresh:?true|false -lock:?true|false -compact-warnings -json -detailed-exitcode"
+    " -upgrade -recursive -diff ^-check"
+)
 _DOCKER = "-aqt --all --quiet --no-trunc --timestamps -n:number --tail:any --since:any --until:any --filter:any"
-_RUBY_TESTS = r"-f:d|p|documentation|progress -e:any --fail-fast:?\d+ --seed:number --order:word"
 
 _KEPT: Final[Mapping[str, Program]] = {
     "pytest": keeps(_PYTEST, "tests"),
     "unittest": keeps("-vqfbc -k:any --locals --verbose --quiet --failfast -s:path -t:path -p:any", "modules"),
     "json.tool": keeps("--sort-keys --compact --no-ensure-ascii --indent:number", most=1),
-    "venv": keeps("--clear --upgrade-deps --without-pip", "targets"),
-    "mypy": keeps(_MYPY), "dmypy run": keeps(),
+    "venv": keeps("!--clear --upgrade-deps --without-pip", "targets"),
+    "mypy": keeps(_MYPY),
     "pyright": keeps(r"-p:path --stats --verbose --warnings --outputjson --level:word --pythonversion:[\d.]+"),
     "pyflakes": keeps(),
     "ruff check": keeps(
@@ -233,7 +233,9 @@ _KEPT: Final[Mapping[str, Program]] = {
     "vitest run": keeps("-t:any --testNamePattern:any --silent --bail:number --passWithNoTests --coverage"),
     "mocha": keeps(_MOCHA),
     "shellcheck": keeps("-xa -s:word -S:word -e:any -f:word --color:word --severity:word --exclude:any --format:word"),
-    "rspec": keeps(_RUBY_TESTS, "tests"),
+    "rspec": keeps(
+        r"-f:d|p|documentation|progress -e:any --fail-fast:?\d+ --seed:number --order:word", "tests"
+    ),
     "rubocop": keeps("-DLPS --only:any --except:any --parallel --no-color --fail-fast !-a !-A !--autocorrect"),
     "phpunit": keeps("--filter:any --group:any --exclude-group:any --testdox --stop-on-failure --colors=", "tests"),
     "ctest": keeps("-V -N -R:any -E:any -j:number --output-on-failure", "none"),
@@ -293,7 +295,8 @@ _KEPT: Final[Mapping[str, Program]] = {
     **{f"gh {sub}": keeps(_GH, "text") for sub in ("pr view", "pr list", "pr diff", "pr checks", "issue view",
        "issue list", "run view", "run list")},
     **{f"terraform {sub}": keeps(_TERRAFORM, form="single") for sub in ("plan", "validate", "fmt", "init")},
-    **{f"dotnet {sub}": _DOTNET for sub in ("build", "test", "restore", "format")},
+    **{f"dotnet {sub}": keeps("--no-restore --no-build --nologo -c:word --configuration:word -v:word --verbosity:word"
+       " --filter:any") for sub in ("build", "test", "restore", "format")},
     **{f"mix {sub}": keeps("--trace --failed --stale --only:any --exclude:any --seed:number --force"
        " --warnings-as-errors ^--check-formatted", "tests") for sub in ("test", "compile", "format", "deps.get")},
     **{f"swift {sub}": keeps("-v -c:word --filter:any --parallel", "none") for sub in ("build", "test")},
