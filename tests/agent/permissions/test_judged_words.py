@@ -17,7 +17,7 @@ from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.git_checks import git_checked_once
-from tests.support.hostile_folders import repository
+from tests.support.hostile_folders import HOSTILE_REPOSITORIES, repository
 from tests.support.long_run import drawn
 
 ENVIRON = {"PATH": os.environ["PATH"]}
@@ -151,13 +151,21 @@ def test_the_line_that_is_run(shop: Path, line: str, shown: str | None) -> None:
 
 def test_what_reads_is_run_as_judged_beside_what_is_allowed(shop: Path) -> None:
     assert f"{shutil.which('sort')} src/c.txt > {OUTPUT}" == judged(shop, f"sort src/*.txt > {OUTPUT}").judged_line
-    found = judged(shop, f"git diff > {OUTPUT}").judged_line
-    assert "GIT_CONFIG_KEY_0=core.fsmonitor" in found, "git is guarded in a line that also writes"
     assert judged(shop, "touch x; sort */*").action == "ask"
     judge = Judge(folder=shop, home=shop.parent / "home", environ=ENVIRON)
     rules = [RuleInForce("allow", Rule("Bash", "source:*"))]
     line = judge.verdict("run_command", {"command": "source env; cat *.txt"}, "ask", rules).judged_line
     assert line == "source env; cat a.txt", "what is allowed may change where programs are"
+
+
+def test_git_is_guarded_in_a_line_that_also_writes(tmp_path: Path) -> None:
+    folder, marker = tmp_path / "folder", tmp_path / "ran"
+    HOSTILE_REPOSITORIES["fsmonitor"](folder, marker, tmp_path / "outside")
+    for guarded in (True, False):
+        marker.unlink(missing_ok=True)
+        line = judged(folder, f"git status > {OUTPUT}").judged_line if guarded else "git status"
+        subprocess.run(["sh", "-c", line], cwd=folder, env=ENVIRON, check=True, capture_output=True)
+        assert marker.exists() is not guarded
 
 
 def test_names_that_differ_by_folder_are_asked_about(shop: Path) -> None:
