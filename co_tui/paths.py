@@ -83,6 +83,11 @@ class Paths(Record):
         return self.state / "keys.json"
 
     @property
+    def machine_key(self) -> Path:
+        """Marks what this machine decided. In no backup, and sent nowhere."""
+        return self.data / "machine.key"
+
+    @property
     def policies(self) -> Path:
         """Policies the user wrote."""
         return self.config / "policies"

@@ -21,7 +21,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.launch import Launch
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
-from co_tui.settings import is_policy_path
+from co_tui.settings import ABOVE_RESUMED, is_policy_path
 from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 
@@ -201,6 +201,7 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
         read_only=opening.read_only,
         mcp_servers=servers,
         host=context.host,
+        keeps_mode=context.loaded.origins["mode"].source not in ABOVE_RESUMED,
     )
 
 

@@ -10,6 +10,7 @@ from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreO
 from co_tui.headless.backup_command import totals_text
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put_json, say
 from co_tui.headless.sessions.brought_tally import BroughtTally
+from co_tui.session.approvals.marks import Marks
 from co_tui.session.synced_files import SyncedFiles
 
 MAX_SHOWN: Final = 20
@@ -38,7 +39,8 @@ class _Run:
 
     def go(self, context: CommandContext, backup: Backup) -> int:
         try:
-            for done in Restoring(context.store, context.paths, self._options).restore(backup):
+            border = Marks(context.paths.machine_key).counted
+            for done in Restoring(context.store, context.paths, self._options, border).restore(backup):
                 if isinstance(done, RestoredFile):
                     self._count(done)
                 else:

@@ -32,7 +32,7 @@ from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, Comma
 from co_tui.headless.printing import PrintedPiece, as_json, note
 from co_tui.headless.slash_command import EXIT_CODES, BuiltInCommand
 from co_tui.inert import inert, one_line
-from co_tui.session.approvals.questions import Unattended
+from co_tui.session.approvals.questions import ASKED_AGAIN, Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.hooks.session_hooks import PromptRefused
@@ -104,6 +104,8 @@ async def _report_approvals(session: Session) -> None:
         say(f"These approvals were too broad and are asked again: {one_line(', '.join(dropped), 200)}")
     if rules := await asyncio.to_thread(session.approvals.of_this_session):
         say(f"Still allowed in this session: {one_line(rules_text([*map(str, rules)]), 200)}.")
+    if again := [*session.asked_again, *await asyncio.to_thread(session.approvals.of_other_machines)]:
+        say(ASKED_AGAIN.format(one_line(rules_text(again), 200)))
 
 
 def _chosen(context: CommandContext, environ: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
@@ -14,13 +14,16 @@ from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.events.decisions import Source
 from co_tui.paths import Paths, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
+from co_tui.session.approvals.marks import Marks, uncounted_rules
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.approvals.server_forms import fill_in
 from co_tui.session.checkout import repository_of
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.history.learned_ratios import Ratios
+from co_tui.session.recorder import Recorder
 from co_tui.session.repository_identity import repository_id_of
 from co_tui.session.runtime.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.derive import replay
@@ -29,13 +32,22 @@ from co_tui.session.synced_files import RATIOS_FILE, SyncedFiles
 from co_tui.settings import Settings
 from co_tui.store.notes.checkpoints import Checkpoints, InMemoryCheckpoints, Shelf
 from co_tui.store.notes.context_board import ContextBoard
-from co_tui.store.port import Store
+from co_tui.store.port import Reading, Store
 
 if TYPE_CHECKING:
     from co_tui.session.host.remote_host import RemoteHost
     from co_tui.session.tools.folder.session_folder import WrapFolder
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]
+
+
+class StoredLog(NamedTuple):
+    """What a stored log says here."""
+
+    state: SessionState
+    asked_again: tuple[str, ...]
+    """Approvals that do not count: they were given on another machine, or to an earlier version."""
+    source: Source
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,12 +85,17 @@ class Environment:
     """The environment of the user's own commands; keys are removed first."""
     mcp_servers: McpServers = field(default_factory=McpServers)
     """The running servers; closed by the creator of this environment."""
+    keeps_mode: bool = True
+    """Whether a resumed session keeps a mode that is tighter than the settings'; not if the user names a mode."""
+    marks: Marks = field(init=False)
+    """Marks what this machine decides, and checks what logs decide."""
     limits: Limits = field(init=False)
     """What refusals and answers revealed about the models' windows."""
     _reported_windows: dict[tuple[str, str], int | None] = field(init=False, default_factory=dict)
     """By model and address, once a model was asked."""
 
     def __post_init__(self) -> None:
+        self.marks = Marks(None if self.private else self.paths.machine_key)
         limits = self.paths.state / LIMITS_FILE
         self.limits = Limits(limits, writes=not self.private, on_change=self.files.limits_changed)
         self.mcp_servers.ask = lambda form: fill_in(form, self.questions)
@@ -86,11 +103,29 @@ class Environment:
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
         """The state of a session at the end of its log, or at a seq; read in a thread."""
 
-        def read() -> SessionState:
+        return (await self.stored_log(session_id, upto)).state
+
+    async def stored_log(self, session_id: str, upto: int | None = None) -> "StoredLog":
+        """The same, and the approvals of the log that do not count here."""
+
+        def read() -> StoredLog:
             with self.store.reading() as reading:
-                return replay(reading.events(session_id, upto=upto))
+                log = list(reading.events(session_id, upto=upto))
+                source = self.source_of(reading, session_id) if log else Source.OTHERS
+            state = replay(self.marks.counted(log, source))
+            return StoredLog(state, uncounted_rules(log, state), source)
 
         return await asyncio.to_thread(read)
+
+    def source_of(self, reading: Reading, session_id: str) -> Source:
+        """Who may have written a stored log."""
+        if not self.store.is_remote:
+            return Source.HERE
+        return Source.OTHERS if reading.session(session_id).owner else Source.OWN
+
+    def recorder(self, session_id: str, state: SessionState) -> Recorder:
+        """Writes a session in this state."""
+        return Recorder(session_id, self.store.writing(), state, marks=self.marks)
 
     @property
     def files(self) -> SyncedFiles:

@@ -4,16 +4,17 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from co_tui.events import Pin, SessionFork, SessionRename
+from co_tui.events import Event, Fact, Pin, SessionFork, SessionRename
+from co_tui.events.decisions import Source, refusals, without_decisions
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.environment import Environment
 from co_tui.session.history.request_scaffold import ScaffoldFile
-from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.storage import carry_snapshots
 from co_tui.session.state import history_edits
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.kept_output import carry_outputs
 from co_tui.store.session_ids import new_session_id
+from co_tui.store.timestamps import now
 
 ORIGIN = ("model", "policy", "cwd", "repository", "branch", "repository_id")
 
@@ -24,10 +25,9 @@ async def fork_session(
     """Create a session that starts in this state, or in the state at a seq; returns its id. The source is only read."""
     source, target = state.session_id, new_session_id()
     seq = state.seq if upto is None else upto
-    writing = environment.store.writing()
     fork = SessionFork(source_session_id=source, source_seq=seq, **origin)
-    await asyncio.wrap_future(writing.fork(source, target, seq, fork))
-    recorder = Recorder(target, writing, await environment.stored_state(target))
+    is_own = await _copy(environment, target, environment.marks.marked(target, fork, state.cwd))
+    recorder = environment.recorder(target, await environment.stored_state(target))
     renamed = SessionRename(title=history_edits.fork_title(state.title), **origin)
     await recorder.record(renamed, *_pins_since(state, recorder.state))
     await asyncio.to_thread(environment.files.refresh_session, source)
@@ -36,10 +36,32 @@ async def fork_session(
     await files.carry(folder, recorder.state)
     if not environment.private:
         await _carry_files(environment, source, target, seq)
-        scaffold = ScaffoldFile(folder, environment.files.session_changed(target))
-        await ScaffoldFile(environment.paths.session(source)).carry(scaffold)
-        await asyncio.to_thread(environment.files.carry, source, target)
+        if is_own:
+            scaffold = ScaffoldFile(folder, environment.files.session_changed(target))
+            await ScaffoldFile(environment.paths.session(source)).carry(scaffold)
+        await asyncio.to_thread(environment.files.carry, source, target, is_own=is_own)
     return target
+
+
+async def _copy(environment: Environment, target: str, fork: Fact) -> bool:
+    """Copy the log; False for that of another user, which comes without its decisions."""
+    assert isinstance(fork, SessionFork)
+    source, seq, writing = fork.source_session_id, fork.source_seq, environment.store.writing()
+
+    def others_log() -> list[Event]:
+        with environment.store.reading() as reading:
+            if environment.source_of(reading, source) is not Source.OTHERS:
+                return []
+            log = [event.but(session_id=target) for event in without_decisions(reading.events(source, upto=seq))]
+        last = log[-1].but(timestamp=now(), extra={})
+        added = [*refusals(log), fork]
+        return [*log, *(last.but(seq=(last.seq or 0) + n, fact=fact) for n, fact in enumerate(added, 1))]
+
+    if log := await asyncio.to_thread(others_log):
+        await asyncio.wrap_future(writing.import_log(log))
+        return False
+    await asyncio.wrap_future(writing.fork(source, target, seq, fork))
+    return True
 
 
 def _pins_since(state: SessionState, forked: SessionState) -> list[Pin]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Final, TypeVar
 
 from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved, StreamDelta
+from co_tui.session.approvals.marks import Marks
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
@@ -92,8 +93,18 @@ class JoinedDeltas:
 class Recorder:
     """Logs facts, applies them to the state, and publishes them in log order."""
 
-    def __init__(self, session_id: str, writer: LogWriting, state: SessionState, *, at_once: bool = False) -> None:
-        """`at_once`: the writer's results are there when it returns, so that no write can be cancelled halfway."""
+    def __init__(
+        self,
+        session_id: str,
+        writer: LogWriting,
+        state: SessionState,
+        *,
+        at_once: bool = False,
+        marks: Marks | None = None,
+    ) -> None:
+        """`at_once`: the writer's results are there when it returns, so that no write can be cancelled halfway.
+        `marks` marks what this machine decides."""
+        self._marks = marks
         self.session_id = self.stored_id = session_id
         """`stored_id` differs once another machine has continued the session: then this one goes on in a fork."""
         self.state = state
@@ -158,7 +169,7 @@ class Recorder:
 
     async def _write(self, facts: tuple[Fact, ...], ends_draft: bool) -> tuple[Event, ...]:
         """Unsaved facts come first, in the same transaction; returns the events of `facts`."""
-        if not (pending := (*self._unsaved, *facts)):
+        if not (pending := tuple(map(self._marked, (*self._unsaved, *facts)))):
             return ()
         ends_draft |= self._unsaved_end_draft
         written = self.writer.append(self.session_id, pending, ends_draft=ends_draft)
@@ -167,6 +178,9 @@ class Recorder:
         self.stored_id = events[-1].session_id
         self._publish(events)
         return events[len(pending) - len(facts) :]
+
+    def _marked(self, fact: Fact) -> Fact:
+        return fact if self._marks is None else self._marks.marked(self.session_id, fact, self.state.cwd)
 
     def announce(self, fact: Fact) -> None:
         """Publish what is happening now; not part of the log."""

@@ -24,7 +24,7 @@ from co_tui.events import (
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
 from co_tui.session.approvals.asking import Approvals
-from co_tui.session.approvals.modes import begin_in_mode
+from co_tui.session.approvals.modes import begin_in_mode, tighter_mode
 from co_tui.session.approvals.standing_approvals import StandingApprovals
 from co_tui.session.board.board_process import update_in_background
 from co_tui.session.board.board_update import UpdatedBoard
@@ -99,6 +99,8 @@ class Session:
         """The state before this process logged anything."""
         self.mode_refused = self.restore_note = ""
         """Why it did not start in the mode of the settings, and what became of a restore that was cut off."""
+        self.asked_again: tuple[str, ...] = ()
+        """Rules of earlier answers that do not count on this machine."""
 
     @classmethod
     async def start(cls, environment: Environment, model: str, listener: Listener | None = None) -> "Session":
@@ -111,7 +113,7 @@ class Session:
         try:
             window = await environment.window(model_handle)
             session_id = new_session_id()
-            recorder = Recorder(session_id, environment.store.writing(), SessionState())
+            recorder = environment.recorder(session_id, SessionState())
             if listener is not None:
                 recorder.listen(listener)
             lock = await claim(environment.store, session_id)
@@ -147,14 +149,16 @@ class Session:
         model_handle: ModelHandle | None = None
         try:
             await asyncio.shield(asyncio.wrap_future(environment.store.writing().recover(session_id)))
-            state = await environment.stored_state(session_id)
+            stored = await environment.stored_log(session_id)
+            state = stored.state
             await asyncio.to_thread(environment.files.refresh_resumed, environment.cwd, session_id)
             model_handle = await environment.open_model(model or state.model)
             window = await environment.window(model_handle)
-            recorder = Recorder(session_id, environment.store.writing(), state)
+            recorder = environment.recorder(session_id, state)
             if listener is not None:
                 recorder.listen(listener)
             session = cls(environment, lock, recorder, model_handle, window)
+            session.asked_again = stored.asked_again
             await session._continue(state, window)
         except BaseException:
             await release(lock)
@@ -172,7 +176,9 @@ class Session:
         await self._recorder.record(self._resumed(state), *recovered(state))
         await self.switcher.record_model_change(state.model, before)
         await self.switcher.record_policy_change(state.policy, before)
-        self.mode_refused = await begin_in_mode(self._recorder, self._environment.settings.mode)
+        mode = self._environment.settings.mode
+        mode = tighter_mode(state, mode) if self._environment.keeps_mode else mode
+        self.mode_refused = await begin_in_mode(self._recorder, mode)
         await self._complete_restores()
         await self.edits.restore()
         if self._was_measured_differently(state):

@@ -96,9 +96,9 @@ class SyncedFiles(NamedTuple):
                 write_atomically(self._mark(session_id), project)
                 self.session_changed(session_id)()
 
-    def carry(self, source: str, target: str) -> None:
-        """Send the files of a fork, which is of the same project."""
-        self.mark_project(target, self._project_of(source))
+    def carry(self, source: str, target: str, *, is_own: bool) -> None:
+        """Send the files of a fork, which is of the same project if its source is the user's own."""
+        self.mark_project(target, self._project_of(source) if is_own else "")
         self.session_changed(target)()
 
     def _project_of(self, session_id: str) -> str:

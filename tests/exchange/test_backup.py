@@ -27,6 +27,7 @@ from tests.support.backups import (
     FILES,
     NEVER,
     RUNNING,
+    all_marked,
     files_in,
     fill,
     logs,
@@ -241,14 +242,19 @@ def test_sessions_are_copied_to_another_database_and_back_each_event_once(home: 
     with store_in(home) as store, postgres_store(tmp_path) as far, store_in(tmp_path / "back") as back:
         fill(store)
         names = list(logs(store))
-        assert {each.taken.outcome for each in copy_sessions(store, far, names, ()) if each.taken} == {Outcome.NEW}
+        assert {each.taken.outcome for each in copy_sessions(store, far, names, (), all_marked) if each.taken} == {
+            Outcome.NEW
+        }
         assert logs(far) == logs(store)
         far.writing().append("one", [talk("more there")]).result()
         store.writing().append("gone", [talk("more here")]).result()
-        found = {each.session_id: each.taken and each.taken.outcome for each in copy_sessions(store, far, names, ())}
+        found = {
+            each.session_id: each.taken and each.taken.outcome
+            for each in copy_sessions(store, far, names, (), all_marked)
+        }
         assert found == {"one": Outcome.KNOWN, "two": Outcome.KNOWN, "gone": Outcome.CONTINUED, "empty": Outcome.KNOWN}
-        list(copy_sessions(far, store, names, ()))
-        list(copy_sessions(far, back, names, ()))
+        list(copy_sessions(far, store, names, (), all_marked))
+        list(copy_sessions(far, back, names, (), all_marked))
         assert logs(back) == logs(far) == logs(store)
         assert rows(back) == rows(store)
 
@@ -256,14 +262,14 @@ def test_sessions_are_copied_to_another_database_and_back_each_event_once(home: 
 def test_a_copy_that_diverged_is_a_fork_and_an_open_one_is_refused(home: Path, tmp_path: Path) -> None:
     with store_in(home) as store, store_in(tmp_path / "other") as other, store_in(tmp_path / "other") as elsewhere:
         fill(store)
-        list(copy_sessions(store, other, ["one", "two"], ()))
+        list(copy_sessions(store, other, ["one", "two"], (), all_marked))
         store.writing().append("one", [talk("here")]).result()
         other.writing().append("one", [talk("there")]).result()
         store.writing().append("two", [talk("here")]).result()
-        (planned,) = copy_sessions(store, other, ["one"], (), dry_run=True)
+        (planned,) = copy_sessions(store, other, ["one"], (), all_marked, dry_run=True)
         assert planned.taken and planned.taken.outcome is Outcome.FORKED and len(logs(other)) == 2
         with elsewhere.claim("two"):
-            one, two = copy_sessions(store, other, ["one", "two"], ())
+            one, two = copy_sessions(store, other, ["one", "two"], (), all_marked)
         assert one == planned and len(logs(other)) == 3
         assert two.refused == "Session two has grown, but is open. Close it, then try again."
 

@@ -7,6 +7,7 @@ import pytest
 
 from co_tui.paths import locate
 from co_tui.session.approvals.kept_approvals import KeptApprovals
+from co_tui.session.approvals.marks import Marks
 from co_tui.settings.layers import load
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
@@ -70,7 +71,7 @@ def test_kept_patterns_of_older_versions(home: Path, tmp_path: Path) -> None:
         "Bash(make:*)", "Bash", 7,
     ]  # fmt: skip
     file.write_text(json.dumps({str(tmp_path): older}))
-    kept = KeptApprovals(file, tmp_path)
+    kept = KeptApprovals(file, tmp_path, Marks(None))
     rules = ["git commit, harmless options", "Bash(python x.py)", "Edit(src/**)", "mcp__a__b", "make, harmless options"]
     assert [rule.shown for rule in kept.rules()] == rules
     assert kept.drop_too_broad() == ["run_command: python3.11 *", "run_command: CI=1 *", "write_file: *"]

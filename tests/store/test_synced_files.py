@@ -72,7 +72,9 @@ class Machine:
         return {entry.text for entry in self.files.board(self.checkout).read().entries}
 
     def rules(self) -> list[Rule]:
-        return kept_for(self.files, self.checkout).rules()
+        """All that the file has, counted here or not."""
+        kept = kept_for(self.files, self.checkout)
+        return [*kept.rules(), *kept.unmarked()]
 
     def checkpoint(self, number: int, title: str, body: str = "what was said") -> Checkpoint:
         return self.files.checkpoints("s").write(number, title, body, facts={}, workspace={"title": "A talk"})
@@ -138,6 +140,10 @@ def test_a_session_resumed_on_another_machine_has_all_its_files(laptop: Machine,
     assert desktop.remembered() == {"Herons are grey."}
     assert desktop.notes() == {"Tests run with make."}
     assert desktop.rules() == [ALWAYS], "but no path of the other machine"
+    kept = kept_for(desktop.files, desktop.checkout)
+    assert kept.rules() == [], "what another machine allowed is asked about once here"
+    kept.add(ALWAYS)
+    assert kept.rules() == [ALWAYS] and kept.unmarked() == []
     assert Ratios(desktop.paths.state / RATIOS_FILE).of("m") == 1.25
     known = Limits(desktop.paths.state / LIMITS_FILE).known(RequestTarget("m", "https://models.example"))
     assert known.limit_tokens == 8_000

@@ -1,18 +1,20 @@
 """Homes with sessions and files, to be backed up, restored and compared."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from co_tui.events import (
     ApprovalDecided,
     CompactionComplete,
+    Event,
     Message,
     SessionPinned,
     SessionRename,
     SessionStart,
     SessionTrashed,
 )
+from co_tui.events.decisions import Border, Source
 from co_tui.exchange.backup.archive import Backup, BackupWriter
 from co_tui.exchange.backup.making import add_files, add_sessions, all_sessions
 from co_tui.exchange.backup.restoring import Restored, RestoreOptions, Restoring
@@ -113,7 +115,14 @@ def make_backup(store: Store, home: Path, file: Path, keys: tuple[str, ...] = ()
     return file
 
 
-def restore(store: Store, home: Path, file: Path, options: RestoreOptions = AS_USUAL) -> list[Restored]:
+def all_marked(log: Iterable[Event], source: Source) -> Iterable[Event]:
+    """As if this machine had marked all that the log decides."""
+    return log
+
+
+def restore(
+    store: Store, home: Path, file: Path, options: RestoreOptions = AS_USUAL, border: Border = all_marked
+) -> list[Restored]:
     with Backup(file) as backup:
         backup.check()
-        return list(Restoring(store, paths_of(home), options).restore(backup))
+        return list(Restoring(store, paths_of(home), options, border).restore(backup))

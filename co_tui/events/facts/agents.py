@@ -32,6 +32,8 @@ class ApprovalRequested(Logged):
     """Whether a hook changed the arguments: these are not the model's."""
     danger: str = ""
     """What it destroys or publishes, in a few words."""
+    mark: str = ""
+    """See `MARK`."""
 
     def timeline_text(self) -> str:
         return f"{request_label(self.tool)}\n{self.about()}"
@@ -64,6 +66,8 @@ class ApprovalDecided(Logged):
     reason: str = ""
     agent: str = ""
     """Whose call it is: two agents may use the same id."""
+    mark: str = ""
+    """See `MARK`."""
 
     def entry(self) -> EntryStyle:
         return EntryStyle("✓" if self.approved else "✗", EntryKind.APPROVAL, is_quiet=True)

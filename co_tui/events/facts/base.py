@@ -18,6 +18,9 @@ NOTHING: Final[Json] = {}
 Ref: TypeAlias = tuple[int, int]
 """A message's identity: the seq of its event, and its index among that event's messages."""
 
+MARK: Final = "mark"
+"""The field of facts that decide something: made with the key of the machine that wrote them, see `decisions`."""
+
 Upgrade: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 

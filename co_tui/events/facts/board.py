@@ -16,6 +16,8 @@ class BoardShown(Occurrence):
     left_out: int = 0
     """Older notes that did not fit."""
     tokens: int = 0
+    mark: str = ""
+    """See `MARK`."""
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry(f"Started with {counted(self.entries, 'note')} from earlier sessions", self.note)

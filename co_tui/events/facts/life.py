@@ -17,6 +17,8 @@ class SessionOrigin(Logged):
     branch: str = ""
     repository_id: str = ""
     """The repository as `host/path` of its remote, the same on every machine; empty if unknown."""
+    mark: str = ""
+    """See `MARK`."""
 
 
 class SessionStart(SessionOrigin):
@@ -45,6 +47,8 @@ class Surroundings(Logged):
     branch: str = ""
     state: str = ""
     """Of the repository: how much is changed."""
+    mark: str = ""
+    """See `MARK`."""
 
     def timeline_text(self) -> str:
         return f"date and branch noted\n{short(' · '.join(filter(None, (self.date, self.branch, self.state))))}"
@@ -143,14 +147,17 @@ class ModelChange(Logged):
     ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
     from_: str
     to: str
+    """Empty in the log of another user: the model does not count here."""
     window_before: int | None = None
     window_after: int | None = None
+    mark: str = ""
+    """See `MARK`."""
 
     def timeline_text(self) -> str:
-        return f"model → {one_line(model_name(self.to), MODEL_CHARS)}"
+        return f"model → {one_line(model_name(self.to), MODEL_CHARS)}" if self.to else "model changed"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Model changed to {long(short_name(self.to))}")
+        return ExportEntry(f"Model changed{f' to {long(short_name(self.to))}' if self.to else ''}")
 
 
 class PolicyChange(Logged):
@@ -175,12 +182,13 @@ class ModeChange(Logged):
     ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
     from_: str
     to: str
+    """Empty in the log of another user: the mode does not count here."""
 
     def timeline_text(self) -> str:
-        return f"mode → {short(mode_name(self.to))}"
+        return f"mode → {short(mode_name(self.to))}" if self.to else "mode changed"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Mode changed to {long(mode_name(self.to))}")
+        return ExportEntry(f"Mode changed{f' to {long(mode_name(self.to))}' if self.to else ''}")
 
 
 class QueueChanged(Announced):

@@ -9,6 +9,8 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Final, NamedTuple, TypeAlias
 
+from co_tui.events import Event
+from co_tui.events.decisions import Border, Source
 from co_tui.exchange.backup.archive import PIECE_BYTES, Backup, Entry
 from co_tui.exchange.backup.names import path_of, session_of_log, session_of_reply
 from co_tui.exchange.backup.read_log import event_of, log_lines, read_log, read_reply
@@ -56,14 +58,15 @@ class RestoreOptions(NamedTuple):
     force: bool = False
     """Replace files that differ."""
     with_config: bool = False
-    """Restore what decides what runs."""
+    """Restore what decides what runs, in files and logs."""
 
 
 class Restoring:
     """Restores what a backup holds into a store and its folders."""
 
-    def __init__(self, store: Store, paths: Paths, options: RestoreOptions) -> None:
-        self._store, self._paths, self._options = store, paths, options
+    def __init__(self, store: Store, paths: Paths, options: RestoreOptions, border: Border) -> None:
+        """`border` takes away what logs decide, unless the user made the backup."""
+        self._store, self._paths, self._options, self._border = store, paths, options, border
         self._forks: dict[str, str] = {}
         """By the id of a session in the backup, that of the fork it is here."""
         self._latest = ("", 0)
@@ -97,10 +100,13 @@ class Restoring:
         with self._store.reading() as reading:
             if end is not None and end.session_id == session_id and is_stored(reading, end):
                 return TakenIn(Outcome.KNOWN, session_id), end.seq or 0
-            log = read_log(session_id, lines)
+            log = self._passed(read_log(session_id, lines))
             if self._options.dry_run:
                 return look_up_exactly(reading, log), log[-1].seq or 0
         return take_in_exactly(self._store, log), log[-1].seq or 0
+
+    def _passed(self, log: list[Event]) -> list[Event]:
+        return log if self._options.with_config else list(self._border(log, Source.OTHERS))
 
     def _reply(self, session_id: str, entry: Entry) -> None:
         """A reply that was being written: only after the very event it was written after."""

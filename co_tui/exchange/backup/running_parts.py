@@ -6,8 +6,8 @@ They are the user's own only if the backup is: they are restored when the user s
 from pathlib import Path
 from typing import Final
 
+from co_tui.events.decisions import PUBLIC_MODEL
 from co_tui.exchange.backup.names import APPROVALS, SETTINGS
-from co_tui.exchange.importers.programs.co_tui_log import PUBLIC_MODEL
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import LIMIT_BYTES, parsed
 from co_tui.settings.policy_files import built_in_names

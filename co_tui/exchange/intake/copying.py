@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from co_tui.agent.redact import HIDDEN
 from co_tui.events import Event
+from co_tui.events.decisions import Border, Source
 from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.importers.imported import ImportRefused
 from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up_exactly, take_in_exactly
@@ -22,12 +23,15 @@ class BroughtSession(NamedTuple):
 
 
 def copy_sessions(
-    source: Store, target: Store, names: Iterable[str], keys: Sequence[str], *, dry_run: bool = False
+    source: Store, target: Store, names: Iterable[str], keys: Sequence[str], border: Border, *, dry_run: bool = False
 ) -> Iterator[BroughtSession]:
-    """Copy one session after the other, without the user's own keys. Raises `StoreError`."""
+    """Copy one session after the other, without the user's own keys and what a server may have decided. Raises
+    `StoreError`."""
     with source.reading() as reading, target.reading() as there:
         for session_id in names:
             log = _news(reading, there, session_id, keys)
+            if log and source.is_remote:
+                log = list(border(log, Source.OTHERS if reading.session(session_id).owner else Source.OWN))
             if not log:
                 continue  # deleted meanwhile
             try:

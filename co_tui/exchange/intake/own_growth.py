@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.redact import HIDDEN
 from co_tui.events import ApprovalDecided, Event
+from co_tui.events.decisions import BY_BORDER, undecided
 from co_tui.events.event import payload_of
 from co_tui.events.storable import dump
 from co_tui.exchange.importers.message_identity import fingerprint
-from co_tui.exchange.importers.programs.co_tui_log import BY_IMPORT, harmless
 from co_tui.exchange.intake.growth import CONVERSATION, SEQ_FIELDS, Change, Growth, renumbered
 
 _ANY: Final = ""
@@ -63,7 +63,7 @@ def _unknown(stored: Sequence[Event], events: Sequence[Event]) -> list[Event]:
 
 
 def _is_refused_by_import(event: Event) -> bool:
-    return isinstance(event.fact, ApprovalDecided) and event.fact.by == BY_IMPORT
+    return isinstance(event.fact, ApprovalDecided) and event.fact.by == BY_BORDER
 
 
 def _is_same(mine: Event, theirs: Event) -> bool:
@@ -72,6 +72,6 @@ def _is_same(mine: Event, theirs: Event) -> bool:
 
 
 def _key(event: Event) -> _Key:
-    payload = payload_of(event.but(fact=harmless(event.fact)))
+    payload = payload_of(event.but(fact=undecided(event.fact)))
     content = {name: value for name, value in payload.items() if name not in SEQ_FIELDS}
     return _Key(event.timestamp, event.type, _ANY if HIDDEN in dump(content) else fingerprint(content))

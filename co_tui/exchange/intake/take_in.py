@@ -5,7 +5,8 @@ from enum import Enum
 from functools import partial
 from typing import Final, NamedTuple
 
-from co_tui.events import Event, SessionFork
+from co_tui.events import Event, SessionFork, SessionRename
+from co_tui.events.decisions import without_decisions
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
 from co_tui.exchange.intake.growth import CONVERSATION, Change, Growth, foreign_growth
@@ -36,6 +37,12 @@ class TakenIn(NamedTuple):
     session_id: str
     added: int = 0
     """Messages that were appended to a stored session."""
+    rewrites: int = 0
+    """Compactions, rewinds and the like among what was appended."""
+    added_events: int = 0
+    """All that was appended."""
+    renamed: str = ""
+    """The title that the file gave a stored session."""
     restored: bool = False
     """It was in the trash."""
     fork_of: str = ""
@@ -83,12 +90,13 @@ def look_up(reading: Reading, session: ImportedSession) -> TakenIn:
 
 
 def is_stored(reading: Reading, event: Event) -> bool:
-    """Whether this very event is at its place in the stored log.
+    """Whether this event is at its place in the stored log, with what it decides or without.
 
     Logs only grow, and times are exact: then all before it is there, too.
     """
     seq = event.seq or 0
-    return [event] == list(reading.events(event.session_id, after=seq - 1, upto=seq))
+    stored = reading.events(event.session_id, after=seq - 1, upto=seq)
+    return list(without_decisions([event])) == list(without_decisions(stored))
 
 
 def _open_elsewhere(plan: _Plan) -> ImportRefused:
@@ -109,7 +117,7 @@ def _planned_exactly(reading: Reading, log: Sequence[Event]) -> _Plan:
     if same is not None and is_stored(reading, same):
         tail = tuple(event for event in log if (event.seq or 0) > seq)
         growth = Growth(Change.GREW if tail else Change.NONE, tail, seq)
-        return _Plan(TakenIn(_outcome(growth), session_id, growth.messages), growth)
+        return _Plan(_taken(session_id, growth), growth)
     if log[0].seq != 1:
         raise ImportRefused(f"Session {session_id} changed meanwhile. Try again.")
     plan = _planned_own(reading, _session_of(log))
@@ -203,26 +211,40 @@ def _growth(reading: Reading, session_id: str, session: ImportedSession) -> Grow
 
 def _plan_for(reading: Reading, session_id: str, growth: Growth) -> _Plan:
     restored = bool(reading.session(session_id).trashed)
-    return _Plan(TakenIn(_outcome(growth), session_id, growth.messages, restored), growth)
+    return _Plan(_taken(session_id, growth)._replace(restored=restored), growth)
+
+
+def _taken(session_id: str, growth: Growth) -> TakenIn:
+    titles = [event.fact.title for event in growth.tail if isinstance(event.fact, SessionRename)]
+    changes = sum(isinstance(event.fact, CONVERSATION) for event in growth.tail)
+    return TakenIn(
+        _outcome(growth),
+        session_id,
+        added=growth.messages,
+        rewrites=changes - growth.messages,
+        added_events=len(growth.tail),
+        renamed="".join(titles[-1:]),
+    )
 
 
 def _store(store: Store, session: ImportedSession, plan: _Plan, *, as_it_was: bool = False) -> None:
     # A session of ours that moves here is as old as it is; what others kept comes in new.
     bring = partial(store.writing().import_log, keeps_age=session.source == CO_TUI, keeps_trash=as_it_was)
-    outcome, session_id, _, restored, fork_of = plan.taken
+    taken = plan.taken
+    session_id = taken.session_id
     log = [event.but(session_id=session_id) for event in session.log]
-    match outcome:
+    match taken.outcome:
         case Outcome.NEW:
             bring(log).result()
         case Outcome.FORKED:
-            fork = SessionFork(source_session_id=fork_of, source_seq=plan.growth.shared_seq)
+            fork = SessionFork(source_session_id=taken.fork_of, source_seq=plan.growth.shared_seq)
             log.append(log[-1].but(seq=(log[-1].seq or 0) + 1, fact=fork, extra={}))
             bring(log).result()
         case Outcome.CONTINUED:
             with store.claim(session_id):
                 done = bring(plan.growth.tail).result()
             assert done is ImportOutcome.CONTINUED
-        case Outcome.KNOWN if restored:
+        case Outcome.KNOWN if taken.restored:
             with store.claim(session_id):
                 bring(log).result()
         case Outcome.KNOWN:

@@ -8,6 +8,7 @@ from co_tui.agent.redact import keys_in
 from co_tui.exchange.intake.copying import copy_sessions
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
 from co_tui.headless.sessions.brought_tally import BroughtTally
+from co_tui.session.approvals.marks import Marks
 from co_tui.session.synced_files import SyncedFiles
 from co_tui.store.port import Store
 
@@ -32,7 +33,8 @@ def copy(
     ids = _ids(source, options)
     tally = BroughtTally("copied", len(ids), as_json=options.as_json)
     try:
-        for brought in copy_sessions(source, target, ids, keys_in(environ), dry_run=options.dry_run):
+        border = Marks(context.paths.machine_key).counted
+        for brought in copy_sessions(source, target, ids, keys_in(environ), border, dry_run=options.dry_run):
             tally.count(brought)
         if not options.dry_run:
             for store in (source, target):  # the files here are copies of both

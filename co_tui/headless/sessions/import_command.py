@@ -167,7 +167,8 @@ def _as_json(session: ImportedSession, taken: TakenIn) -> dict[str, Any]:
         "skipped": session.skipped,
         "left_out": dict(session.left_out),
         "imported": taken.outcome in (Outcome.NEW, Outcome.FORKED),
-        **({"continued": taken.added} if taken.outcome is Outcome.CONTINUED else {}),
+        **({"continued": taken.added, "added_events": taken.added_events} if taken.added_events else {}),
+        **({"renamed": taken.renamed} if taken.renamed else {}),
         **({"fork_of": taken.fork_of} if taken.fork_of else {}),
         **({"restored": True} if taken.restored else {}),
     }
@@ -190,6 +191,15 @@ def _outcome_text(taken: TakenIn) -> str:
         case Outcome.KNOWN:
             return "already imported"
         case Outcome.CONTINUED:
-            return f"continued with {counted(taken.added, 'message')}" if taken.added else "brought up to date"
+            return _growth_text(taken)
         case Outcome.FORKED:
             return f"a fork: {taken.fork_of} went on differently here"
+
+
+def _growth_text(taken: TakenIn) -> str:
+    """What a file added to a session that was here."""
+    added = [counted(taken.added, "message")] if taken.added else []
+    added += [counted(taken.rewrites, "history change")] if taken.rewrites else []
+    parts = [f"continued with {' and '.join(added)}"] if added else []
+    parts += [f"renamed to “{one_line(taken.renamed, TITLE_CHARS)}”"] if taken.renamed else []
+    return ", ".join(parts) or f"{counted(taken.added_events, 'event')} added"

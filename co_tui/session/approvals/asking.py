@@ -75,8 +75,12 @@ class Approvals:
     async def ask(self, call: AskedCall, numbers: Callable[[], Awaitable[Numbers]] = _alone) -> ToolDenied | None:
         """Get the answer about a call, unless an earlier answer allows it; None if it is allowed. If cancelled, the
         question stays pending. `numbers` is called if the user is asked."""
+        asked = _requested(call, self._turn, self._agent)
         logged = self._pending(call.call_id)
-        asked = logged or _requested(call, self._turn, self._agent)
+        if logged is not None and (logged.tool, logged.arguments) == (asked.tool, asked.arguments):
+            asked = logged
+        else:
+            logged = None  # the call is another one than was asked about
         verdict = await self._permissions.about_question(asked.tool, asked.arguments)
         if logged is None:
             if verdict.action == "run" and not asked.hook:
@@ -104,8 +108,9 @@ class Approvals:
         return HookedCall(asked.hook or "", asked.hook_reason, arguments)
 
     def _pending(self, call_id: str) -> ApprovalRequested | None:
+        """The logged question about a call. One of another machine is asked anew, after the hooks of this one."""
         pending = _pending_of(self._recorder.state, self._agent)
-        return next((each for each in pending if each.call_id == storable_text(call_id)), None)
+        return next((each for each in pending if each.call_id == storable_text(call_id) and each.mark), None)
 
     def _mode_changes(self, decided: ApprovalDecided) -> list[ModeChange]:
         """An accepted plan says in which mode the work continues."""

@@ -2,17 +2,19 @@
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from co_tui.agent.permissions.older_answers import converted, read_rule
 from co_tui.paths import path_text, read_small_text, write_atomically
+from co_tui.session.approvals.marks import Marks, is_narrow
 from co_tui.session.checkout import repository_of
 from co_tui.session.host.address import is_stand_in
 from co_tui.session.synced_files import APPROVALS_FILE, SyncedFiles
-from co_tui.settings.permission_rules import MCP, Rule
+from co_tui.settings.permission_rules import Rule
 from co_tui.store.file_lock import file_lock
+from co_tui.store.synced.kinds import MARKS
 from co_tui.store.synced.synced_file import OnChange, not_synced
 
 LIMIT_BYTES: Final = 1_000_000
@@ -23,26 +25,53 @@ MOST_RULES: Final = 200
 class KeptApprovals:
     """The rules of one project. Read each time, since other processes write them too."""
 
-    def __init__(self, file: Path, project: Path, *, keeps_more: bool = True, on_change: OnChange = not_synced) -> None:
-        """Without `keeps_more` nothing is added."""
+    def __init__(
+        self,
+        file: Path,
+        project: Path,
+        marks: Marks,
+        *,
+        keeps_more: bool = True,
+        is_synced: bool = False,
+        on_change: OnChange = not_synced,
+    ) -> None:
+        """Without `keeps_more` nothing is added. `marks` knows what was allowed on this machine; in a file of an
+        earlier version all of it was, unless it `is_synced` with other machines."""
+        self._marks = marks
+        self._is_synced = is_synced
         self._keeps_more = keeps_more
         self._on_change = on_change
         self._file = file
         self._project = path_text(project.resolve())
 
     def rules(self) -> list[Rule]:
-        """The project's rules; none if the file cannot be read."""
-        return _rules(self._read().get(self._project))
+        """The project's rules that were allowed on this machine; none if the file cannot be read."""
+        table = self._read()
+        return self._marked(self._project, table)
+
+    def unmarked(self) -> list[Rule]:
+        """The project's rules that another machine allowed: they do not count here until they are allowed again."""
+        table = self._read()
+        counted = self._marked(self._project, table)
+        return [rule for rule in _rules(table.get(self._project)) if rule not in counted]
 
     def everywhere(self) -> dict[str, list[Rule]]:
         """The rules of every project that has some."""
-        return {project: rules for project, kept in sorted(self._read().items()) if (rules := _rules(kept))}
+        table = self._read()
+        return {project: rules for project in sorted(table) if (rules := self._marked(project, table))}
+
+    def _marked(self, project: str, table: Mapping[str, Any]) -> list[Rule]:
+        rules, marks = _rules(table.get(project)), table.get(MARKS)
+        if marks is None and not self._is_synced:
+            return rules
+        known = marks if isinstance(marks, list) else ()
+        return [rule for rule in rules if self._marks.has_rule(project, str(rule), known)]
 
     def add(self, rule: Rule) -> None:
         """Store a rule; if that fails, it holds for its session only."""
         if self._keeps_more:
             with contextlib.suppress(OSError):
-                self._change(lambda rules: [*(each for each in rules if each != rule), rule][-MOST_RULES:])
+                self._change(lambda rules: [*(each for each in rules if each != rule), rule][-MOST_RULES:], adds=rule)
 
     def remove(self, rule: Rule) -> None:
         """Remove a rule. Raises OSError if the file cannot be written."""
@@ -61,10 +90,20 @@ class KeptApprovals:
                 self._change(lambda rules: rules)
         return dropped
 
-    def _change(self, change: Callable[[list[Rule]], list[Rule]]) -> None:
+    def _change(self, change: Callable[[list[Rule]], list[Rule]], adds: Rule | None = None) -> None:
+        """Change the rules of the project, counted or not; `adds` is allowed here by that."""
         with file_lock(self._file.with_suffix(".lock")):
-            rules = [str(rule) for rule in change(self.rules())]
-            known = {**self._read(), self._project: rules}
+            table = self._read()
+            counted = {project: self._marked(project, table) for project in table if project != MARKS}
+            if adds is not None:
+                counted[self._project] = [*counted.get(self._project, ()), adds]
+            known = {**table, self._project: [str(rule) for rule in change(_rules(table.get(self._project)))]}
+            known[MARKS] = sorted(
+                self._marks.of_rule(project, str(rule))
+                for project, rules in counted.items()
+                for rule in _rules(known[project])
+                if rule in rules
+            )
             write_atomically(self._file, json.dumps(known, indent=1, sort_keys=True))
         self._on_change()
 
@@ -80,14 +119,19 @@ def kept_for(files: SyncedFiles, cwd: Path, *, keeps_more: bool = True) -> KeptA
     """The approvals of the project that contains a folder."""
     repository = "" if is_stand_in(files.paths.state, cwd) else repository_of(cwd)[0]
     project = Path(repository) if repository else cwd
-    on_change = files.approvals_changed(cwd)
-    return KeptApprovals(files.paths.state / APPROVALS_FILE, project, keeps_more=keeps_more, on_change=on_change)
+    return KeptApprovals(
+        files.paths.state / APPROVALS_FILE,
+        project,
+        Marks(files.paths.machine_key),
+        keeps_more=keeps_more,
+        is_synced=files.sync.is_remote,
+        on_change=files.approvals_changed(cwd),
+    )
 
 
 def _rules(kept: object) -> list[Rule]:
     found = map(_rule, kept) if isinstance(kept, list) else ()
-    # Never all calls of a tool: no question offers that.
-    return [rule for rule in found if rule is not None and (rule.pattern or rule.tool.startswith(MCP))]
+    return [rule for rule in found if rule is not None and is_narrow(rule)]
 
 
 def _rule(entry: object) -> Rule | None:

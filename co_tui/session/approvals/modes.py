@@ -5,8 +5,10 @@ from typing import Final
 from co_tui.agent.permissions.sandbox import sandbox_failure
 from co_tui.events import ModeChange
 from co_tui.session.recorder import Recorder
-from co_tui.settings.rules import ASK, AUTO, SANDBOX
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings.rules import ASK, AUTO, EDITS, PLAN, SANDBOX
 
+_TIGHTEST_FIRST: Final = (PLAN, ASK, EDITS, AUTO)
 NO_SANDBOX: Final = "Mode auto needs a sandbox, which does not start here: {}."
 
 
@@ -21,6 +23,12 @@ async def switch_mode(recorder: Recorder, mode: str) -> None:
     if mode == AUTO and (failure := await sandbox_failure(SANDBOX)):
         raise ModeRefused(NO_SANDBOX.format(failure))
     await recorder.record(ModeChange(from_=recorder.state.mode, to=mode))
+
+
+def tighter_mode(state: SessionState, usual: str) -> str:
+    """The mode in which a session continues: its own, unless that is looser than the usual one, or it never had one."""
+    own = next((event.fact.to for event in reversed(state.timeline) if isinstance(event.fact, ModeChange)), "")
+    return min(own, usual, key=_TIGHTEST_FIRST.index) if own in _TIGHTEST_FIRST else usual
 
 
 async def begin_in_mode(recorder: Recorder, mode: str) -> str:

@@ -35,14 +35,14 @@ class Permissions:
         *,
         sandbox: str = SANDBOX_OFF,
         asks_first: AsksFirst = never_asks,
-        keys_file: Path | None = None,
+        secret_files: Sequence[Path] = (),
     ) -> None:
         """`written` are the rules of the settings; `sandbox` is where commands run unless the mode says otherwise;
-        `asks_first` decides which calls of other tools need approval; `keys_file` is never read for the model."""
+        `asks_first` decides which calls of other tools need approval; `secret_files` are never read for the model."""
         self._judge = judge
         self._recorder = recorder
         self._of_settings = written
-        self._keys_file = keys_file
+        self._secret_files = secret_files
         self._asks_first = asks_first
         self.kept = kept
         self._sandbox = sandbox
@@ -102,10 +102,9 @@ class Permissions:
     @property
     def _written(self) -> Sequence[RuleInForce]:
         """The rules of the settings; in a folder that holds the user's keys, such as their home, also one of ours."""
-        file = self._keys_file
-        if file is None or not file.exists() or not is_inside(file, self._judge.folder.resolve()):
-            return self._of_settings
-        return [*self._of_settings, RuleInForce("deny", Rule(READ, f"/{file.resolve()}"), CO_TUI)]
+        folder = self._judge.folder.resolve()
+        found = [file.resolve() for file in self._secret_files if file.exists() and is_inside(file, folder)]
+        return [*self._of_settings, *(RuleInForce("deny", Rule(READ, f"/{file}"), CO_TUI) for file in found)]
 
     @property
     def _reading_limits(self) -> list[RuleInForce]:

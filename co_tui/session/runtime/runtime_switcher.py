@@ -213,8 +213,10 @@ class RuntimeSwitcher:
     async def record_model_back(self, before: Runtime) -> None:
         """Log that the session, which is being left, continues with the model of an earlier runtime."""
         now, then = self.runtime.history, before.history
-        windows = {"window_before": now.governor.window.tokens, "window_after": then.governor.window.tokens}
-        await self._recorder.record(ModelChange(from_=now.model, to=then.model, **windows))
+        window_before, window_after = now.governor.window.tokens, then.governor.window.tokens
+        await self._recorder.record(
+            ModelChange(from_=now.model, to=then.model, window_before=window_before, window_after=window_after)
+        )
 
     async def record_policy_change(self, before: str, window_before: int | None) -> None:
         """Log the change, unless it is the same policy."""

@@ -18,6 +18,7 @@ from pydantic_ai.messages import ModelRequest, TextContent, UserPromptPart
 from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.permissions.git_state import changed_files
 from co_tui.events import Surroundings
+from co_tui.events.facts.base import MARK
 from co_tui.events.stored_messages import ATTACHED
 from co_tui.inert import one_line
 from co_tui.paths import path_text
@@ -42,7 +43,7 @@ async def surroundings_at_start(environment: Environment, model_handle: ModelHan
         found = await asyncio.to_thread(surroundings_there, environment.host, with_state=True)
     else:
         found = await _with_state(environment.cwd, environment.environ)
-    return {name: getattr(found, name) for name in Surroundings.FIELDS}
+    return {name: getattr(found, name) for name in Surroundings.FIELDS if name != MARK}
 
 
 async def _with_state(folder: Path, environ: Mapping[str, str]) -> Surroundings:

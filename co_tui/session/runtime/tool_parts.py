@@ -108,7 +108,7 @@ class ToolParts:
             kept,
             sandbox=settings.command_sandbox,
             asks_first=environment.asks_first,
-            keys_file=paths.keys_file,
+            secret_files=(paths.keys_file, paths.machine_key),
         )
 
     def working(self, settings: Settings, window_tokens: int, permissions: Permissions) -> WorkingTools | None:

@@ -48,6 +48,7 @@ from co_tui.events import (
 )
 from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.events.tool_wording import CUT_SHORT
+from co_tui.session.approvals.marks import is_narrow
 from co_tui.session.host.address import host_of
 from co_tui.session.state.history_edits import is_rewound
 from co_tui.session.state.released import released
@@ -64,7 +65,7 @@ from co_tui.session.state.session_state import (
     surroundings_of,
 )
 from co_tui.session.state.top_level import top_level
-from co_tui.settings.rules import CONVERSATION
+from co_tui.settings.rules import ASK, CONVERSATION
 
 INTERRUPTED = "interrupted"
 """The outcome of a delegation that was stopped with its turn."""
@@ -114,7 +115,7 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
         case PolicyChange():
             return _happened(_unmeasured(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT)), event)
         case ModeChange():
-            return _happened(state.but(mode=fact.to), event)
+            return _happened(state.but(mode=fact.to or ASK), event)
         case CompactionStart():
             return _happened(state if fact.agent else state.but(compacting=event), event)
         case ApprovalRequested():
@@ -301,7 +302,7 @@ def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
 
 def _decided(state: SessionState, fact: ApprovalDecided) -> SessionState:
     asked = next((each for each in state.pending if (each.call_id, each.agent) == (fact.call_id, fact.agent)), None)
-    rules = rules_of(asked.tool, fact) if asked is not None else ()
+    rules = filter(is_narrow, rules_of(asked.tool, fact) if asked is not None else ())
     state = state.but(allowed=tuple(dict.fromkeys((*state.allowed, *rules))))
     return state.but(pending=_others(state, fact))
 

@@ -20,6 +20,7 @@ from co_tui.events import (
     Surroundings,
     UsageInfo,
 )
+from co_tui.events.facts.base import MARK
 from co_tui.events.stored_messages import REPLACES, as_sent, command_in, note_source, pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
@@ -239,7 +240,7 @@ def replacement_entries(event: Event) -> tuple[Entry, ...]:
 
 def surroundings_of(stored: Json) -> Surroundings:
     """What a session began in, as it was stored."""
-    return Surroundings(**{name: str(stored.get(name, "")) for name in Surroundings.FIELDS})
+    return Surroundings(**{name: str(stored.get(name, "")) for name in Surroundings.FIELDS if name != MARK})
 
 
 def seq_of(event: Event) -> int:

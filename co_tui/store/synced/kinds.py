@@ -10,6 +10,8 @@ from co_tui.store.synced.merging import list_text, read_table, table_text
 
 _ON_THIS_MACHINE: Final = re.compile(r" at \w+://(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0)", re.IGNORECASE)
 """A model's name and address: another machine's server there is another one."""
+MARKS: Final = "marks"
+"""Of a file of approvals, in place of a project: the marks of this machine on its rules. They stay here."""
 _WITH_PATH: Final = re.compile(r"\w+\(\s*[/~\\]")
 
 
@@ -36,7 +38,7 @@ def _with_rules(text: str, project: str, shared: str) -> str:
     kept, given = table.get(project), merging.read_json(shared)
     own = [rule for rule in kept if not _is_shared(rule)] if isinstance(kept, list) else []
     rules: list[Any] = [*own, *(filter(_is_shared, given) if isinstance(given, list) else ())]
-    return table_text(dict(sorted({**table, project: rules}.items())))
+    return table_text(dict(sorted({MARKS: [], **table, project: rules}.items())))
 
 
 def _limits_elsewhere(text: str, key: str) -> str:

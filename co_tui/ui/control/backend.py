@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.session.approvals.questions import Questions
 from co_tui.session.launch import Launch
-from co_tui.settings import Loaded
+from co_tui.settings import ABOVE_RESUMED, Loaded
 from co_tui.ui.background import start_awaited
 from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded, without_unused_packages
 
@@ -72,6 +72,7 @@ class Backend:
                 environ=launch.environ,
                 works_in_folder=True,
                 host=launch.host,
+                keeps_mode=launch.loaded.origins["mode"].source not in ABOVE_RESUMED,
             )
             self.trouble = configure(launch.settings.telemetry)
         finally:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
+from co_tui.session.approvals.questions import ASKED_AGAIN
 from co_tui.session.slash.command_host import CommandFailed
 from co_tui.settings.rules import AUTO, MODES
 from co_tui.ui.approvals.modes import SandboxCheck
@@ -81,16 +82,18 @@ class Modes:
             self._chat.feed.note(trouble, "error")
         if session.restore_note:
             self._chat.feed.note(session.restore_note)
-        if session.resumed_from.allowed:
-            await self._say_still_allowed(session)
+        await self._say_approvals(session)
         self.show()
 
-    async def _say_still_allowed(self, session: "Session") -> None:
+    async def _say_approvals(self, session: "Session") -> None:
         from co_tui.settings.permission_rules import rules_text
 
-        rules = await asyncio.to_thread(session.approvals.of_this_session)
-        if rules:
-            self._chat.feed.note(STILL_ALLOWED.format(one_line(rules_text([*map(str, rules)]), RULES_CHARS)))
+        approvals = session.approvals
+        allowed = await asyncio.to_thread(approvals.of_this_session) if session.resumed_from.allowed else []
+        again = [*session.asked_again, *await asyncio.to_thread(approvals.of_other_machines)]
+        for sentence, rules in ((STILL_ALLOWED, [*map(str, allowed)]), (ASKED_AGAIN, again)):
+            if rules:
+                self._chat.feed.note(sentence.format(one_line(rules_text(rules), RULES_CHARS)))
 
     def forget(self) -> None:
         """Drop the waiting choice: it does not apply to another session."""

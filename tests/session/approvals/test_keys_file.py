@@ -24,7 +24,7 @@ async def test_reading_it_is_denied_or_asked(tmp_path: Path, tool: str, argument
     recorder: Any = SimpleNamespace(state=SimpleNamespace(mode="ask", allowed=()))
     file = tmp_path / "state" / "keys.json"
     judge = Judge(folder=tmp_path, home=tmp_path, environ={"PATH": "/usr/bin:/bin"})
-    permissions = Permissions(judge, recorder, keys_file=file)
+    permissions = Permissions(judge, recorder, secret_files=[file])
     file.parent.mkdir()
     (tmp_path / "link.json").symlink_to(file)
     assert (await permissions.verdict("run_command", {"command": "grep -r x ."})).action == "run"
@@ -32,5 +32,5 @@ async def test_reading_it_is_denied_or_asked(tmp_path: Path, tool: str, argument
     file.write_text("{}")
     assert (await permissions.verdict(tool, arguments)).action in ("refuse", "ask")
     assert permissions.hides(file.resolve()) and not permissions.hides(tmp_path / "state" / "other.json")
-    elsewhere = Permissions(judge.but(folder=tmp_path / "project"), recorder, keys_file=file)
+    elsewhere = Permissions(judge.but(folder=tmp_path / "project"), recorder, secret_files=[file])
     assert not elsewhere.limits_reading, "outside of the folder nothing is free anyway"

@@ -1,6 +1,6 @@
 """A session as co-tui exports it: its log, one event a line.
 
-What a log may decide is not taken from a file: what it was allowed to run, and who got the conversation.
+What a log decides is not taken from a file.
 """
 
 import re
@@ -8,21 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from co_tui.agent.model_messages import read_messages
-from co_tui.events import (
-    ApprovalDecided,
-    ApprovalRequested,
-    BoardShown,
-    CompactionComplete,
-    Event,
-    Fact,
-    Message,
-    ModelChange,
-    SessionOrigin,
-    SessionRename,
-    SessionStart,
-    Unknown,
-    is_durable,
-)
+from co_tui.events import Event, Message, SessionRename, Unknown, is_durable
+from co_tui.events.decisions import refusals, without_decisions
 from co_tui.events.event import decode
 from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.exchange.importers.foreign_files import Document, Record
@@ -34,12 +21,7 @@ NAME: Final = "co-tui"
 MAX_MISSING_EVENTS: Final = 10_000
 """So many events may be missing; a number beyond that is no place in the log."""
 _KEYS: Final = frozenset({"session_id", "seq", "type", "timestamp", "version", "payload"})
-BY_IMPORT: Final = "the import"
-"""Who refused a question that the file leaves open."""
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
-_SAFE_NAME: Final = re.compile(r"[\w.-]{0,80}")
-PUBLIC_MODEL: Final = re.compile(r"(?!gguf:)[\w.:/+-]{0,120}")
-"""Neither an address nor a file: those are places a conversation would go to."""
 
 
 def recognises(document: Document) -> bool:
@@ -84,28 +66,7 @@ def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
             lost += seq - last - 1
             last = seq
             time = event.timestamp if read_time(event.timestamp) else otherwise
-            yield event.but(timestamp=time, fact=harmless(event.fact))
-
-
-def harmless(fact: Fact) -> Fact:
-    """The fact without what it would decide here."""
-    if isinstance(fact, ApprovalDecided):
-        return fact.but(scope="once", rules=(), pattern="", mode="")
-    if isinstance(fact, SessionStart):
-        fact = fact.but(surroundings={})  # no one else may write the system prompt
-    if isinstance(fact, SessionOrigin):
-        return fact.but(model=_model(fact.model), policy=fact.policy if _SAFE_NAME.fullmatch(fact.policy) else "")
-    if isinstance(fact, ModelChange):
-        return fact.but(to=_model(fact.to))
-    if isinstance(fact, CompactionComplete):
-        return fact.but(checkpoint_path="", checkpoint_number=None)
-    if isinstance(fact, BoardShown):
-        return fact.but(note="", tokens=0, entries=0, where="")  # no one else may write the system prompt
-    return fact
-
-
-def _model(name: str) -> str:
-    return name if PUBLIC_MODEL.fullmatch(name) else ""
+            yield event.but(timestamp=time)
 
 
 def _numbered(events: list[Event], session_id: str) -> Iterator[Event]:
@@ -121,18 +82,8 @@ def _numbered(events: list[Event], session_id: str) -> Iterator[Event]:
 
 def _decided(events: Iterator[Event]) -> tuple[Event, ...]:
     """A question that waits would be asked in the file's words: it counts as refused."""
-    log = tuple(events)
-    pending: dict[str, Event] = {}
-    for event in log:
-        if isinstance(event.fact, ApprovalRequested):
-            pending[event.fact.call_id] = event
-        elif isinstance(event.fact, ApprovalDecided):
-            pending.pop(event.fact.call_id, None)
-    refused = [
-        log[-1].but(seq=len(log) + number, fact=ApprovalDecided(call_id=call_id, approved=False, by=BY_IMPORT))
-        for number, call_id in enumerate(pending, 1)
-    ]
-    return (*log, *refused)
+    log = tuple(without_decisions(events))
+    return (*log, *(log[-1].but(seq=len(log) + number, fact=fact) for number, fact in enumerate(refusals(log), 1)))
 
 
 def _title(log: tuple[Event, ...]) -> str:
