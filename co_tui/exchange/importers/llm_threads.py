@@ -16,6 +16,10 @@ from co_tui.inert import one_line
 
 NAME_CHARS: Final = 300
 MAX_MESSAGES: Final = 200_000
+_TURN: Final = (
+    *("tip_message_hash", "parent_message_hash", "datetime_utc"),
+    *("input_tokens", "output_tokens", "resolved_model", "model"),
+)
 
 
 def has_threads(database: Database) -> bool:
@@ -24,7 +28,7 @@ def has_threads(database: Database) -> bool:
 
 def threads(database: Database) -> Iterator[tuple[str, SessionBuilder]]:
     """Each thread that holds something, under its id."""
-    for thread in database.rows("SELECT * FROM threads ORDER BY id"):
+    for thread in database.select("threads", ("id", "name", "datetime_utc", "tip_message_hash"), "ORDER BY id"):
         builder = SessionBuilder("llm", database.modified)
         builder.title = text(storable(thread.get("name")))
         builder.start(read_time(thread.get("datetime_utc")))
@@ -39,15 +43,14 @@ def threads(database: Database) -> Iterator[tuple[str, SessionBuilder]]:
 
 
 def _turns(database: Database, thread_id: Any) -> Iterator[Row]:
-    if database.columns("turns"):
-        yield from database.rows("SELECT * FROM turns WHERE thread_id = ? ORDER BY id", thread_id)
+    return database.select("turns", _TURN, "WHERE thread_id = ? ORDER BY id", thread_id)
 
 
 def _chain(database: Database, tip: Any) -> list[Row]:
     """The messages that lead to the tip, the oldest first."""
     found: dict[Any, Row] = {}
     while tip and tip not in found and len(found) < MAX_MESSAGES:
-        row = next(database.rows("SELECT * FROM messages WHERE hash = ?", tip), None)
+        row = next(database.select("messages", ("hash", "parent_hash", "role"), "WHERE hash = ?", tip), None)
         if row is None:
             break
         found[tip] = row
@@ -56,7 +59,8 @@ def _chain(database: Database, tip: Any) -> list[Row]:
 
 
 def _say(builder: SessionBuilder, database: Database, message: Row, turn: Row, time: Any) -> None:
-    parts = list(database.rows("SELECT * FROM parts WHERE message_hash = ? ORDER BY position", message["hash"]))
+    order = "WHERE message_hash = ? ORDER BY position"
+    parts = list(database.select("parts", ("id", "type", "text", "payload", "tool_name"), order, message["hash"]))
     results = [_result(part) for part in parts if part.get("type") == "tool_result"]
     if results:
         builder.results(results, time)
@@ -101,7 +105,7 @@ def _prompt(builder: SessionBuilder, database: Database, parts: Iterable[Row]) -
     images: list[BinaryContent] = []
     for part in parts:
         if part.get("type") == "attachment":
-            names, found = attachments(builder, _attached(database, part))
+            names, found = attachments(builder, attached(database, "part_attachments", "part_id", part.get("id")))
             texts += names
             images += found
         elif part.get("type") == "text":
@@ -111,13 +115,13 @@ def _prompt(builder: SessionBuilder, database: Database, parts: Iterable[Row]) -
     return texts, images
 
 
-def _attached(database: Database, part: Row) -> Iterator[Row]:
-    sought = (
-        "SELECT a.* FROM part_attachments p JOIN attachments a ON a.id = p.attachment_id"
-        ' WHERE p.part_id = ? ORDER BY p."order"'
-    )
-    if database.columns("part_attachments"):
-        yield from database.rows(sought, part.get("id"))
+def attached(database: Database, links: str, key: str, identity: Any) -> Iterator[Row]:
+    """The attachments that a table links to a part or a response."""
+    known = database.columns("attachments")
+    named = ", ".join(f"a.{name}" for name in ("url", "path", "type", "content") if name in known)
+    joined = f"{links} p JOIN attachments a ON a.id = p.attachment_id"
+    if named and database.columns(links):
+        yield from database.rows(f'SELECT {named} FROM {joined} WHERE p.{key} = ? ORDER BY p."order"', identity)
 
 
 def attachments(builder: SessionBuilder, rows: Iterable[Row]) -> tuple[list[str], list[BinaryContent]]:

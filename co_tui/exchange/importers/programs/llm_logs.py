@@ -14,9 +14,13 @@ from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_values import EMPTY_REPLIES, count, read_time, readable, text
 from co_tui.exchange.importers.imported import ImportedSession, stable_id
 from co_tui.exchange.importers.importer import DatabaseImporter
-from co_tui.exchange.importers.llm_threads import attachments, has_threads, threads
+from co_tui.exchange.importers.llm_threads import attached, attachments, has_threads, threads
 
 NAME: Final = "llm"
+_RESPONSE: Final = (
+    *("id", "conversation_id", "datetime_utc", "model", "system", "prompt", "response", "reasoning", "schema_id"),
+    *("input_tokens", "output_tokens", "token_details"),
+)
 
 
 def recognises(database: Database) -> bool:
@@ -38,10 +42,9 @@ def load(database: Database) -> Iterator[ImportedSession]:
 
 def _conversations(database: Database) -> Iterator[ImportedSession]:
     """Each conversation; a response that belongs to none is one of its own."""
-    names = {row.get("id"): row for row in database.rows("SELECT * FROM conversations")}
-    order = "SELECT * FROM responses ORDER BY conversation_id, datetime_utc, rowid"
+    names = {row.get("id"): row for row in database.select("conversations", ("id", "name"))}
     group: list[Row] = []
-    for row in database.rows(order):
+    for row in database.select("responses", _RESPONSE, "ORDER BY conversation_id, datetime_utc, rowid"):
         if group and not (row["conversation_id"] and row["conversation_id"] == group[0]["conversation_id"]):
             yield from _session(database, group, names)
             group = []
@@ -70,7 +73,7 @@ def _session(database: Database, rows: list[Row], names: dict[Any, Row]) -> Iter
 def _exchange(builder: SessionBuilder, database: Database, row: Row, time: datetime | None) -> None:
     if results := list(_results(database, row.get("id"))):
         builder.results(results, time)
-    names, images = attachments(builder, _attached(database, row.get("id")))
+    names, images = attachments(builder, attached(database, "prompt_attachments", "response_id", row.get("id")))
     texts = (*_fragments(database, row, "prompt"), _text(row["prompt"]), *names)
     builder.prompt("\n\n".join(filter(None, texts)), time, images=images)
     thought = _text(row.get("reasoning"))
@@ -93,18 +96,16 @@ def _exchange(builder: SessionBuilder, database: Database, row: Row, time: datet
 
 
 def _results(database: Database, response_id: Any) -> Iterator[Result]:
-    if not database.columns("tool_results"):
-        return
-    for row in database.rows("SELECT * FROM tool_results WHERE response_id = ? ORDER BY id", response_id):
+    wanted = ("id", "tool_call_id", "name", "output", "exception")
+    for row in database.select("tool_results", wanted, "WHERE response_id = ? ORDER BY id", response_id):
         failed = _text(row.get("exception"))
         said = readable(storable(row.get("output"))) or failed
         yield Result(_text(row.get("tool_call_id")), said, _text(row.get("name")), bool(failed))
 
 
 def _calls(database: Database, response_id: Any) -> Iterator[ToolCallPart]:
-    if not database.columns("tool_calls"):
-        return
-    for row in database.rows("SELECT * FROM tool_calls WHERE response_id = ? ORDER BY id", response_id):
+    wanted = ("tool_call_id", "name", "arguments")
+    for row in database.select("tool_calls", wanted, "WHERE response_id = ? ORDER BY id", response_id):
         yield ToolCallPart(
             _text(row.get("name")) or "tool", _arguments(row.get("arguments")), _text(row.get("tool_call_id"))
         )
@@ -128,15 +129,6 @@ def _fragments(database: Database, row: Row, kind: str) -> Iterator[str]:
     )
     for found in database.rows(pieces, row.get("id")):
         yield _text(found["content"])
-
-
-def _attached(database: Database, response_id: Any) -> Iterator[Row]:
-    sought = (
-        "SELECT a.* FROM prompt_attachments p JOIN attachments a ON a.id = p.attachment_id"
-        ' WHERE p.response_id = ? ORDER BY p."order"'
-    )
-    if database.columns("prompt_attachments"):
-        yield from database.rows(sought, response_id)
 
 
 def _cached(details: Any) -> int:

@@ -17,7 +17,8 @@ def recognises(database: Database) -> bool:
 
 
 def load(database: Database) -> Iterator[ImportedSession]:
-    for row in database.rows("SELECT * FROM session ORDER BY id"):
+    wanted = ("id", "parent_id", "title", "directory", "time_created")
+    for row in database.select("session", wanted, "ORDER BY id"):
         yield from from_rows(_info(row), _messages(database, row["id"]), database.modified)
 
 
@@ -28,9 +29,10 @@ def _info(row: Row) -> Record:
 
 def _messages(database: Database, session_id: Any) -> list[StoredMessage]:
     parts: dict[str, list[Record]] = {}
-    for row in database.rows("SELECT * FROM part WHERE session_id = ? ORDER BY id", session_id):
+    mine = "WHERE session_id = ? ORDER BY"
+    for row in database.select("part", ("id", "message_id", "data"), f"{mine} id", session_id):
         parts.setdefault(str(row["message_id"]), []).append(_object(row))
-    rows = database.rows("SELECT * FROM message WHERE session_id = ? ORDER BY time_created, id", session_id)
+    rows = database.select("message", ("id", "data"), f"{mine} time_created, id", session_id)
     return [StoredMessage(_object(row), parts.get(str(row["id"]), [])) for row in rows]
 
 
