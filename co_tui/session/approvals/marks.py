@@ -100,7 +100,8 @@ def is_narrow(rule: Rule) -> bool:
     """Whether a stored rule may count: never for all calls of a tool, which no question offers."""
     if rule.tool.startswith(MCP):
         return "*" not in rule.tool and all(mcp_server_and_tool(rule.tool))
-    return bool(rule.pattern.removeprefix("domain:").strip("*: "))
+    first = rule.pattern.removeprefix("domain:").split(maxsplit=1)[:1]
+    return bool("".join(first).strip("*:"))
 
 
 def uncounted_rules(log: Iterable[Event], state: "SessionState") -> tuple[str, ...]:

@@ -20,7 +20,10 @@ class HostFiles(SupportsFilesystem, SupportsRealpath):
     _link: SessionLink
 
     async def read_bytes(self, path: str) -> bytes:
-        return base64.b64decode(str(await self._ask("read", path)))
+        try:
+            return base64.b64decode(await self._ask("read", path))
+        except ValueError as error:
+            raise WorkspaceError("The host gave an answer that co-tui does not understand.") from error
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         await self._ask("write", path, base64.b64encode(data).decode())

@@ -12,6 +12,7 @@ from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS
 from co_tui.events.tool_calls import changed_paths
 from co_tui.inert import one_line
+from co_tui.session.approvals.marks import is_narrow
 from co_tui.session.host.address import HostUnreachable
 from co_tui.session.host.link import SessionLink
 from co_tui.settings.permission_rules import BASH, EDIT, LONGEST_RULE_CHARS, READ, Rule, RuleInForce
@@ -89,4 +90,4 @@ def _is_rule_there(rule: Any) -> bool:
     """Whether it is a rule about some commands or files: no other may be offered for tools that run here."""
     if not isinstance(rule, Rule) or rule.tool not in (BASH, EDIT, READ):
         return False
-    return isinstance(rule.pattern, str) and 0 < len(rule.pattern) <= LONGEST_RULE_CHARS
+    return isinstance(rule.pattern, str) and len(rule.pattern) <= LONGEST_RULE_CHARS and is_narrow(rule)

@@ -1,6 +1,7 @@
 """Asks the program on the other host. Starts it with the first question, and again when the connection was lost."""
 
 import contextlib
+import json
 import os
 import queue
 import subprocess
@@ -8,8 +9,9 @@ import threading
 from typing import IO, Any, Final, NamedTuple, cast
 
 from co_tui.session.host.address import HostUnreachable
+from co_tui.session.host.answers import ANSWERS, has_too_many_values
 from co_tui.session.host.connection import CONNECTING_S, Connection
-from co_tui.session.host.far_end import ERRORS, read_frame, write_frame
+from co_tui.session.host.far_end import ERRORS, SIZE, write_frame
 from co_tui.session.host.sent_program import NO_PYTHON, READY, sent_modules, start_command
 from co_tui.session.host.values import decoded, encoded
 
@@ -72,6 +74,13 @@ class SessionLink(NamedTuple):
         return self.link.ask(call, *given, session_id=self.session_id, again=again)
 
 
+class _Waiting(NamedTuple):
+    """A question that is not answered yet."""
+
+    answer: queue.SimpleQueue[Any]
+    most_bytes: int
+
+
 class _FarProgram:
     """The running program. Raises `HostUnreachable` if it does not start."""
 
@@ -83,7 +92,7 @@ class _FarProgram:
             env=connection.environ, start_new_session=True,
         )  # fmt: skip
         self._said = bytearray()
-        self._answers: dict[int, queue.SimpleQueue[Any]] = {}
+        self._answers: dict[int, _Waiting] = {}
         self._last = 0
         self._order = threading.Lock()
         self.is_over = False
@@ -105,11 +114,12 @@ class _FarProgram:
 
     def ask(self, call: str, given: Any, session_id: str) -> Any:
         answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        form = ANSWERS[call]
         asked = {"call": call, "given": encoded(given), "session": session_id}
         with self._order:
             self._last += 1
             number = self._last
-            self._answers[number] = answer
+            self._answers[number] = _Waiting(answer, form.most_bytes)
             try:
                 if self.is_over:
                     raise OSError
@@ -127,7 +137,11 @@ class _FarProgram:
             raise self._failure()
         if "error" in found:
             raise _error(found)
-        return decoded(found.get("value"))
+        try:
+            return form.read(decoded(found.get("value")))
+        except (ValueError, TypeError, RecursionError) as error:
+            host = self._connection.address.host
+            raise HostUnreachable(f"{host} gave an answer that co-tui does not understand.") from error
 
     def _read(self) -> None:
         """Hand out the answers; anything that is not one ends the connection."""
@@ -141,12 +155,25 @@ class _FarProgram:
                     break
                 if printed > MOST_SAID_BYTES:
                     raise ValueError
-            while (found := read_frame(source)) is not None:
+            while (found := self._read_answer(source)) is not None:
                 if (waiting := self._answers.get(found["id"])) is not None:
-                    waiting.put(found)
+                    waiting.answer.put(found)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             pass
         self._end()
+
+    def _read_answer(self, source: IO[bytes]) -> Any:
+        """The next answer; None at the end. Raises ValueError for one that is larger than any that is waited for."""
+        header = source.read(SIZE.size)
+        if len(header) < SIZE.size:
+            return None
+        size = SIZE.unpack(header)[0]
+        if size > max((each.most_bytes for each in list(self._answers.values())), default=0):
+            raise ValueError(f"an answer of {size:,} bytes")
+        data = source.read(size)
+        if len(data) != size or has_too_many_values(data):
+            return None
+        return json.loads(data)
 
     def _end(self) -> None:
         self.is_over = True
@@ -160,7 +187,7 @@ class _FarProgram:
         self._ready.set()
         with self._order:
             for waiting in self._answers.values():
-                waiting.put(None)
+                waiting.answer.put(None)
 
     def _read_errors(self) -> None:
         source = cast("IO[bytes]", self._process.stderr)

@@ -17,6 +17,7 @@ from co_tui.session.snapshots.journal import folder_name
 from co_tui.settings.rules import SANDBOX_OFF
 
 NAME_CHARS: Final = 200
+MOST_INSTRUCTIONS: Final = 20
 
 
 class RemoteHost:
@@ -54,9 +55,7 @@ class RemoteHost:
     def surroundings(self, *, with_state: bool) -> dict[str, Any]:
         """Platform, shell, branch and state of the repository. Blocks. Raises OSError."""
         said = self.link.ask("surroundings", with_state)
-        texts = {name: one_line(str(said[name]), NAME_CHARS) for name in ("platform", "shell", "repository", "branch")}
-        changed = said["changed"]
-        return {**texts, "changed": changed if isinstance(changed, int) else None}
+        return {name: one_line(value, NAME_CHARS) if isinstance(value, str) else value for name, value in said.items()}
 
     def session(self, session_id: str) -> "SessionHost":
         return SessionHost(self, self.link.session(session_id))
@@ -114,7 +113,7 @@ class SessionHost:
     def instructions(self, names: Sequence[str]) -> list[tuple[str, str]]:
         """The instruction files of the folder and above, by path. Blocks. Raises OSError."""
         found = self.link.ask("instructions", tuple(names))
-        return [(one_line(str(path), NAME_CHARS), str(text)) for path, text in found]
+        return [(one_line(path, NAME_CHARS), text) for path, text in found[:MOST_INSTRUCTIONS]]
 
 
 def connect(address: HostAddress, environ: Mapping[str, str]) -> RemoteHost:

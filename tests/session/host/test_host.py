@@ -1,7 +1,9 @@
 """Another host: its address, failures of the connection, verdicts by its files, and answers that are not trusted."""
 
 import json
+import sys
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from co_tui.agent.permissions.shell_syntax import parse
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.arguments import parse as parse_arguments
 from co_tui.events import Event, SessionResume
+from co_tui.paths import locate
 from co_tui.session.host.address import (
     AddressRefused,
     HostAddress,
@@ -22,11 +25,14 @@ from co_tui.session.host.address import (
     recorded_address,
     resume_hint,
 )
+from co_tui.session.host.answers import ANSWERS, FEW_BYTES, has_too_many_values
 from co_tui.session.host.connection import Connection
+from co_tui.session.host.host_guard import HostGuard
 from co_tui.session.host.host_judge import NOT_JUDGED, HostJudge
 from co_tui.session.host.link import HostLink
 from co_tui.session.host.remote_host import RemoteHost, connect
 from co_tui.session.host.values import decoded, encoded
+from co_tui.session.snapshots.entries import FileEntry
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import Rule, RuleInForce
@@ -207,6 +213,9 @@ class Liar(HostLink):
         encoded(Verdict("ask", rules=(Rule("mcp__files"),))),
         encoded(Verdict("ask", rules=(Rule("WebFetch", "domain:*"),))),
         encoded(Verdict("ask", rules=(Rule("Bash"),))),
+        encoded(Verdict("ask", rules=(Rule("Bash", "*"),))),
+        encoded(Verdict("ask", rules=(Rule("Bash", "* :*"),))),
+        encoded(Verdict("ask", rules=(Rule("Edit", "**"),))),
         encoded(Verdict("run", new=("x" * 1_000_000,))),
         {"_": "Path", "x": 1},
         {"_": "Verdict"},
@@ -216,6 +225,111 @@ def test_an_answer_that_is_no_verdict_needs_approval(answer: Any) -> None:
     judge = HostJudge(folder=Path("/"), home=Path("/"), link=Liar(answer).session(""), shown="box:/x")
     verdict = judge.verdict("run_command", {"command": "ls"}, "auto", ())
     assert verdict == Verdict("ask", NOT_JUDGED, new=("ls",))
+
+
+# A lying host
+
+
+_LYING = """#!{python}
+import json, struct, sys
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+if "-O" in sys.argv: sys.exit()
+source.read(int(source.readline()))
+sink.write(b"co-tui is ready\\n"); sink.flush()
+def frame():
+    size = source.read(4)
+    return json.loads(source.read(struct.unpack(">I", size)[0])) if len(size) == 4 else sys.exit()
+while asked := frame():
+    answers = json.loads(open("{file}").read())
+    lie = answers.get(asked["call"], {{}})
+    value = lie["piece"] * lie["times"] if "piece" in lie else json.dumps(lie.get("value"))
+    data = b'{{"id": %d, "value": %s}}' % (asked["id"], value.encode())
+    sink.write(struct.pack(">I", len(data)) + data); sink.flush()
+"""
+BEGUN = {
+    "folder": "/srv",
+    "guarded": {},
+    "platform": "x",
+    "shell": "sh",
+    "repository": "",
+    "branch": "",
+    "changed": None,
+}
+
+
+def lying(host: SshHost, call: str = "", **lie: Any) -> RemoteHost:
+    """A connected host that answers one call with something else."""
+    answers = host.folder / "answers.json"
+    answers.write_text(json.dumps({"begin": {"value": BEGUN}, call: lie}))
+    (host.folder / "bin/ssh").write_text(_LYING.format(python=sys.executable, file=answers))
+    return connect(HostAddress("box"), host.environ)
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [], {}, {"folder": 1}, {**BEGUN, "guarded": [1]}])
+def test_a_beginning_that_is_none_is_a_sentence(host: SshHost, value: Any) -> None:
+    with pytest.raises(HostUnreachable, match="does not understand"):
+        lying(host, "begin", value=value)
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [7], {"created": 7}, {"_": "FileEntry", "mode": [], "oid": 1}])
+async def test_an_odd_answer_to_any_question_is_a_sentence(host: SshHost, tmp_path: Path, value: Any) -> None:
+    made = lying(host)
+    session = made.session(ONE)
+    snapshots, guard = (
+        session.snapshots(locate({"CO_TUI_HOME": str(tmp_path)}), tmp_path),
+        HostGuard("/srv", session.link),
+    )
+    for call, ask in (
+        ("surroundings", lambda: made.surroundings(with_state=True)),
+        ("instructions", lambda: session.instructions(["x"])),
+        ("snapshots.take", snapshots.take),
+        ("snapshots.read", lambda: snapshots.read("1")),
+        ("snapshots.changes", lambda: snapshots.changes(())),
+        ("is_protected", lambda: guard.is_protected("x")),
+        ("commands.now", lambda: session.link.ask("commands.now", "a", "")),
+        ("files.list", lambda: session.link.ask("files.list", "/")),
+    ):
+        (host.folder / "answers.json").write_text(json.dumps({"begin": {"value": BEGUN}, call: {"value": value}}))
+        with pytest.raises(HostUnreachable, match="box gave an answer that co-tui does not understand"):
+            ask()
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("call", "piece", "times"),
+    [
+        ("surroundings", " ", 200_000),
+        ("instructions", " ", FEW_BYTES + 1),
+        ("snapshots.take", "[],", 2_000_000),
+        ("files.list", " ", 31_000_000),
+    ],
+)
+def test_an_answer_that_is_too_large_for_its_question_is_not_read(
+    host: SshHost, call: str, piece: str, times: int
+) -> None:
+    made = lying(host, call, piece=piece, times=times)
+    with pytest.raises(HostUnreachable):
+        made.session(ONE).link.ask(call, again=False)
+    made.close()
+
+
+def test_a_long_answer_of_many_small_values_is_known_before_it_is_read() -> None:
+    assert has_too_many_values(b"[]," * FEW_BYTES) and not has_too_many_values(b"[]," * 1_000)
+    entries = {f"some/folder/file{n}.py": encoded(FileEntry(0o100644, "a" * 40)) for n in range(50_000)}
+    data = json.dumps(entries).encode()
+    assert FEW_BYTES < len(data) < ANSWERS["snapshots.take"].most_bytes and not has_too_many_values(data)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda each: st.lists(each) | st.dictionaries(st.text(), each),
+    )
+)
+def test_whatever_is_answered_it_has_the_form_or_is_refused(value: Any) -> None:
+    for answer in ANSWERS.values():
+        with suppress(ValueError):
+            answer.read(decoded(value))
 
 
 @pytest.mark.parametrize("line", ["ls -la", "a | b && c > d", "x=1 y \"$(z)\" 'q'", "for", "cat <<EOF\nx\nEOF"])
