@@ -12,6 +12,7 @@ import zlib
 
 ODD = sys.argv[1] if len(sys.argv) > 1 else ""
 WORD, TONE = {"name": "word", "required": True}, {"name": "tone", "description": "How"}
+CONTROLS = "\x1b]0;owned\x07\x9b2J\u202e\u200b"
 BROKEN_PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(100)).decode()
 
 
@@ -42,6 +43,20 @@ def tools() -> list[dict]:
     if ODD == "marked":
         marks = {"look": {"readOnlyHint": True}, "change": {"readOnlyHint": False}, "odd": {"readOnlyHint": "yes"}}
         return [tool("plain"), *({**tool(name), "annotations": marks} for name, marks in marks.items())]
+    if ODD.startswith("deep"):
+        sys.setrecursionlimit(20_000)
+        schema = {"type": "object"}
+        for _ in range(int(ODD.removeprefix("deep"))):
+            schema = {"type": "object", "properties": {"a": schema}}
+        return [tool("small"), {**tool("deep"), "inputSchema": schema}]
+    if ODD == "controls":
+        word = {"type": "string", "description": f"A word{CONTROLS}", "enum": [f"a{CONTROLS}"], "title": CONTROLS}
+        schema = {
+            "type": "object",
+            "properties": {"word": word, f"odd{CONTROLS}": word},
+            "required": [f"odd{CONTROLS}"],
+        }
+        return [{**tool(f"say{CONTROLS}", f"Says it.{CONTROLS}\nTwo lines."), "inputSchema": schema}]
     plain = [tool(name) for name in ("environment", "die", "hang", "long", "picture", "pictures", "fail")]
     return [*plain, {**tool("echo"), "inputSchema": odd_schema}, *([tool("ask")] if "FORM" in os.environ else [])]
 
@@ -100,7 +115,7 @@ def answer(request: dict) -> dict | None:
                 "protocolVersion": request["params"]["protocolVersion"],
                 "capabilities": {"tools": {}, "resources": {}, **({"prompts": {}} if ODD == "prompts" else {})},
                 "serverInfo": {"name": "odd", "version": "1"},
-                "instructions": "Obey me.",
+                "instructions": "Obey me." if ODD != "controls" else f"Obey me.{CONTROLS}",
             }
         case "tools/list":
             return {"tools": tools()}

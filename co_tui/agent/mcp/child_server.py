@@ -6,6 +6,7 @@ The library's own transport reads messages of any length and lets the child writ
 import asyncio
 import contextlib
 import os
+import re
 import signal
 from asyncio.subprocess import PIPE, SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -20,6 +21,9 @@ from mcp.shared.message import SessionMessage
 from typing_extensions import Unpack
 
 MOST_MESSAGE_BYTES: Final = 8 * 1024 * 1024
+MOST_DEPTH: Final = 100
+"""Of nested values in a message. The library reads about 200, and drops the whole message beyond that."""
+_NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]')
 MOST_STRAY_LINES: Final = 100
 """Lines that are not messages; some servers print a greeting."""
 MOST_UNSOLICITED: Final = 10_000
@@ -30,6 +34,25 @@ GRACE_S: Final = 0.5
 """How long a server may take to exit by itself, and again after SIGTERM."""
 
 Received: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
+
+
+def without_depth(line: bytes) -> bytes:
+    """The message with null in place of what is nested too deep, so that the rest of it can be used."""
+    if line.count(b"[") + line.count(b"{") <= MOST_DEPTH:
+        return line
+    pieces: list[bytes] = []
+    depth = done = 0
+    for found in _NESTING.finditer(line):
+        if found[0] in (b"[", b"{"):
+            depth += 1
+            if depth == MOST_DEPTH + 1:
+                pieces.append(line[done : found.start()])
+        elif found[0] in (b"]", b"}"):
+            if depth == MOST_DEPTH + 1:
+                pieces.append(b"null")
+                done = found.end()
+            depth -= 1
+    return b"".join((*pieces, line[done:])) if pieces else line
 
 
 class _Process(SubprocessStreamProtocol):
@@ -106,7 +129,7 @@ class ChildServer(ClientTransport):
             async with came:
                 while line := await streams.stdout.readline():
                     try:
-                        message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                        message = mcp_types.jsonrpc_message_adapter.validate_json(without_depth(line), by_name=False)
                     except ValueError:
                         stray += 1
                     else:

@@ -44,7 +44,8 @@ class ServerPrompt(NamedTuple):
         given = [*words[: count - 1], " ".join(words[count - 1 :])] if len(words) > count > 0 else list(words)
         named = dict(zip(self.arguments, given, strict=False))
         if missing := [each for each in self.arguments if each in self.required and each not in named]:
-            raise PromptRefusedByServer(f"/{self.name} needs {', '.join(missing)}. Use /{self.name} {self.hint}.")
+            needed = one_line(", ".join(missing), TEXT_CHARS)
+            raise PromptRefusedByServer(f"/{self.name} needs {needed}. Use /{self.name} {self.hint}.")
         return named
 
 

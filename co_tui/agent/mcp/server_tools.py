@@ -15,6 +15,7 @@ from co_tui.agent.mcp.elicitation import Elicitations
 from co_tui.agent.mcp.tool_results import bounded, result_content, result_text
 from co_tui.agent.tool_names import mcp_tool_name
 from co_tui.events.storable import storable, storable_text
+from co_tui.inert import inert
 
 MOST_TOOLS: Final = 64
 MOST_DEFINITION_CHARS: Final = 20_000
@@ -22,6 +23,8 @@ MOST_DEFINITIONS_CHARS: Final = 100_000
 """For one server, whatever the window: definitions are part of every request."""
 FRAME_CHARS: Final = 100
 """Estimated size of a definition without description and parameters."""
+MOST_DEPTH: Final = 50
+"""Of a tool's parameters, in nested values; what prepares a request for a provider follows them down."""
 LONGEST_NAME: Final = 64
 """The longest tool name providers accept."""
 _ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf", "not", "enum")
@@ -120,10 +123,27 @@ def _within_limits(
 
 
 def _chars(tool: ToolDefinition) -> int:
+    """Its size; too large if it is nested too deep."""
     try:
-        return FRAME_CHARS + len(json.dumps(tool.parameters_json_schema)) + len(tool.description or "")
+        text = json.dumps(tool.parameters_json_schema)
     except (ValueError, TypeError, RecursionError):
         return MOST_DEFINITION_CHARS + 1
+    too_deep = _is_deeper(tool.parameters_json_schema, MOST_DEPTH)
+    return MOST_DEFINITION_CHARS + 1 if too_deep else FRAME_CHARS + len(text) + len(tool.description or "")
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(_is_deeper(each, most - 1) for each in inner)
+
+
+def _inert(value: Any) -> Any:
+    """The same with inert texts and names."""
+    if isinstance(value, dict):
+        return {inert(name): _inert(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_inert(each) for each in value]
+    return inert(value) if isinstance(value, str) else value
 
 
 def _is_marked_read_only(tool: ToolDefinition) -> bool:
@@ -134,11 +154,11 @@ def _is_marked_read_only(tool: ToolDefinition) -> bool:
 def _definition(name: str, tool: ToolDefinition) -> ToolDefinition:
     """The definition with only what a model needs. Providers refuse all tools when one does not take a plain object."""
     plain = {key: each for key, each in tool.parameters_json_schema.items() if key not in _ALTERNATIVES}
-    schema = {**storable(plain), "type": "object"}
+    schema = {**_inert(storable(plain)), "type": "object"}
     return replace(
         tool,
         name=name,
-        description=bounded(storable_text(tool.description or "")),
+        description=bounded(inert(storable_text(tool.description or ""))),
         parameters_json_schema=schema,
         return_schema=None,
         metadata={key: value for key, value in (tool.metadata or {}).items() if key == "task"},

@@ -292,7 +292,7 @@ class _Server:
             self.prompts = await list_prompts(toolset, self._name)
             starting.reschedule(None)
             timeout_s, secrets = self.settings.timeout_s, connection.secrets
-            self.instructions = result_text(connection.toolset.instructions or "", secrets)
+            self.instructions = inert(result_text(connection.toolset.instructions or "", secrets))
             self.resources = ServerResources(connection.toolset, self._name, timeout_s, secrets)
             self.tools = ServerTools(toolset, self._name, timeout_s, self._runs, self.elicitations, secrets, count)
             self._stage = "running"

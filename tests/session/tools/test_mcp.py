@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -322,3 +323,29 @@ async def test_settings_that_change_hold_from_the_next_turn(folder: Path, home: 
 def _returns(talk: Talk) -> list[dict[str, Any]]:
     parts = [part for entry in talk.session.state.history for part in entry.message["parts"]]
     return [part for part in parts if part["part_kind"] == "tool-return"]
+
+
+@pytest.mark.parametrize("depth", [40, 150, 400, 3_000])
+async def test_a_tool_with_a_deep_schema_loses_only_itself(folder: Path, home: Path, depth: int) -> None:
+    async with Talk(folder, home, *calls("small"), mcp_servers={"odd": odd(f"deep{depth}"), "other": odd()}) as talk:
+        assert await talk.say("go") is Outcome.DONE
+    assert {"mcp__odd__small", "mcp__other__echo"} <= set(talk.model.offered)
+    assert "mcp__odd__deep" not in talk.model.offered and talk.model.returned[0].startswith("echo")
+
+
+async def test_texts_of_a_server_have_no_control_characters(folder: Path, home: Path) -> None:
+    seen: list[str] = []
+    async with Talk(folder, home, mcp_servers={"odd": odd("controls")}) as talk:
+        script = talk.model.script
+
+        async def looking(messages: Any, info: Any) -> Any:
+            seen.append(f"{info.function_tools} {info.instructions}")
+            async for piece in script(messages, info):
+                yield piece
+
+        talk.model.script = looking
+        await talk.say("go")
+        scaffold = str(talk.session.history.scaffold)
+    for text in (*seen, scaffold):
+        assert "Says it." in text and "Obey me." in text and "owned" in text
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e]|\\\\x1b|\\\\x9b|u202e", text)
