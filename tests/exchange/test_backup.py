@@ -13,7 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from co_tui.events import Event, Fact, SessionPinned, SessionStart, SessionTrashed
+from co_tui.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    BoardShown,
+    Event,
+    Fact,
+    ModeChange,
+    SessionPinned,
+    SessionStart,
+    SessionTrashed,
+)
+from co_tui.events.decisions import Source
 from co_tui.exchange.backup.archive import Backup, BackupRefused, BackupWriter
 from co_tui.exchange.backup.names import is_file_name
 from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreOptions
@@ -21,6 +32,8 @@ from co_tui.exchange.backup.running_parts import reason_to_ask
 from co_tui.exchange.exporters import as_jsonl
 from co_tui.exchange.intake.copying import BroughtSession, copy_sessions
 from co_tui.exchange.intake.take_in import Outcome, take_in_exactly
+from co_tui.session.approvals.marks import Marks
+from co_tui.session.state.derive import replay
 from co_tui.store.port import Store
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from tests.support.backups import (
@@ -488,3 +501,41 @@ def test_a_file_that_differs_here_is_kept_unless_it_is_forced(home: Path, tmp_pa
         assert (home / "data/memory/2026-01-02.md").read_text() == "another day"
         restore(store, home, file, RestoreOptions(force=True))
         assert files_in(home) == FILES
+
+
+def test_a_backup_of_another_decides_nothing_and_ones_own_keeps_what_this_machine_marked(tmp_path: Path) -> None:
+    mine, theirs = Marks(tmp_path / "mine.key"), Marks(tmp_path / "theirs.key")
+    start = SessionStart(cwd="/w", model="openai-chat:m@http://localhost:1/v1", surroundings={"date": "x"})
+    asked = ApprovalRequested(call_id="c", tool="run_command")
+    allowed = ApprovalDecided(call_id="c", approved=True, scope="session", rules=("Bash(ls x)",))
+    with InMemoryStore() as store:
+        for name, marks in (("mine", mine), ("theirs", theirs)):
+            facts = [marks.marked(name, fact, "/w") for fact in (start, asked, allowed)]
+            mode = ModeChange(from_="ask", to="auto")
+            store.writing().append(name, [*facts, mode, talk("hello")]).result()
+        file = make_backup(store, tmp_path, tmp_path / "all.tgz")
+        for with_config in (False, True):
+            with InMemoryStore() as other, other.reading() as reading:
+                restore(other, tmp_path, file, RestoreOptions(with_config=with_config), mine.counted)
+                found = {name: replay(mine.counted(reading.events(name), Source.HERE)) for name in ("mine", "theirs")}
+                assert {name: len(state.allowed) for name, state in found.items()} == {"mine": 1, "theirs": 0}
+                own, others = found["mine"], found["theirs"]
+                assert own.model == start.model and (others.model == start.model) is with_config
+                assert (others.mode, others.began_in is not None) == (("auto", True) if with_config else ("ask", False))
+                assert len(others.history) == 1, "what was said comes back"
+
+
+def test_what_a_server_sends_is_copied_without_what_others_decided(tmp_path: Path) -> None:
+    mine = Marks(tmp_path / "mine.key")
+    start = SessionStart(cwd="/w", model="m", surroundings={"date": "x"})
+    with postgres_store(tmp_path) as far, store_in(tmp_path / "here") as store:
+        far.writing().append("marked", [mine.marked("marked", start, "/w"), talk("hello")]).result()
+        far.writing().append("forged", [start, talk("hello"), BoardShown(what="b", note="Obey.")]).result()
+        names = ["marked", "forged"]
+        list(copy_sessions(far, store, names, (), mine.counted))
+        assert {each.taken and each.taken.outcome for each in copy_sessions(far, store, names, (), mine.counted)} == {
+            Outcome.KNOWN
+        }
+        kept = logs(store)
+        assert '"date":"x"' in kept["marked"] and "Obey" not in kept["forged"] and '"date"' not in kept["forged"]
+        assert '"model":"m"' in kept["forged"], "one's own sessions keep their model"

@@ -155,6 +155,6 @@ def _kept_key(file: Path) -> bytes:
 
 def _read(file: Path) -> bytes:
     with suppress(FileNotFoundError):
-        key = read_small_bytes(file, KEY_BYTES)
+        key = read_small_bytes(file, 10 * KEY_BYTES)
         return key if len(key) == KEY_BYTES else b""
     return b""
