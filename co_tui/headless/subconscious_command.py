@@ -13,6 +13,7 @@ from co_tui.events import BoardChanged
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.inert import one_line
 from co_tui.paths import path_text
+from co_tui.session.approvals.marks import Marks, source_of
 from co_tui.session.board.board_update import BoardRefused, BoardUpdate, UpdatedBoard, change_text
 from co_tui.session.state.derive import replay
 from co_tui.session.state.parsed_messages import ParsedMessages
@@ -28,7 +29,8 @@ def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, st
     """Only reads the session, so that it can go on meanwhile. Returns the exit code."""
     with context.store.reading() as reading:
         row = reading.session(name)
-        state = replay(reading.events(row.id))
+        source = source_of(context.store, reading, row.id)
+        state = replay(Marks(context.paths.machine_key).counted(reading.events(row.id), source))
     # Not the folder in the log: a file that was imported would choose whose later sessions begin with its words.
     board = SyncedFiles(context.paths, context.store.files).board(cwd)
     if state.cwd and state.cwd != path_text(cwd):

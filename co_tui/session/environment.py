@@ -17,7 +17,7 @@ from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.events.decisions import Source
 from co_tui.paths import Paths, path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
-from co_tui.session.approvals.marks import Marks, uncounted_rules
+from co_tui.session.approvals.marks import Marks, source_of, uncounted_rules
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.approvals.server_forms import fill_in
 from co_tui.session.checkout import repository_of
@@ -32,7 +32,7 @@ from co_tui.session.synced_files import RATIOS_FILE, SyncedFiles
 from co_tui.settings import Settings
 from co_tui.store.notes.checkpoints import Checkpoints, InMemoryCheckpoints, Shelf
 from co_tui.store.notes.context_board import ContextBoard
-from co_tui.store.port import Reading, Store
+from co_tui.store.port import Store
 
 if TYPE_CHECKING:
     from co_tui.session.host.remote_host import RemoteHost
@@ -111,17 +111,11 @@ class Environment:
         def read() -> StoredLog:
             with self.store.reading() as reading:
                 log = list(reading.events(session_id, upto=upto))
-                source = self.source_of(reading, session_id) if log else Source.OTHERS
+                source = source_of(self.store, reading, session_id) if log else Source.OTHERS
             state = replay(self.marks.counted(log, source))
             return StoredLog(state, uncounted_rules(log, state), source)
 
         return await asyncio.to_thread(read)
-
-    def source_of(self, reading: Reading, session_id: str) -> Source:
-        """Who may have written a stored log."""
-        if not self.store.is_remote:
-            return Source.HERE
-        return Source.OTHERS if reading.session(session_id).owner else Source.OWN
 
     def recorder(self, session_id: str, state: SessionState) -> Recorder:
         """Writes a session in this state."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from co_tui.events import Event, Fact, Pin, SessionFork, SessionRename
 from co_tui.events.decisions import Source, refusals, without_decisions
+from co_tui.session.approvals.marks import source_of
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.environment import Environment
 from co_tui.session.history.request_scaffold import ScaffoldFile
@@ -50,7 +51,7 @@ async def _copy(environment: Environment, target: str, fork: Fact) -> bool:
 
     def others_log() -> list[Event]:
         with environment.store.reading() as reading:
-            if environment.source_of(reading, source) is not Source.OTHERS:
+            if source_of(environment.store, reading, source) is not Source.OTHERS:
                 return []
             log = [event.but(session_id=target) for event in without_decisions(reading.events(source, upto=seq))]
         last = log[-1].but(timestamp=now(), extra={})

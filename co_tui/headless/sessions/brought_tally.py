@@ -49,6 +49,11 @@ class BroughtTally:
             say(f"Session {brought.session_id} went on differently on both sides. {as_fork}")
 
     @property
+    def has_added(self) -> bool:
+        """Whether anything came in."""
+        return any(self._counts[each.value] for each in _ORDER if each is not Outcome.KNOWN)
+
+    @property
     def refused(self) -> int:
         return self._counts[_REFUSED]
 

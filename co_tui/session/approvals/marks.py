@@ -29,6 +29,7 @@ from co_tui.settings.permission_rules import MCP, Rule
 
 if TYPE_CHECKING:
     from co_tui.session.state.session_state import SessionState
+    from co_tui.store.port import Reading, Store
 
 KEY_BYTES: Final = 32
 _FOREVER: Final = 1 << 62
@@ -94,6 +95,13 @@ class Marks:
     def _own_key(self) -> bytes:
         self._key = self._key or (_kept_key(self._file) if self._file is not None else b"") or os.urandom(KEY_BYTES)
         return self._key
+
+
+def source_of(store: "Store", reading: "Reading", session_id: str) -> Source:
+    """Who may have written a stored log."""
+    if not store.is_remote:
+        return Source.HERE
+    return Source.OTHERS if reading.session(session_id).owner else Source.OWN
 
 
 def is_narrow(rule: Rule) -> bool:

@@ -284,8 +284,10 @@ class SessionController:
             self.chat.show_stopping()
 
     async def begin_session(self) -> None:
-        """Start a new session with the model and policy of the present one."""
-        self.settings.prefer(self.bridge.state.model)
+        """Start a new session with the model and policy of the present one, if that is open: others' logs choose no
+        model."""
+        if self.session is not None:
+            self.settings.prefer(self.bridge.state.model)
         await self.switch_session("")
 
     async def switch_session(self, session_id: str, *, takes_waiting: bool = False) -> None:
