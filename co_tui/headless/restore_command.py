@@ -90,7 +90,7 @@ class _Run:
             say(f"Withheld, since they decide what runs or who gets the conversation: {named}.")
             say("If you made this backup, restore them with --with-config.")
         if not self._options.with_config and self._sessions.has_added:
-            say("Sessions of other machines come without their models, modes and approvals, unless with --with-config.")
+            say("Sessions of others come without models, modes and approvals, unless --with-config.")
         say(f"{self._text}, of {totals_text(self._totals)}.")
         if self._options.dry_run:
             say("Nothing was restored: this was a dry run.")

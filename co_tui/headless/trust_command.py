@@ -60,7 +60,7 @@ def _trust(known: Trust, folder: Path) -> int:
 
 def _forget_approvals(kept: KeptApprovals) -> None:
     """What the user allowed there once and for all is asked about again."""
-    if rules := kept.rules():
+    if rules := [*kept.rules(), *kept.unmarked()]:
         kept.remove_all()
         say(f"{len(rules)} always-allow rule{'s' if len(rules) > 1 else ''} revoked.")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.events import event_json, from_json
+from co_tui.events import from_json
 from co_tui.events.decisions import without_decisions
 from co_tui.headless import backup_command
 from co_tui.headless.output import CommandContext
@@ -44,9 +44,9 @@ def test_a_backup_is_one_file_that_brings_everything_to_another_home(filled: Her
     assert "4 sessions restored, 1 file restored, 5 withheld, of 4 sessions with 12 events and 7 files." in done.err
     assert "config/agents/helper.md (can decide what runs)" in done.err
     assert "If you made this backup, restore them with --with-config." in done.err
-    assert "without their models, modes and approvals" in done.err
+    assert "without models, modes and approvals" in done.err
     came = without_decisions(map(from_json, exports.splitlines()))
-    assert here("export", "one", "--format", "jsonl").out.splitlines() == list(map(event_json, came))
+    assert list(map(from_json, here("export", "one", "--format", "jsonl").out.splitlines())) == list(came)
     assert "no longer wanted" in here("sessions", "--trash").out and "gone" not in here("sessions").out
     again = here("restore", str(file), "--with-config", "--json")
     assert {each["outcome"] for each in again.objects if "session_id" in each} == {"known"}
