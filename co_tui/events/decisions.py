@@ -52,7 +52,8 @@ def without_decisions(
 ) -> Iterator[Event]:
     """The events without what they decide; those with a valid mark stay as they are."""
     for event in events:
-        yield event if is_marked(event) else event.but(fact=undecided(event.fact, source))
+        fact = event.fact if is_marked(event) else undecided(event.fact, source)
+        yield event if fact is event.fact else event.but(fact=fact)
 
 
 def refusals(log: Iterable[Event]) -> list[ApprovalDecided]:

@@ -158,7 +158,7 @@ async def test_a_rule_holds_in_later_sessions_of_the_project(folder: Path, home:
     await session.submit("run it")
     await session.close()
     kept = environment.paths.state / "approvals.json"
-    assert json.loads(kept.read_text()) == {str(folder): [rule]}
+    assert json.loads(kept.read_text())[str(folder)] == [rule]
     assert kept.stat().st_mode & 0o777 == 0o600
     environment.store.close()
     (folder / "sub").mkdir()
