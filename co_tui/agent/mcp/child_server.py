@@ -10,7 +10,7 @@ import re
 import signal
 from asyncio.subprocess import PIPE, SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import anyio
 import mcp_types
@@ -53,6 +53,17 @@ def without_depth(line: bytes) -> bytes:
                 done = found.end()
             depth -= 1
     return b"".join((*pieces, line[done:])) if pieces else line
+
+
+class _Shallow:
+    """Reads messages as the library does, without what is nested too deep."""
+
+    def validate_json(self, message: str | bytes, **options: Any) -> Any:
+        data = message.encode() if isinstance(message, str) else message
+        return mcp_types.jsonrpc_message_adapter.validate_json(without_depth(data), **options)
+
+
+SHALLOW: Final = _Shallow()
 
 
 class _Process(SubprocessStreamProtocol):
@@ -129,7 +140,7 @@ class ChildServer(ClientTransport):
             async with came:
                 while line := await streams.stdout.readline():
                     try:
-                        message = mcp_types.jsonrpc_message_adapter.validate_json(without_depth(line), by_name=False)
+                        message = SHALLOW.validate_json(line, by_name=False)
                     except ValueError:
                         stray += 1
                     else:

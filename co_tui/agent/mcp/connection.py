@@ -13,10 +13,11 @@ from typing import Any, Final
 import httpx2
 from fastmcp.client.elicitation import ElicitResult
 from fastmcp.client.transports import StreamableHttpTransport
+from mcp.client import streamable_http
 from mcp_types import ElicitRequestFormParams
 from pydantic_ai.mcp import MCPToolset
 
-from co_tui.agent.mcp.child_server import MOST_MESSAGE_BYTES, ChildServer
+from co_tui.agent.mcp.child_server import MOST_MESSAGE_BYTES, SHALLOW, ChildServer
 from co_tui.agent.mcp.elicitation import LONGEST_ANSWER_S, Elicitations
 from co_tui.agent.mcp.server_tools import leaf
 from co_tui.agent.redact import without_secrets
@@ -24,6 +25,8 @@ from co_tui.agent.wire import http
 from co_tui.inert import one_line
 from co_tui.settings.mcp_servers import McpServer, variables_in, with_variables
 
+# One deep value would lose a whole message.
+streamable_http.jsonrpc_message_adapter = SHALLOW  # type: ignore[attr-defined]
 INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE")
 """Variables every program needs, none of which holds a key; as for the model's commands."""
 LEAST_SECRET_CHARS: Final = 8

@@ -1,7 +1,11 @@
 """MCP servers at an address: their key goes to them alone, and what they send is bounded."""
 
+import json
 from pathlib import Path
 
+import pytest
+
+from co_tui.agent.mcp.servers import load_connection
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
 from tests.support.mcp_over_http import mcp_over_http, sending_to
@@ -36,3 +40,20 @@ async def test_one_that_wants_another_key_is_reported(folder: Path, home: Path) 
             assert await talk.say("hello") is Outcome.DONE
     (error,) = talk.errors
     assert error.what == "MCP server sums failed: it answered with HTTP 401."
+
+
+@pytest.mark.parametrize("depth", [10, 400, 3_000])
+def test_a_deep_value_in_a_message_loses_only_itself(depth: int) -> None:
+    load_connection()
+    from mcp.client import streamable_http
+
+    from co_tui.agent.mcp.child_server import MOST_DEPTH
+
+    deep = '{"a": ["x]}", ' * depth + "1" + "]}" * depth
+    text = (
+        f'{{"jsonrpc": "2.0", "id": 1, "result": {{"tools": [{{"name": "small"}}, {{"name": "deep", "s": {deep}}}]}}}}'
+    )
+    for message in (text, text.encode()):
+        small, found = streamable_http.jsonrpc_message_adapter.validate_json(message, by_name=False).result["tools"]
+        assert (small["name"], found["name"]) == ("small", "deep")
+        assert (json.dumps(found["s"]).count("null") == 1) is (depth > MOST_DEPTH)
