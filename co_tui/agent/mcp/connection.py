@@ -26,7 +26,7 @@ from co_tui.inert import one_line
 from co_tui.settings.mcp_servers import McpServer, variables_in, with_variables
 
 # One deep value would lose a whole message.
-streamable_http.jsonrpc_message_adapter = SHALLOW  # type: ignore[attr-defined]
+streamable_http.jsonrpc_message_adapter = SHALLOW  # type: ignore[assignment,attr-defined]
 INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE")
 """Variables every program needs, none of which holds a key; as for the model's commands."""
 LEAST_SECRET_CHARS: Final = 8
