@@ -335,6 +335,11 @@ async def test_a_resumed_session_says_what_its_answers_still_allow(home: Path, p
         app.run_command("approvals", "")
         await until(pilot, lambda: "allow  Edit(./*)  this session" in screen_text(app))
         assert "mode edits: edits files here without asking" in screen_text(app), "what else is allowed"
+    (home / "data" / "machine.key").unlink()  # as on another machine
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        said = "Allowed on another machine or in an earlier version, so it is asked about once more: edits in ./*."
+        await until(pilot, lambda: said in transcript_text(app))
+        assert app.controller.state.allowed == () and "Still allowed" not in transcript_text(app)
 
 
 async def test_without_rules_the_list_says_how_to_get_some(home: Path, provider: Provider) -> None:
