@@ -5,11 +5,14 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+from co_tui.events import Message, SessionStart
 from co_tui.session.board import board_process
 from co_tui.session.checkout import repository_branch_of
 from co_tui.store.notes.context_board import ContextBoard
+from tests.support import growing_files
 from tests.support.command import CliCommand
 from tests.support.here import Here
+from tests.support.postgres import postgres_server, postgres_store
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
 
@@ -67,6 +70,18 @@ def test_an_imported_log_does_not_choose_whose_board_is_written(
     assert done.code == 0 and f"worked in {victim}" in done.err
     (boards,) = {file.parent for file in (served_here.home / "data" / "boards").rglob("*.md")}
     assert "victim" not in boards.name and on_board(served_here) == ["Tests run with uv."]
+
+
+def test_a_server_does_not_choose_the_model_that_learns(served_here: Here, provider: Provider, tmp_path: Path) -> None:
+    provider.window = 32_000
+    url = served_here.environ["CO_TUI_DATABASE"] = postgres_server().new_database()
+    with postgres_store(tmp_path / "elsewhere", url) as store:
+        model = "openai-chat:x@http://127.0.0.1:1/v1"
+        said = Message(turn=1, message=growing_files.said("We test with uv.", by_user=True))
+        store.writing().append("s", [SessionStart(model=model, cwd="/w"), said]).result()
+    provider.script = list(LEARNS)
+    done = served_here("subconscious", "s")
+    assert (done.code, done.out) == (0, "+ Tests run with uv.\n")
 
 
 def test_a_session_that_is_left_teaches_by_itself_and_no_one_waits(served_here: Here, provider: Provider) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from co_tui.events import Message, SessionStart
+from co_tui.events import Message, ModelChange, SessionStart
 from co_tui.session.launch import Launch
 from co_tui.store.cached_list import CachedList
 from co_tui.store.postgres import change_listener
@@ -160,6 +160,13 @@ async def test_a_session_that_is_only_read_here_is_followed_live(
                 reply = {"kind": "response", "parts": [{"part_kind": "text", "content": said}]}
                 elsewhere.writing().append("s-1", [Message(turn=2, message=reply)]).result()
                 await until(pilot, lambda said=said: said in transcript_text(app))
+            usual = app.controller.launch.choice.model
+            elsewhere.writing().append(
+                "s-1", [ModelChange(from_="m", to="openai-chat:x@http://evil.example/v1")]
+            ).result()
+            await until(pilot, lambda: "evil.example" in app.controller.state.model)
+            await app.controller.begin_session()
+            assert app.controller.launch.choice.model == usual, "what is only read chooses no model"
 
 
 async def test_a_server_that_is_away_is_named_and_the_cached_list_stays(
