@@ -21,7 +21,6 @@ from co_tui.events import (
     SessionStart,
 )
 from co_tui.events.decisions import Source, decides, without_decisions
-from co_tui.events.event import payload_of
 from co_tui.events.facts.base import MARK
 from co_tui.paths import ensure_dir, read_small_bytes
 from co_tui.session.host.address import host_of
@@ -77,9 +76,10 @@ class Marks:
         return without_decisions(log, source, is_marked)
 
     def _of_fact(self, session_id: str, fact: Fact, host: str) -> str:
-        payload = payload_of(Event(session_id=session_id, seq=None, timestamp="", fact=fact.but(mark="")))
+        # Without defaults, so that a field that a later version adds does not end the marks of this one.
+        content = {name: value for name, value in vars(fact).items() if name != MARK and value != _default(fact, name)}
         # What is allowed on one host is not on another.
-        return self._made([fact.TYPE, session_id, host if isinstance(fact, ApprovalDecided) else "", payload])
+        return self._made([fact.TYPE, session_id, host if isinstance(fact, ApprovalDecided) else "", content])
 
     def _made(self, content: list[object]) -> str:
         import hmac  # keeps the first paint fast
@@ -95,6 +95,10 @@ class Marks:
     def _own_key(self) -> bytes:
         self._key = self._key or (_kept_key(self._file) if self._file is not None else b"") or os.urandom(KEY_BYTES)
         return self._key
+
+
+def _default(fact: Fact, name: str) -> object:
+    return getattr(type(fact), name, None)
 
 
 def source_of(store: "Store", reading: "Reading", session_id: str) -> Source:

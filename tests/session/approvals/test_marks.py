@@ -139,6 +139,17 @@ def test_most_facts_need_no_mark(marks: Marks) -> None:
     assert [event.fact for event in logged(marks, *plain)] == plain
 
 
+def test_a_field_that_a_later_version_adds_keeps_the_marks_of_this_one(marks: Marks) -> None:
+    class Later(ApprovalDecided):
+        because: str = ""
+
+    now = marks.marked("s", ALLOWED, "")
+    fields = {name: getattr(ALLOWED, name) for name in ALLOWED.FIELDS}
+    then, other = (marks.marked("s", Later(**fields, because=why), "") for why in ("", "x"))
+    assert isinstance(now, ApprovalDecided) and isinstance(then, Later) and isinstance(other, Later)
+    assert now.mark == then.mark != other.mark
+
+
 def test_the_border_is_passed_twice_without_a_difference(marks: Marks) -> None:
     newer = Unknown(type="approval.decided", version=9, payload={"rules": ["Bash"]})
     log = logged(marks, START, BOARD, Surroundings(date="x"), ModeChange(from_="a", to="b"), ASKED, ALLOWED, newer)
