@@ -153,7 +153,7 @@ async def test_rows_that_a_server_adds_to_ones_own_session_decide_nothing(machin
     await session.close()
     write(bob, session.id, *DECISIONS)
     session = await asks(bob, session.id, folder)
-    assert session.state.allowed == () and set(session.asked_again) >= {"Bash(touch made)", "Bash(touch:*)"}
+    assert session.state.allowed == () and "Bash(touch made)" in session.asked_again
     await session.close()
 
 

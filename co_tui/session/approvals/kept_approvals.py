@@ -69,6 +69,7 @@ class KeptApprovals:
 
     def add(self, rule: Rule) -> None:
         """Store a rule; if that fails, it holds for its session only."""
+        rule = read_rule(str(rule)) or rule  # as it is read back
         if self._keeps_more:
             with contextlib.suppress(OSError):
                 self._change(lambda rules: [*(each for each in rules if each != rule), rule][-MOST_RULES:], adds=rule)

@@ -209,7 +209,7 @@ def test_a_rule_for_all_calls_never_counts(marks: Marks, tmp_path: Path, rule: s
 
 
 def test_rules_of_an_earlier_version_hold_unless_they_came_from_a_server(marks: Marks, tmp_path: Path) -> None:
-    file, make = tmp_path / "approvals.json", parse_rule("Bash(make:*)")
+    file, make = tmp_path / "approvals.json", parse_rule("Bash(make x)")
     file.write_text(json.dumps({str(tmp_path): [str(make)]}))
     assert KeptApprovals(file, tmp_path, marks, is_synced=True).rules() == []
     kept = KeptApprovals(file, tmp_path, marks)
@@ -219,7 +219,7 @@ def test_rules_of_an_earlier_version_hold_unless_they_came_from_a_server(marks: 
 
 
 def test_a_rule_that_was_revoked_does_not_come_back_by_itself(marks: Marks, tmp_path: Path) -> None:
-    file, make = tmp_path / "approvals.json", parse_rule("Bash(make:*)")
+    file, make = tmp_path / "approvals.json", parse_rule("Bash(make x)")
     kept = KeptApprovals(file, tmp_path, marks)
     kept.add(make)
     kept.remove(make)
