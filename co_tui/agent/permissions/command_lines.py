@@ -279,7 +279,7 @@ class _Line:
         if not path or self._rules.names_option(path, folder):
             return None
         real = self._rules.resolve(path, folder)
-        return None if real is None or self._rules.protected(real) is not None else real
+        return None if real is None or self._rules.protected(real, written=True) is not None else real
 
     def _protected_in(self, part: Part) -> str | None:
         """A protected name among its words or the files it writes."""

@@ -1,18 +1,26 @@
-"""Find what in a git folder makes git run programs, and check whether a new git folder is harmless."""
+"""Find git folders in any layout and what in them makes git run programs; check whether a new one is harmless."""
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.paths import read_small_text
 
+GIT: Final = ".git"
+HEAD: Final = "head"
+HEAD_WITH: Final = frozenset(("objects", "refs", "commondir"))
 GIT_CONTROL_FILES: Final = ("config", "config.worktree", "commondir", "hooks", "objects/info/alternates")
 """Hooks and settings name programs; the others point git to settings and objects elsewhere.
 
 `info/attributes` only chooses among programs that a configuration names, as any `.gitattributes` does.
 """
+GIT_NAMES: Final = frozenset(
+    (HEAD, *HEAD_WITH, *(each for each in GIT_CONTROL_FILES if "/" not in each), "modules", "worktrees")
+)
+"""What makes a folder a git folder or controls it, in lower case."""
 LIMIT_BYTES: Final = 256_000
 MOST_FOLDERS: Final = 2_000
 _SECTION: Final = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
@@ -23,6 +31,12 @@ _HARMLESS: Final = re.compile(
     r"|remote\.[^.]+\.(?:url|fetch)|branch\..+\.(?:remote|merge)|submodule\..+\.(?:url|active)|submodule\.active"
     r"|user\.(?:name|email)|init\.defaultbranch|extensions\.objectformat"
 )
+
+
+def is_git_layout(names: Collection[str]) -> bool:
+    """Whether git takes a folder with these names in it for a repository, whatever the folder is called."""
+    plain = {each.lower() for each in names}
+    return HEAD in plain and ("commondir" in plain or {"objects", "refs"} <= plain)
 
 
 class ConfigEntry(NamedTuple):
@@ -93,9 +107,15 @@ def named_by_config(git: Path, work_tree: Path) -> Iterator[Path]:
     for file in (git / "config", git / "config.worktree"):
         for key, value in config_entries(file) or ():
             if key == "core.hookspath":
-                yield work_tree / Path(value).expanduser()
+                yield work_tree / _expanded(value)
             elif key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
-                yield git / Path(value).expanduser()
+                yield git / _expanded(value)
+
+
+def _expanded(path: str) -> Path:
+    with suppress(RuntimeError):  # no such user
+        return Path(path).expanduser()
+    return Path(path)
 
 
 def is_harmless(git: Path, folder: Path) -> bool:

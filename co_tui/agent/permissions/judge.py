@@ -130,6 +130,7 @@ def _changes(paths: Sequence[str], rules: Rules) -> Verdict:
         next((each.reason for each in asked if each.reason), ""),
         new=tuple(new for each in asked for new in each.new),
         rules=tuple(dict.fromkeys(rule for each in asked for rule in each.rules)) if ruled else (),
+        protected=any(each.protected for each in asked),
     )
 
 
@@ -141,8 +142,9 @@ def _change(path: str, rules: Rules) -> Verdict:
         return refused_by(denied)
     if rules.mode == PLAN:
         return REFUSED_IN_PLAN
-    if (name := rules.protected(rules.folder / path)) is not None:
-        return Verdict("ask", f"{name} can make programs run. Changes to it always need approval.", new=(path,))
+    if (name := rules.protected(rules.folder / path, written=True)) is not None:
+        reason = f"{name} can make programs run. Changes to it always need approval."
+        return Verdict("ask", reason, new=(path,), protected=True)
     if rules.names_option(path):
         return Verdict("ask", LIKE_AN_OPTION, new=(path,))
     if (asked := rules.limits("ask", EDIT, path) or rules.limits("ask", READ, path)) is not None:

@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.git_folders import (
+    GIT,
     GIT_CONTROL_FILES,
+    HEAD,
+    HEAD_WITH,
     common_folder,
     git_folder_of,
     inner_git_folders,
+    is_git_layout,
     named_by_config,
 )
-from co_tui.agent.permissions.protected_names import EDITOR_NAMES, GIT, PROTECTED_NAMES, normalised_name
+from co_tui.agent.permissions.obeyed import DEEPEST_IN_HOME, is_obeyed_entry, name_in_home, normalised_name
 
 MOST_FOLDERS: Final = 20_000
 """Folders searched at most, outermost first: a command must not wait for a search of the whole disk."""
@@ -25,6 +29,7 @@ MOST_LINKS: Final = 200
 SETTLED_S: Final = 2.0
 """A folder that changed this recently is read again: its timestamp may not distinguish two changes."""
 LARGEST_KEPT_BYTES: Final = 1_000_000
+_GIT_PARTS: Final = frozenset((HEAD, *HEAD_WITH))
 
 
 class Present(NamedTuple):
@@ -47,19 +52,26 @@ class Protected(NamedTuple):
     """Folders that may be written to but not moved."""
     whole: bool
     """False when there were too many folders to search all."""
+    git_parts: dict[str, frozenset[str]] = {}
+    """For each folder with a HEAD other than `.git`, by relative path: which parts of a git folder it has."""
+
+
+NOTHING: Final = Protected({}, frozenset(), frozenset(), whole=True)
 
 
 class _Listing(NamedTuple):
     changed_ns: int
     folders: tuple[str, ...]
     protected: tuple[str, ...]
+    git_parts: frozenset[str]
 
 
 class ProtectedFiles:
     """Searches one folder; later searches only read what changed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, home: Path) -> None:
         self.folder = Path(os.path.realpath(folder))
+        self._home = Path(os.path.realpath(home))
         self._listings: dict[str, _Listing] = {}
 
     def find(self) -> Protected:
@@ -73,6 +85,8 @@ class ProtectedFiles:
             waiting.extend(f"{path.rstrip(os.sep)}{os.sep}{name}" for name in listing.folders)
             for name in listing.protected:
                 found.add(Path(path, name))
+            if listing.git_parts:
+                found.add_git_parts(Path(path), listing.git_parts)
         self._listings = listings
         return found.result(whole=not waiting)
 
@@ -85,21 +99,33 @@ class ProtectedFiles:
             # Do not cache a timestamp so recent that another change might not update it.
             settled = time.time() - changed_ns / 1e9 > SETTLED_S
             with os.scandir(path) as entries:
-                folders, protected = [], []
-                for entry in entries:
-                    if self._is_protected(entry.name, path):
-                        protected.append(entry.name)
-                    elif entry.name not in SKIPPED and entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.name)
+                return self._read(path, list(entries), changed_ns if settled else -1)
         except OSError:
             return None  # gone meanwhile, or not readable
-        return _Listing(changed_ns if settled else -1, tuple(folders), tuple(sorted(protected)))
 
-    def _is_protected(self, name: str, folder: str) -> bool:
-        if not name.startswith(".") and "~" not in name:
+    def _read(self, path: str, entries: "list[os.DirEntry[str]]", changed_ns: int) -> _Listing:
+        folders, protected, git_parts = [], [], set[str]()
+        parent = normalised_name(Path(path).name)
+        looks_home = self._is_near_home(path)
+        for entry in entries:
+            if entry.name.lower() in _GIT_PARTS:
+                git_parts.add(entry.name)
+            if is_obeyed_entry(entry.name, parent) or (looks_home and name_in_home(Path(entry.path), self._home)):
+                protected.append(entry.name)
+            elif entry.name not in SKIPPED and entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+        if is_git_layout(git_parts):  # many folders, with nothing but objects
+            folders = [name for name in folders if name.lower() not in _GIT_PARTS]
+        has_head = any(name.lower() == HEAD for name in git_parts)
+        parts = frozenset(git_parts if has_head else ())
+        return _Listing(changed_ns, tuple(folders), tuple(sorted(protected)), parts)
+
+    def _is_near_home(self, path: str) -> bool:
+        """Whether entries of a folder can be obeyed because they are in the home folder."""
+        folder = Path(path)
+        if not folder.is_relative_to(self._home):
             return False
-        plain = normalised_name(name)
-        return plain in PROTECTED_NAMES or (plain in EDITOR_NAMES and folder == str(self.folder))
+        return folder == self.folder or len(folder.relative_to(self._home).parts) < DEEPEST_IN_HOME
 
 
 class _Finding:
@@ -111,6 +137,7 @@ class _Finding:
         self._read_only: set[str] = set()
         self._pinned: set[str] = set()
         self._git_folders: set[Path] = set()
+        self._git_parts: dict[str, frozenset[str]] = {}
 
     def add(self, path: Path) -> None:
         if normalised_name(path.name) != GIT:
@@ -127,15 +154,23 @@ class _Finding:
             for each in (git, *inner_git_folders(git)):
                 self._add_git_folder(each, path.parent)
 
+    def add_git_parts(self, folder: Path, parts: frozenset[str]) -> None:
+        """A folder with a HEAD: git takes it for a repository once the other parts are there, whatever its name."""
+        self._git_parts[self._relative(folder)] = parts
+        if is_git_layout(parts):
+            for each in (folder, *inner_git_folders(folder)):
+                self._add_git_folder(each, folder)
+
     def result(self, *, whole: bool) -> Protected:
-        return Protected(self._names, frozenset(self._read_only), frozenset(self._pinned), whole)
+        return Protected(self._names, frozenset(self._read_only), frozenset(self._pinned), whole, self._git_parts)
 
     def _add_git_folder(self, git: Path, work_tree: Path) -> None:
         if git in self._git_folders:
             return
         self._git_folders.add(git)
-        self._pinned.add(str(git))
-        self._names[self._relative(git)] = Present()
+        if git != self._folder:
+            self._pinned.add(str(git))
+            self._names[self._relative(git)] = Present()
         for name in GIT_CONTROL_FILES:
             self._keep(git / name)
         self._keep_links_in(git / "hooks")

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+from co_tui.agent.permissions.obeyed import NAMES
 from co_tui.paths import Paths
 from co_tui.record import Record
 from co_tui.settings.rules import SANDBOX_OFF, SANDBOX_WITH_NETWORK
@@ -21,7 +22,7 @@ HIDDEN_IN_HOME: Final = (
 """Where programs keep keys; empty inside the sandbox."""
 STARTING_S: Final = 10.0
 _REFUSALS: Final = {
-    "it changes a protected file": r"\.(git|claude|agents|codex|gitmodules|mcp\.json|co-tui\.toml)\b.*"
+    "it changes a protected file": rf"(?<!\w)({'|'.join(map(re.escape, sorted(NAMES)))})\b.*"
     r"(read-only file system|EROFS|device or resource busy)",
     "it needs the network": r"network is unreachable|could not resolve host|temporary failure in name resolution|"
     r"name or service not known|failed to establish a new connection|dns error|getaddrinfo|EAI_AGAIN|ENOTFOUND|"

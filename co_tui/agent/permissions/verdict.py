@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from co_tui.agent.permissions.protected_names import protected_name
+from co_tui.agent.permissions.obeyed import obeyed_name
 from co_tui.settings.permission_rules import EDIT, LONGEST_RULE_CHARS, READ, Effect, Rule, RuleInForce
 from co_tui.settings.rules import ASK, AUTO, EDITS
 
@@ -42,6 +42,8 @@ class Verdict(NamedTuple):
     judged_line: str = ""
     """The command line to run in place of the given one: what only reads as it was judged, with nothing left to
     expand."""
+    protected: bool = False
+    """Whether it changes what makes programs run, so that only the user can allow it."""
 
     @property
     def can_be_allowed(self) -> bool:
@@ -75,14 +77,15 @@ class Rules(NamedTuple):
     own: Sequence[Path] = ()
     """co-tui's own folders, resolved."""
 
-    def protected(self, path: Path) -> str | None:
-        """The protected name of a path: one that can make programs run, or change co-tui itself."""
+    def protected(self, path: Path, *, written: bool = False) -> str | None:
+        """The protected name of a path: one that can make programs run, or change co-tui itself. `written`: the path is
+        surely written, not only named by a command."""
         if self.own:
             real = self.resolve(str(path))
             if real is not None and any(real.is_relative_to(each) for each in self.own):
                 return "co-tui's own folder"
         try:
-            return protected_name(path, self.folder)
+            return obeyed_name(path, self.folder, self.home, written=written)
         except (OSError, ValueError, RuntimeError):  # not a path, but a much longer text
             return None
 

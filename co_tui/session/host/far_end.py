@@ -61,7 +61,7 @@ class FarEnd:
         self.commands = FarCommands(own / "commands", f"{MARK}={session_id or 'none'}")
         self.snapshots = FarSnapshots(own / "snapshots", self.folder, self.path, state)
         self.files = FarFiles(self.folder)
-        self.guard = FolderGuard(self.folder, own / "set-aside")
+        self.guard = FolderGuard(self.folder, own / "set-aside", self.home)
         self.one_at_a_time = threading.Lock()
 
     def begin(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from co_tui.agent.permissions.protected_files import Protected
+from co_tui.agent.permissions.protected_files import NOTHING, Protected
 from co_tui.session.host.link import SessionLink
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard, SetAside
 
@@ -23,7 +23,7 @@ class HostGuard(FolderGuard):
     async def begin(self, *, others_run: bool) -> tuple[Protected, CreatedProtected | None]:
         found = await asyncio.to_thread(self._link.ask, "guard_begin", others_run)
         read_only, pinned = (frozenset(map(str, found[name])) for name in ("read_only", "pinned"))
-        return Protected({}, read_only, pinned, whole=True), self._created(found["created"])
+        return NOTHING._replace(read_only=read_only, pinned=pinned), self._created(found["created"])
 
     async def end(self) -> CreatedProtected | None:
         return self._created(await asyncio.to_thread(self._link.ask, "guard_end"))

@@ -78,7 +78,7 @@ def _checked(verdict: Any) -> Verdict:
     if not isinstance(verdict, Verdict) or verdict.action not in _ACTIONS:
         raise ValueError("not a verdict")
     texts = (verdict.reason, verdict.danger, verdict.by, verdict.judged_line, *verdict.new)
-    flags = (verdict.only_reads, verdict.outside_sandbox)
+    flags = (verdict.only_reads, verdict.outside_sandbox, verdict.protected)
     if not all(isinstance(each, str) for each in texts) or not all(isinstance(each, bool) for each in flags):
         raise ValueError("not a verdict")
     if sum(map(len, texts)) > MOST_CHARS or not all(map(_is_rule_there, verdict.rules)):

@@ -197,9 +197,9 @@ class RunningCommands:
             self._ended_by_user.add(command_id)
             await _end(started.group, self.folder / command_id / STATUS)
 
-    def folder_guard(self, folder: Path, aside: Path) -> FolderGuard:
+    def folder_guard(self, folder: Path, aside: Path, home: Path) -> FolderGuard:
         """The guard of a folder in which sandboxed commands run; `aside` is for what they must not leave there."""
-        return self._folder_guards.setdefault(folder, FolderGuard(folder, aside / self._session_id))
+        return self._folder_guards.setdefault(folder, FolderGuard(folder, aside / self._session_id, home))
 
     @property
     def has_running(self) -> bool:

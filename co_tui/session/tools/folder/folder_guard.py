@@ -1,4 +1,4 @@
-"""Move away what a sandboxed command created under a protected name, before it takes effect."""
+"""Move away what a sandboxed command made that would make other programs run, before it takes effect (X9)."""
 
 import asyncio
 import errno
@@ -8,11 +8,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from co_tui.agent.permissions.git_folders import git_folder_of, is_harmless
-from co_tui.agent.permissions.protected_files import Present, Protected, ProtectedFiles
-from co_tui.agent.permissions.protected_names import EDITOR_NAMES, GIT, PROTECTED_NAMES, normalised_name, protected_name
+from co_tui.agent.permissions.git_folders import (
+    GIT,
+    GIT_CONTROL_FILES,
+    HEAD,
+    git_folder_of,
+    is_git_layout,
+    is_harmless,
+)
+from co_tui.agent.permissions.obeyed import is_obeyed_entry, normalised_name, obeyed_name
+from co_tui.agent.permissions.protected_files import NOTHING, Present, Protected, ProtectedFiles
 from co_tui.paths import ensure_dir, path_text
 
+_MOVED_FIRST: Final = (HEAD, "commondir", "refs", "objects")
 _ONLY_FOLDERS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
@@ -50,11 +58,12 @@ class CreatedProtected(NamedTuple):
 class FolderGuard:
     """Remembers what existed before sandboxed commands ran, and moves away what they add."""
 
-    def __init__(self, folder: Path, aside: Path) -> None:
-        """`aside` is a folder that commands cannot reach."""
-        self._files = ProtectedFiles(folder)
+    def __init__(self, folder: Path, aside: Path, home: Path) -> None:
+        """`aside` is a folder that commands cannot reach, `home` the user's."""
+        self._files = ProtectedFiles(folder, home)
         self._aside = aside
-        self._known: dict[str, Present] = {}
+        self._home = home
+        self._known = NOTHING
         self._accepted: set[str] = set()
         self._running = 0
         self._moved = 0
@@ -72,7 +81,7 @@ class FolderGuard:
             if others_run or self._running:
                 created = await asyncio.to_thread(self._move_new, found)
                 found = await asyncio.to_thread(self._files.find) if created else found
-            self._known = found.names
+            self._known = found
             self._running += 1
             return found, created
 
@@ -85,12 +94,12 @@ class FolderGuard:
         async with self._checking:
             found = await asyncio.to_thread(self._files.find)
             created = await asyncio.to_thread(self._move_new, found)
-            self._known = (await asyncio.to_thread(self._files.find)).names if created else found.names
+            self._known = await asyncio.to_thread(self._files.find) if created else found
             return created
 
     def is_protected(self, path: str) -> bool:
         """Whether a file tool asks before it changes this path."""
-        return protected_name(path, self.folder) is not None
+        return obeyed_name(path, self.folder, self._home, written=True) is not None
 
     def accept(self, path: str) -> None:
         """The user allowed this path: it was not made by a command."""
@@ -98,23 +107,47 @@ class FolderGuard:
             self._accepted.add(str(Path(os.path.realpath(self.folder / path)).relative_to(self.folder)))
 
     def _move_new(self, found: Protected) -> CreatedProtected | None:
-        """The protected names come first: a git folder elsewhere has no effect once no `.git` points to it."""
-        moved = self._moved_of(found, [name for name in {*found.names, *self._known} if _is_name(name)])
-        if moved:
-            found = self._files.find()
-        moved += self._moved_of(found, [name for name in {*found.names, *self._known} if not _is_name(name)])
+        """Git folders in disguise come first, then the names: a git folder elsewhere has no effect once no `.git`
+        points to it."""
+        moved = [self._set_aside(name, None) for name in self._disguises(found)]
+        for are_names in (True, False):
+            found = self._files.find() if moved else found
+            names = {*found.names, *self._known.names} - found.git_parts.keys()
+            moved += self._moved_of(found, [name for name in names if _is_name(name) is are_names])
         return CreatedProtected(self.folder, tuple(moved)) if moved else None
+
+    def _disguises(self, found: Protected) -> Iterator[str]:
+        """Of each folder that became a git folder and may run something: the new file or folder that made it one."""
+        for folder in self._new_git_folders(found):
+            if not self._is_harmless(folder):
+                new = found.git_parts[folder] - self._known.git_parts.get(folder, frozenset())
+                yield str(Path(folder, min(new, key=lambda each: _MOVED_FIRST.index(each.lower()))))
+
+    def _new_git_folders(self, found: Protected) -> list[str]:
+        before = self._known.git_parts
+        return [
+            each
+            for each, parts in sorted(found.git_parts.items())
+            if is_git_layout(parts) and not is_git_layout(before.get(each, frozenset()))
+        ]
+
+    def _is_harmless(self, folder: str) -> bool:
+        """Whether a git folder runs nothing, or the user allowed all that controls it."""
+        path = self.folder / folder
+        controls = [each for each in ("HEAD", *GIT_CONTROL_FILES) if os.path.lexists(path / each)]
+        allowed = all(self._is_accepted(str(Path(folder, each))) for each in controls)
+        return allowed or is_harmless(path, self.folder)
 
     def _moved_of(self, found: Protected, names: list[str]) -> list[SetAside]:
         moved: list[SetAside] = []
-        passed: list[str] = []
+        passed = list(map(Path, self._new_git_folders(found)))
         for name in sorted(names):
-            before, now = self._known.get(name), found.names.get(name)
+            before, now = self._known.names.get(name), found.names.get(name)
             if before == now or any(Path(name).is_relative_to(each) for each in passed):
                 continue
             if before is not None and not self._was_changed(name, before):
                 continue
-            passed.append(name)
+            passed.append(Path(name))
             if before is None and (self._is_accepted(name) or self._is_in_harmless(name)):
                 continue
             moved.append(self._set_aside(name, before))
@@ -122,8 +155,8 @@ class FolderGuard:
 
     def _is_in_harmless(self, name: str) -> bool:
         """Also for parts of a new repository, which is judged as a whole."""
-        new = [each for each in (Path(name), *Path(name).parents) if str(each) != "." and str(each) not in self._known]
-        return any(self._runs_nothing(str(each)) for each in new)
+        new = [Path(name), *Path(name).parents]
+        return any(self._runs_nothing(str(each)) for each in new if str(each) not in (".", *self._known.names))
 
     def _was_changed(self, name: str, before: Present) -> bool:
         """Whether a command can have changed it: a mount prevents that, unless it is a link or has two names."""
@@ -181,7 +214,7 @@ class FolderGuard:
 
 
 def _is_name(name: str) -> bool:
-    return normalised_name(Path(name).name) in (*PROTECTED_NAMES, *EDITOR_NAMES)
+    return is_obeyed_entry(Path(name).name, normalised_name(Path(name).parent.name))
 
 
 @contextmanager

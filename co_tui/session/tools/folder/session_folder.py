@@ -139,7 +139,7 @@ class SandboxedFolder(BubblewrapWorkspace):
         self._is_used = is_used
         self._path = path
         self._commands = commands
-        self._guard = commands.folder_guard(sandbox.folder, sandbox.set_aside)
+        self._guard = commands.folder_guard(sandbox.folder, sandbox.set_aside, sandbox.home)
 
     async def run(
         self,
@@ -237,9 +237,9 @@ class SandboxedFolder(BubblewrapWorkspace):
 
     @asynccontextmanager
     async def _allowing(self, path: str) -> AsyncIterator[None]:
-        """A file tool asks before it changes a protected name, so an allowed change is made. Other changes are made
-        with those names protected, in case a command put a link to one of them there."""
-        if not await asyncio.to_thread(self._guard.is_protected, path):
+        """A change of what makes programs run is made if the user allowed this call for that reason. Other changes are
+        made with all that protected, in case a command put a link to it there or made the rest of a git folder."""
+        if not (VERDICT.get().protected and await asyncio.to_thread(self._guard.is_protected, path)):
             yield
             return
         await asyncio.to_thread(self._guard.accept, path)

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.agent.permissions.protected_names import protected_name
+from co_tui.agent.permissions.obeyed import obeyed_name
+
+HOME = Path("/home/me")
 
 
 @pytest.fixture
@@ -61,15 +63,15 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_a_path_is_protected_by_what_it_leads_to(folder: Path, path: str, name: str | None) -> None:
-    assert protected_name(path, folder) == name
-    assert protected_name(folder / path, folder) == name
+    assert obeyed_name(path, folder, HOME) == name
+    assert obeyed_name(folder / path, folder, HOME) == name
 
 
 def test_what_is_above_the_folder_does_not_count(tmp_path: Path) -> None:
     folder = tmp_path / ".claude" / "worktrees" / "x"
     folder.mkdir(parents=True)
     (tmp_path / "link").symlink_to(folder)
-    assert protected_name("main.py", folder) is None
-    assert protected_name("main.py", tmp_path / "link") is None
-    assert protected_name(folder / "main.py", tmp_path / "link") is None
-    assert protected_name(folder / ".git", tmp_path / "link") == ".git"
+    assert obeyed_name("main.py", folder, HOME) is None
+    assert obeyed_name("main.py", tmp_path / "link", HOME) is None
+    assert obeyed_name(folder / "main.py", tmp_path / "link", HOME) is None
+    assert obeyed_name(folder / ".git", tmp_path / "link", HOME) == ".git"
