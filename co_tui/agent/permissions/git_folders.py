@@ -119,7 +119,11 @@ def _expanded(path: str) -> Path:
 
 
 def is_harmless(git: Path, folder: Path) -> bool:
-    """Whether a new git folder runs nothing and points nowhere outside `folder`."""
+    """Whether a new git folder and those inside it run nothing and point nowhere outside `folder`."""
+    return all(_runs_nothing(each, folder) for each in (git, *inner_git_folders(git)))
+
+
+def _runs_nothing(git: Path, folder: Path) -> bool:
     if git.is_symlink() or (git / "config.worktree").exists() or (git / "objects/info/alternates").exists():
         return False
     if (git / "commondir").exists() and not _leads_to_main(git):

@@ -7,11 +7,16 @@ trusted.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
+from contextlib import suppress
+from fnmatch import translate
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +25,11 @@ READING_S: Final = 20.0
 MOST_SUBMODULES: Final = 100
 DEEPEST_SUBMODULE: Final = 5
 MOST_GIT_FILES: Final = 100_000
+MOST_FOLDERS: Final = 20_000
+"""Of a work tree, searched for pipes that would block git; outermost first."""
+MOST_KEYS: Final = 100_000
+MOST_CONFIG_BYTES: Final = 1_000_000
+"""A repository with more configuration is not checked."""
 MOST_BYTES: Final = 4_096
 """Read from git's small files, which have a line or two."""
 
@@ -87,6 +97,11 @@ HARMLESS_KEYS: Final = (
     "svn-remote.*", "git-p4.*", "husky.*", "jj.*", "gerrit.*", "bugtraq.*",
 )  # fmt: skip
 """Patterns of configuration keys that never make a reading git command run anything."""
+_HARMLESS: Final = {
+    section: re.compile("|".join(map(translate, keys)))
+    for section, keys in groupby(sorted(HARMLESS_KEYS), key=lambda key: key.partition(".")[0])
+}
+"""By section: a folder's configuration may have very many keys."""
 _NAMES_FILE: Final = ("blame.ignorerevsfile", "diff.orderfile")
 """Keys that name a file to read, which must be in the work tree."""
 
@@ -227,12 +242,18 @@ class _Repository:
     def _has_harmless_configuration(self, work_tree: Path) -> bool:
         listed = self._git("config", "--list", "--show-scope", "--no-includes", "-z")
         fields = (listed or "").split("\0")
-        own = [
+        own = {
             entry.partition("\n")
             for scope, entry in zip(fields[::2], fields[1::2], strict=False)
             if scope not in ("system", "global", "command")
-        ]
-        return bool(own) and all(_is_harmless_key(key, value, work_tree) for key, _, value in own)
+        }
+        files = [value for key, _, value in own if key in _NAMES_FILE]
+        keys = {key for key, _, _ in own if key not in _NAMES_FILE}
+        return (
+            0 < len(keys) <= MOST_KEYS
+            and all(map(_is_harmless_key, keys))
+            and all(map(partial(_is_in, work_tree), files))
+        )
 
     def _submodules(self, work_tree: Path, depth: int) -> list[Path]:
         """The nested repositories git visits. Raises ValueError when there are too many to check."""
@@ -279,14 +300,34 @@ def _is_plain(git_folder: Path) -> bool:
 
 
 def _would_block(folder: Path) -> bool:
-    """Whether one of git's own files is a pipe or a device, which would block git."""
+    """Whether one of the files that git reads is a pipe or a device, which would block git, or far too large."""
     found = next((each / ".git" for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
     if found is None:
         return False
-    read = [found, *(found.parent / name for name in (".gitignore", ".gitattributes", ".mailmap", ".gitmodules"))]
+    read = [found, found.parent / ".mailmap", found.parent / ".gitmodules"]
     if found.is_dir() and not found.is_symlink():
         read += [Path(entry.path) for entry in _entries(found)]
-    return any(each.exists() and not each.is_file() and not each.is_dir() for each in read)
+        if any(each.name.startswith("config") and each.stat().st_size > MOST_CONFIG_BYTES for each in read):
+            return True
+    return any(map(_is_special, read)) or any(map(_is_special, _files_in_folders(found.parent)))
+
+
+def _is_special(file: Path) -> bool:
+    return file.exists() and not file.is_file() and not file.is_dir()
+
+
+def _files_in_folders(work_tree: Path) -> Iterator[Path]:
+    """What git reads in each folder of a work tree, if it is there and not a plain file."""
+    waiting, seen = deque([str(work_tree)]), 0
+    while waiting and seen < MOST_FOLDERS:
+        seen += 1
+        with suppress(OSError), os.scandir(waiting.popleft()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name != ".git":
+                        waiting.append(entry.path)
+                elif entry.name in (".gitignore", ".gitattributes") and not entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path)
 
 
 def _text(output: bytes) -> str:
@@ -301,13 +342,17 @@ def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
             yield from entries
 
 
-def _is_harmless_key(key: str, value: str, work_tree: Path) -> bool:
+def _is_harmless_key(key: str) -> bool:
     """Whether a key is harmless; section and name are in lower case, as git prints them."""
-    if key in _NAMES_FILE:
-        inside = (work_tree / value).resolve().is_relative_to(work_tree.resolve())
-        return inside and not value.startswith(("~", "%"))
     # The location of the work tree was already checked.
-    return key == "core.worktree" or any(fnmatchcase(key, pattern) for pattern in HARMLESS_KEYS)
+    harmless = _HARMLESS.get(key.partition(".")[0])
+    return key == "core.worktree" or (harmless is not None and harmless.match(key) is not None)
+
+
+def _is_in(work_tree: Path, named: str) -> bool:
+    """Whether a file that a key names is in the work tree."""
+    inside = (work_tree / named).resolve().is_relative_to(work_tree.resolve())
+    return inside and not named.startswith(("~", "%"))
 
 
 def _text_of(file: Path) -> str:

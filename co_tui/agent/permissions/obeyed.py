@@ -42,6 +42,7 @@ _NAMES: Final = {
 }  # fmt: skip
 NAMES: Final = frozenset(name for names in _NAMES.values() for name in names)
 """At any depth, in lower case; a name with `/` is an entry of a folder with that name."""
+_WITH_ENTRIES: Final = frozenset(name.partition("/")[0] for name in NAMES if "/" in name)
 SUFFIX: Final = ".code-workspace"
 _IN_HOME: Final = frozenset((
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
@@ -50,20 +51,20 @@ _IN_HOME: Final = frozenset((
     ".xinitrc", ".xsession", ".xsessionrc", ".xserverrc", ".config/autostart", ".config/autostart-scripts",
     ".config/plasma-workspace", ".config/environment.d", ".config/systemd", ".local/share/systemd",
     ".local/share/dbus-1", ".local/share/applications", ".config/i3", ".i3", ".config/sway", ".config/hypr",
-    "library/launchagents", ".crontab", ".config/cron", ".gitconfig", ".config/git", ".ssh", ".gnupg", ".direnvrc",
+    "library/launchagents", ".crontab", ".config/cron", ".gitconfig", ".config/git", ".direnvrc",
     ".config/direnv", ".tmux.conf", ".config/tmux", ".screenrc", ".gdbinit", ".lldbinit", ".vimrc", ".vim",
     ".config/nvim", ".emacs", ".emacs.d", ".config/emacs", ".config/code/user", ".config/zed", ".config/helix",
     ".cargo/env", ".config/pip", ".pip", ".config/pnpm", ".config/yarn", ".gemrc", ".m2/settings.xml",
     ".gradle/init.gradle", ".gradle/init.d", ".config/opencode", ".config/crush",
 ))  # fmt: skip
 """Below a home folder, in lower case."""
-DEEPEST_IN_HOME: Final = 4
-_PATH_FOLDERS: Final = frozenset((
-    ".local/bin", "bin", ".bin", ".cargo/bin", "go/bin", ".bun/bin", ".deno/bin", ".npm-global/bin", ".yarn/bin",
-    ".volta/bin", ".dotnet/tools", ".pyenv/shims", ".rbenv/shims", ".asdf/shims", ".local/share/mise/shims",
-    ".nix-profile/bin",
+DEEPEST_IN_HOME: Final = 5
+_ENTRIES_IN_HOME: Final = frozenset((
+    ".ssh", ".gnupg", ".local/bin", "bin", ".bin", ".cargo/bin", "go/bin", ".bun/bin", ".deno/bin", ".npm-global/bin",
+    ".yarn/bin", ".volta/bin", ".dotnet/tools", ".pyenv/shims", ".rbenv/shims", ".asdf/shims", ".nix-profile/bin",
+    ".local/share/mise/shims",
 ))  # fmt: skip
-"""Below a home folder: each entry of them is a command."""
+"""Folders of which each entry is obeyed, but not what is deeper: keys, and the commands in folders of `PATH`."""
 _OF_SYSTEM: Final = re.compile(
     r"/(?:private)?/?(?:var/spool/cron|var/at|etc/(?:cron|anacrontab|crontab|profile|bash|zsh|environment|ld\.so"
     r"|systemd|init|rc|xdg/autostart|gitconfig|sudoers|pam))"
@@ -92,10 +93,12 @@ def obeyed_name(path: str | Path, folder: Path, home: Path, *, written: bool = F
     return _reached_by_link(real, root, home) or _named_by_repository(real, root)
 
 
-def is_obeyed_entry(name: str, parent: str) -> bool:
+def is_obeyed_entry(name: str, parent: str, *, is_link: bool = False) -> bool:
     """Whether an entry of a folder is obeyed wherever that is; `parent` is the folder's normalised name."""
     plain = normalised_name(name)
-    return plain in NAMES or plain.endswith(SUFFIX) or f"{parent}/{plain}" in NAMES
+    if plain in NAMES or plain.endswith(SUFFIX) or f"{parent}/{plain}" in NAMES:
+        return True
+    return is_link and plain in _WITH_ENTRIES  # what it leads to may have any content
 
 
 def name_in_home(path: Path, home: Path) -> str | None:
@@ -106,8 +109,8 @@ def name_in_home(path: Path, home: Path) -> str | None:
     above = ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
     if found := next((each for each in above if each in _IN_HOME), None):
         return f"~/{found}"
-    is_command = len(path.relative_to(home).parts) == len(parts) and "/".join(parts[:-1]) in _PATH_FOLDERS
-    return f"~/{above[-1]}" if is_command else None
+    is_entry = len(path.relative_to(home).parts) == len(parts) and "/".join(parts[:-1]) in _ENTRIES_IN_HOME
+    return f"~/{above[-1]}" if is_entry else None
 
 
 def is_home_or_above(folder: Path, home: Path) -> bool:

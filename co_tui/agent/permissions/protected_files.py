@@ -82,7 +82,7 @@ class ProtectedFiles:
             if (listing := self._listed(path)) is None:
                 continue
             listings[path] = listing
-            waiting.extend(f"{path.rstrip(os.sep)}{os.sep}{name}" for name in listing.folders)
+            waiting.extend(str(Path(path, name)) for name in listing.folders if str(Path(path, name)) not in listings)
             for name in listing.protected:
                 found.add(Path(path, name))
             if listing.git_parts:
@@ -110,8 +110,12 @@ class ProtectedFiles:
         for entry in entries:
             if entry.name.lower() in _GIT_PARTS:
                 git_parts.add(entry.name)
-            if is_obeyed_entry(entry.name, parent) or (looks_home and name_in_home(Path(entry.path), self._home)):
+            is_link = entry.is_symlink()
+            in_home = looks_home and name_in_home(Path(entry.path), self._home) is not None
+            if in_home or is_obeyed_entry(entry.name, parent, is_link=is_link):
                 protected.append(entry.name)
+            elif is_link:
+                folders += self._skipped_target(entry.path)
             elif entry.name not in SKIPPED and entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
         if is_git_layout(git_parts):  # many folders, with nothing but objects
@@ -119,6 +123,12 @@ class ProtectedFiles:
         has_head = any(name.lower() == HEAD for name in git_parts)
         parts = frozenset(git_parts if has_head else ())
         return _Listing(changed_ns, tuple(folders), tuple(sorted(protected)), parts)
+
+    def _skipped_target(self, link: str) -> list[str]:
+        """The folder that a link leads to, if it is in one that is skipped: outside of those it is searched anyway."""
+        target = Path(os.path.realpath(link))
+        skipped = target.is_relative_to(self.folder) and SKIPPED.intersection(target.relative_to(self.folder).parts)
+        return [str(target)] if skipped and target.is_dir() else []
 
     def _is_near_home(self, path: str) -> bool:
         """Whether entries of a folder can be obeyed because they are in the home folder."""

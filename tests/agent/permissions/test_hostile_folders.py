@@ -94,3 +94,27 @@ def test_the_folders_are_hostile_to_git_alone(tmp_path: Path) -> None:
     marker.unlink(missing_ok=True)
     subprocess.run(["git", "status"], cwd=folder, capture_output=True)
     assert marker.exists()
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
+def test_a_pipe_in_any_folder_keeps_git_from_being_free(tmp_path: Path, name: str) -> None:
+    HARMLESS["plain"](tmp_path / "folder")
+    (tmp_path / "folder/a/b").mkdir(parents=True)
+    assert free_of(tmp_path / "folder", ["git status"]) == ["git status"]
+    os.mkfifo(tmp_path / "folder/a/b" / name)
+    assert free_of(tmp_path / "folder", ["git status", "git diff"]) == []
+
+
+def test_very_much_configuration_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    HARMLESS["plain"](tmp_path / "folder")
+    config = tmp_path / "folder/.git/config"
+    with config.open("a") as file:
+        file.write("[user]\n" + "".join(f"\tk{n} = 1\n" for n in range(2_000)))
+    assert free_of(tmp_path / "folder", ["git status"]) == ["git status"]
+    with monkeypatch.context() as few:
+        few.setattr("co_tui.agent.permissions.git_guard.MOST_KEYS", 1_000)
+        assert free_of(tmp_path / "folder", ["git status"]) == []
+    with config.open("a") as file:
+        file.write("\tsame = 1\n" * 100_000)
+    monkeypatch.setattr(subprocess, "run", lambda *given, **more: pytest.fail("git is not even started"))
+    assert free_of(tmp_path / "folder", ["git status"]) == []

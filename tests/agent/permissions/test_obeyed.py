@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.obeyed import obeyed_name
+from co_tui.settings.permission_rules import RuleInForce, parse_rule
+from tests.support.ways_to_run import AT_HOME, JOBS, WAYS, write
 
 HOME = Path("/home/me")
 
@@ -75,3 +78,65 @@ def test_what_is_above_the_folder_does_not_count(tmp_path: Path) -> None:
     assert obeyed_name("main.py", tmp_path / "link", HOME) is None
     assert obeyed_name(folder / "main.py", tmp_path / "link", HOME) is None
     assert obeyed_name(folder / ".git", tmp_path / "link", HOME) == ".git"
+
+
+def asked(folder: Path, path: str, mode: str, *allowed: str, home: Path = HOME) -> bool:
+    rules = [RuleInForce("allow", parse_rule(each), "test") for each in allowed]
+    found = Judge(folder=folder, home=home).verdict("write_file", {"path": path}, mode, rules)
+    assert found.protected is (found.action == "ask")
+    return found.protected
+
+
+@pytest.mark.parametrize("mode", ["edits", "auto"])
+@pytest.mark.parametrize("way", WAYS)
+def test_file_tools_ask_about_what_makes_programs_run(tmp_path: Path, mode: str, way: str) -> None:
+    """Judged one after the other, as each is written, and all at once, as several agents could write them."""
+    assert any(asked(tmp_path, name, mode) for name in WAYS[way])
+    for name, text in WAYS[way].items():
+        if not asked(tmp_path, name, mode, "Edit"):
+            write(tmp_path, {name: text})
+    assert any(not (tmp_path / name).exists() for name in WAYS[way])
+
+
+@pytest.mark.parametrize("mode", ["edits", "auto"])
+def test_file_tools_ask_about_nothing_else(tmp_path: Path, mode: str) -> None:
+    write(tmp_path, {".git/HEAD": "", "src/a.py": ""})
+    assert [name for names in JOBS.values() for name in names if asked(tmp_path, name, mode)] == []
+
+
+@pytest.mark.parametrize("present", [("HEAD",), ("HEAD", "refs"), ("HEAD", "objects", "refs"), ("objects", "refs")])
+def test_a_part_of_a_git_folder_counts_with_what_is_there(tmp_path: Path, present: tuple[str, ...]) -> None:
+    write(tmp_path, {f"src/{name}" if name == "HEAD" else f"src/{name}/x": "" for name in present})
+    is_whole, has_head = len(present) == 3, "HEAD" in present
+    found = {name: asked(tmp_path, f"src/{name}", "edits") for name in ("HEAD", "objects/y", "refs/y", "commondir")}
+    assert found == {"HEAD": True, "objects/y": has_head, "refs/y": has_head, "commondir": has_head}
+    assert asked(tmp_path, "src/config", "edits") is asked(tmp_path, "src/hooks/x", "edits") is is_whole
+    assert not asked(tmp_path, "src/a.py", "edits") and not asked(tmp_path, "config", "edits")
+    named = obeyed_name("src/HEAD", tmp_path, HOME)  # a word of a command, as in `git diff HEAD`
+    assert (named is not None) is ({"objects", "refs"} <= set(present))
+
+
+@pytest.mark.parametrize("name", AT_HOME)
+def test_what_a_home_obeys_is_asked_about_whatever_rules_allow(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / Path(name).parts[0] if "/" in name else tmp_path / "dotfiles"
+    folder.mkdir()
+    assert asked(folder, str(tmp_path / name), "edits", "Edit(//**)", home=tmp_path)
+    assert not asked(folder, str(tmp_path / "notes" / name.replace(".", "")), "edits", "Edit(//**)", home=tmp_path)
+
+
+def test_a_link_in_the_home_leads_to_what_it_obeys(tmp_path: Path) -> None:
+    write(tmp_path, {"dotfiles/bashrc": "", "dotfiles/fish/config.fish": "", "dotfiles/README.md": ""})
+    (tmp_path / ".config").mkdir()
+    (tmp_path / ".bashrc").symlink_to("dotfiles/bashrc")
+    (tmp_path / ".config/fish").symlink_to("../dotfiles/fish")
+    names = ("bashrc", "fish/config.fish", "fish/functions/new.fish", "README.md")
+    found = [asked(tmp_path / "dotfiles", name, "edits", home=tmp_path) for name in names]
+    assert found == [True, True, True, False]
+
+
+def test_what_git_is_configured_to_obey_is_asked_about(tmp_path: Path) -> None:
+    config = "[core]\n\thooksPath = .husky/_\n[include]\n\tpath = ../team.gitconfig\n\tpath = ~nobody-there/x\n"
+    write(tmp_path, {".git/config": config, ".husky/_/pre-commit": ""})
+    names = (".husky/_/pre-commit", ".husky/_/new", "team.gitconfig", ".husky/pre-commit", "src/.husky/_/x")
+    assert [asked(tmp_path, name, "edits") for name in names] == [True, True, True, False, False]
+    assert asked(tmp_path / "src", "../team.gitconfig", "edits", "Edit(//**)")

@@ -157,7 +157,7 @@ CREATED = [
     ("ln -s /etc .codex", ".codex"),
     ("ln -s nowhere .co-tui.toml", ".co-tui.toml"),
     ("mkdir -p a/b/.agents", "a/b/.agents"),
-    ("mkdir .vscode && echo '{}' > .vscode/tasks.json", ".vscode"),
+    ("mkdir .vscode && echo '{}' > .vscode/tasks.json", ".vscode/tasks.json"),
     ("touch .gitmodules", ".gitmodules"),
     ("git init -q lib && echo true > lib/.git/hooks/pre-commit", "lib/.git"),
     ("git init -q lib && git -C lib config core.fsmonitor /bin/true", "lib/.git"),

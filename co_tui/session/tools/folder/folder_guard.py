@@ -20,6 +20,7 @@ from co_tui.agent.permissions.obeyed import is_obeyed_entry, normalised_name, ob
 from co_tui.agent.permissions.protected_files import NOTHING, Present, Protected, ProtectedFiles
 from co_tui.paths import ensure_dir, path_text
 
+MOST_ROUNDS: Final = 20
 _MOVED_FIRST: Final = (HEAD, "commondir", "refs", "objects")
 _ONLY_FOLDERS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
@@ -76,14 +77,13 @@ class FolderGuard:
     async def begin(self, *, others_run: bool) -> tuple[Protected, CreatedProtected | None]:
         """What a command that starts now must not change. If no other runs, everything there is the user's."""
         async with self._checking:
-            found = await asyncio.to_thread(self._files.find)
             created = None
             if others_run or self._running:
-                created = await asyncio.to_thread(self._move_new, found)
-                found = await asyncio.to_thread(self._files.find) if created else found
-            self._known = found
+                created = await asyncio.to_thread(self._move_new)
+            else:
+                self._known = await asyncio.to_thread(self._files.find)
             self._running += 1
-            return found, created
+            return self._known, created
 
     async def end(self) -> CreatedProtected | None:
         """A command ended: check what it left."""
@@ -92,10 +92,7 @@ class FolderGuard:
 
     async def check(self) -> CreatedProtected | None:
         async with self._checking:
-            found = await asyncio.to_thread(self._files.find)
-            created = await asyncio.to_thread(self._move_new, found)
-            self._known = await asyncio.to_thread(self._files.find) if created else found
-            return created
+            return await asyncio.to_thread(self._move_new)
 
     def is_protected(self, path: str) -> bool:
         """Whether a file tool asks before it changes this path."""
@@ -106,15 +103,26 @@ class FolderGuard:
         with suppress(ValueError):
             self._accepted.add(str(Path(os.path.realpath(self.folder / path)).relative_to(self.folder)))
 
-    def _move_new(self, found: Protected) -> CreatedProtected | None:
+    def _move_new(self) -> CreatedProtected | None:
+        """Move away what is new until nothing is: a command may still be running, so only what was checked is known."""
+        moved: list[SetAside] = []
+        for _ in range(MOST_ROUNDS):
+            found = self._files.find()
+            new = self._moved_first(found)
+            moved += new
+            if all(each.kept is None and not each.restored for each in new):
+                self._known = found
+                break
+        return CreatedProtected(self.folder, tuple(moved)) if moved else None
+
+    def _moved_first(self, found: Protected) -> list[SetAside]:
         """Git folders in disguise come first, then the names: a git folder elsewhere has no effect once no `.git`
         points to it."""
-        moved = [self._set_aside(name, None) for name in self._disguises(found)]
-        for are_names in (True, False):
-            found = self._files.find() if moved else found
-            names = {*found.names, *self._known.names} - found.git_parts.keys()
-            moved += self._moved_of(found, [name for name in names if _is_name(name) is are_names])
-        return CreatedProtected(self.folder, tuple(moved)) if moved else None
+        if moved := [self._set_aside(name, None) for name in self._disguises(found)]:
+            return moved
+        names = {*found.names, *self._known.names} - found.git_parts.keys()
+        moved = self._moved_of(found, [name for name in names if _is_name(name)])
+        return moved or self._moved_of(found, [name for name in names if not _is_name(name)])
 
     def _disguises(self, found: Protected) -> Iterator[str]:
         """Of each folder that became a git folder and may run something: the new file or folder that made it one."""
