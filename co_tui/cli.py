@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from co_tui.agent.permissions.obeyed import is_home_or_above
 from co_tui.command_call import CommandCall
 from co_tui.commands import run_command
 from co_tui.headless.output import (
@@ -29,6 +30,7 @@ from co_tui.inert import one_line
 from co_tui.open_store import open_store
 from co_tui.paths import Paths, current_folder, ensure_dir, locate
 from co_tui.settings import DEBUG_VARIABLE, Loaded, load, withheld_warnings
+from co_tui.settings.rules import AUTO, EDITS, NOT_AT_HOME
 from co_tui.store.store_errors import StoreError
 from co_tui.trust import Trust
 
@@ -128,6 +130,10 @@ def _run_in(
     options: "Options", paths: Paths, environ: Mapping[str, str], cwd: Path, host: "RemoteHost | None" = None
 ) -> int:
     given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
+    at_home = is_home_or_above(cwd, Path.home()) if host is None else host.at_home
+    if at_home and given["mode"] in (EDITS, AUTO) and options.command != "acp":  # whose sessions have their own folders
+        say(NOT_AT_HOME.format(given["mode"]))
+        return WRONG_USAGE
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
     if options.command not in ("doctor", "config", "trust"):
         # These three are how users find and fix a bad setting.

@@ -66,7 +66,8 @@ def run(
             say(session.restore_note)
         if session.mode_refused:
             say(session.mode_refused)
-            return FAILED
+            if not session.at_home:
+                return FAILED
         await _report_approvals(session)
         try:
             if command is not None:

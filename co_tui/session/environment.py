@@ -11,6 +11,7 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models.open_model import ModelHandle
+from co_tui.agent.permissions.obeyed import is_home_or_above
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
@@ -99,6 +100,11 @@ class Environment:
         limits = self.paths.state / LIMITS_FILE
         self.limits = Limits(limits, writes=not self.private, on_change=self.files.limits_changed)
         self.mcp_servers.ask = lambda form: fill_in(form, self.questions)
+
+    @property
+    def at_home(self) -> bool:
+        """Whether the folder is the user's home or above it, here or on the host."""
+        return is_home_or_above(self.cwd, Path.home()) if self.host is None else self.host.at_home
 
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
         """The state of a session at the end of its log, or at a seq; read in a thread."""

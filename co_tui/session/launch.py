@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import Choice, choose
+from co_tui.agent.permissions.obeyed import is_home_or_above
 from co_tui.paths import Paths, current_folder, path_text
 from co_tui.record import Record
 from co_tui.session.checkout import repository_of
@@ -41,6 +42,11 @@ class Launch(Record):
 
     host: "RemoteHost | None" = None
     """Another host, on which the tools work; `cwd` is then an empty stand-in."""
+
+    @property
+    def at_home(self) -> bool:
+        """Whether the folder is the user's home or above it, here or on the host."""
+        return is_home_or_above(self.cwd, Path.home()) if self.host is None else self.host.at_home
 
     @property
     def where(self) -> str:

@@ -124,7 +124,7 @@ class Session:
             await recorder.record(SessionStart(**origin, surroundings=surroundings), *board)
             environment.files.mark_project(session_id, project_of(environment.cwd))
             session = cls(environment, lock, recorder, model_handle, window)
-            session.mode_refused = await begin_in_mode(recorder, environment.settings.mode)
+            session.mode_refused = await begin_in_mode(recorder, environment.settings.mode, at_home=environment.at_home)
             await session._complete_restores()
             session._factory.hooks.begin("startup")
         except BaseException:
@@ -178,7 +178,7 @@ class Session:
         await self.switcher.record_policy_change(state.policy, before)
         mode = self._environment.settings.mode
         mode = tighter_mode(state, mode) if self._environment.keeps_mode else mode
-        self.mode_refused = await begin_in_mode(self._recorder, mode)
+        self.mode_refused = await begin_in_mode(self._recorder, mode, at_home=self._environment.at_home)
         await self._complete_restores()
         await self.edits.restore()
         if self._was_measured_differently(state):
@@ -227,6 +227,11 @@ class Session:
     def stored_id(self) -> str:
         """The session to resume later: a fork, once another machine has continued this one."""
         return self._recorder.stored_id
+
+    @property
+    def at_home(self) -> bool:
+        """Whether it works in the home folder or above it."""
+        return self._environment.at_home
 
     @property
     def is_kept(self) -> bool:

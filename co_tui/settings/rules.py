@@ -27,6 +27,10 @@ DELEGATE_CONTEXTS: Final = (FRESH, CONVERSATION)
 MODES: Final = (ASK, EDITS, PLAN, AUTO)
 """What runs without asking: reading only; file changes too; reading, and nothing else even if allowed; commands in the
 sandbox too."""
+NOT_AT_HOME: Final = (
+    "Mode {} is not offered in the home folder or above it: what is written there can make programs run at the next "
+    "login. Work in a folder below it."
+)
 SANDBOX_OFF: Final = "off"
 SANDBOX_WITH_NETWORK: Final = "bwrap+network"
 SANDBOX: Final = "bwrap"
@@ -85,6 +89,11 @@ class PartRefused(ValueError):
         """`value` is the part as text that may be shown."""
         super().__init__(path)
         self.path, self.value, self.allowed = path, value, allowed
+
+
+def offered_modes(*, at_home: bool) -> tuple[str, ...]:
+    """The modes that a folder allows, whether or not a sandbox works; `at_home`: it is the home folder or above it."""
+    return (ASK, PLAN) if at_home else MODES
 
 
 def quoted(value: object) -> str:

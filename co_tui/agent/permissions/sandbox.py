@@ -34,6 +34,7 @@ _REFUSALS: Final = {
 _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--ro-bind", "/", "/")
 _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
+ENDS_WITH_PARENT: Final = "--die-with-parent"
 _working: set[tuple[str, str]] = set()
 """Sandboxes known to work, by program and kind. Failures are not cached: the user may have fixed them."""
 _tried: dict[tuple[str, str], bool] = {}

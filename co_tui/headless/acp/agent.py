@@ -142,7 +142,7 @@ class Agent:
 
     def _described(self, opened: OpenSession, response: Response) -> Response:
         """The response with the session's modes and options."""
-        response.modes = mode_state(opened.session.state.mode)
+        response.modes = mode_state(opened.session.state.mode, opened.modes)
         response.config_options = opened.options()
         return response
 

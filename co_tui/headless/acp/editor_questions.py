@@ -70,7 +70,8 @@ class EditorQuestions:
 
     async def _accept_plan(self, question: ApprovalQuestion) -> Approval:
         steps = argument_lines(dump(dict(question.arguments)))
-        mode = await self._choose(self._call(question).asked(steps), list(_PLAN_OPTIONS))
+        options = [each for each in _PLAN_OPTIONS if each.option_id in (*question.modes, DENY)]
+        mode = await self._choose(self._call(question).asked(steps), options)
         if mode in (ASK, EDITS, AUTO):
             return Approval(approved=True, by=USER, mode=mode)
         return Approval(approved=False, by=USER, reason=PLAN_NOT_ACCEPTED)

@@ -29,6 +29,7 @@ from co_tui.session.slash.command_host import CommandFailed
 from co_tui.session.slash.typed_command import TypedCommand, find, parse_command, refusal
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import commands_in_force
+from co_tui.settings.rules import offered_modes
 from co_tui.store.store_errors import StoreError
 
 AUTH_KINDS = frozenset(("authentication",))
@@ -86,10 +87,14 @@ class OpenSession:
     def folder(self) -> Path:
         return self._opening.cwd
 
+    @property
+    def modes(self) -> tuple[str, ...]:
+        return offered_modes(at_home=self.session.at_home)
+
     def options(self) -> list[ConfigOption]:
         state = self.session.state
         return config_options(
-            self._opening.context, self._opening.environ, self.session.settings, state.model, state.mode
+            self._opening.context, self._opening.environ, self.session.settings, state.model, state.mode, self.modes
         )
 
     async def replay(self) -> None:

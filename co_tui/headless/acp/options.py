@@ -17,25 +17,29 @@ from co_tui.events.model_names import model_name
 from co_tui.events.wording import MODE_SENTENCES
 from co_tui.headless.output import CommandContext
 from co_tui.settings import Settings, policy_description, policy_label, policy_names
-from co_tui.settings.rules import MODES
 
 MODE, MODEL, POLICY = "mode", "model", "policy"
 ConfigOption: TypeAlias = SessionConfigOptionSelect | SessionConfigOptionBoolean
 
 
-def mode_state(current: str) -> SessionModeState:
-    modes = [SessionMode(id=mode, name=mode, description=MODE_SENTENCES[mode]) for mode in MODES]
-    return SessionModeState(current_mode_id=current, available_modes=modes)
+def mode_state(current: str, modes: Sequence[str]) -> SessionModeState:
+    offered = [SessionMode(id=mode, name=mode, description=MODE_SENTENCES[mode]) for mode in modes]
+    return SessionModeState(current_mode_id=current, available_modes=offered)
 
 
 def config_options(
-    context: CommandContext, environ: Mapping[str, str], current: Settings, model: str, mode: str
+    context: CommandContext,
+    environ: Mapping[str, str],
+    current: Settings,
+    model: str,
+    mode: str,
+    modes: Sequence[str],
 ) -> list[ConfigOption]:
     """Every option with its present value."""
     names = policy_names(context.paths)
     policy = current.policy
     return [
-        _select(MODE, "Mode", mode, [(each, each, MODE_SENTENCES[each]) for each in MODES], category="mode"),
+        _select(MODE, "Mode", mode, [(each, each, MODE_SENTENCES[each]) for each in modes], category="mode"),
         _select(
             MODEL,
             "Model",

@@ -115,6 +115,7 @@ class Approvals:
     def _mode_changes(self, decided: ApprovalDecided) -> list[ModeChange]:
         """An accepted plan says in which mode the work continues."""
         before, mode = self._permissions.mode, decided.mode if decided.approved else ""
+        mode = mode and self._permissions.allowed_mode(mode)
         return [ModeChange(from_=before, to=mode)] if mode not in ("", before) else []
 
     async def _answer(self, asked: ApprovalRequested, verdict: Verdict, numbers: Numbers) -> Approval:
@@ -126,7 +127,9 @@ class Approvals:
                 asked, note = asked.but(what=shown.what), CHANGED_SINCE
                 await self._recorder.record(asked)
             question = _question(asked, verdict, numbers)
-            question = question.but(note=note, where=self._permissions.where(asked.tool, verdict))
+            question = question.but(
+                note=note, where=self._permissions.where(asked.tool, verdict), modes=self._permissions.modes
+            )
             answer = await self._questions.approve(question)
             now = await self._now(asked)
             if not answer.approved or now.note or now.what == asked.what:

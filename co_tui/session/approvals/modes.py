@@ -6,7 +6,7 @@ from co_tui.agent.permissions.sandbox import sandbox_failure
 from co_tui.events import ModeChange
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
-from co_tui.settings.rules import ASK, AUTO, EDITS, PLAN, SANDBOX
+from co_tui.settings.rules import ASK, AUTO, EDITS, NOT_AT_HOME, PLAN, SANDBOX, offered_modes
 
 _TIGHTEST_FIRST: Final = (PLAN, ASK, EDITS, AUTO)
 NO_SANDBOX: Final = "Mode auto needs a sandbox, which does not start here: {}."
@@ -16,8 +16,10 @@ class ModeRefused(Exception):
     """Why a mode cannot be used here: a sentence."""
 
 
-async def switch_mode(recorder: Recorder, mode: str) -> None:
+async def switch_mode(recorder: Recorder, mode: str, *, at_home: bool) -> None:
     """Change the mode from the next call on. Raises `ModeRefused`."""
+    if mode not in offered_modes(at_home=at_home):
+        raise ModeRefused(NOT_AT_HOME.format(mode))
     if mode == recorder.state.mode:
         return
     if mode == AUTO and (failure := await sandbox_failure(SANDBOX)):
@@ -31,11 +33,11 @@ def tighter_mode(state: SessionState, usual: str) -> str:
     return min(own, usual, key=_TIGHTEST_FIRST.index) if own in _TIGHTEST_FIRST else usual
 
 
-async def begin_in_mode(recorder: Recorder, mode: str) -> str:
+async def begin_in_mode(recorder: Recorder, mode: str, *, at_home: bool) -> str:
     """Start or resume in a mode. Returns why it is `ask` instead, or an empty text."""
     try:
-        await switch_mode(recorder, mode)
+        await switch_mode(recorder, mode, at_home=at_home)
     except ModeRefused as refused:
-        await switch_mode(recorder, ASK)
+        await switch_mode(recorder, ASK, at_home=at_home)
         return str(refused)
     return ""

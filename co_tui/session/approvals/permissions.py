@@ -15,7 +15,7 @@ from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import READ, Rule, RuleInForce
-from co_tui.settings.rules import AUTO, SANDBOX, SANDBOX_OFF
+from co_tui.settings.rules import ASK, AUTO, SANDBOX, SANDBOX_OFF, offered_modes
 from co_tui.settings.unusable_rules import usable_rules
 
 CO_TUI: Final = "co-tui"
@@ -36,6 +36,7 @@ class Permissions:
         sandbox: str = SANDBOX_OFF,
         asks_first: AsksFirst = never_asks,
         secret_files: Sequence[Path] = (),
+        at_home: bool = False,
     ) -> None:
         """`written` are the rules of the settings; `sandbox` is where commands run unless the mode says otherwise;
         `asks_first` decides which calls of other tools need approval; `secret_files` are never read for the model."""
@@ -45,6 +46,8 @@ class Permissions:
         self._secret_files = secret_files
         self._asks_first = asks_first
         self.kept = kept
+        self.modes = offered_modes(at_home=at_home)
+        """The modes that the folder allows, whatever was logged."""
         self._sandbox = sandbox
         self._refused_by_sandbox: dict[str, str] = {}
 
@@ -55,7 +58,11 @@ class Permissions:
 
     @property
     def mode(self) -> str:
-        return self._recorder.state.mode
+        """A mode that the folder does not allow counts as `ask`."""
+        return self.allowed_mode(self._recorder.state.mode)
+
+    def allowed_mode(self, mode: str) -> str:
+        return mode if mode in self.modes else ASK
 
     @property
     def sandbox(self) -> str:

@@ -9,7 +9,7 @@ from co_tui.events import Json
 from co_tui.events.facts.agents import UNATTENDED
 from co_tui.events.tool_calls import WEB_FETCH
 from co_tui.record import Record
-from co_tui.settings.rules import ASK, PRESENT_PLAN
+from co_tui.settings.rules import ASK, MODES, PRESENT_PLAN
 
 Scope: TypeAlias = Literal["once", "session", "project"]
 """How long an approval holds: for this call, or its rules for this session or for this project."""
@@ -54,6 +54,8 @@ class ApprovalQuestion(Record):
     number: int = 1
     of: int = 1
     """Its number among the questions asked together."""
+    modes: tuple[str, ...] = MODES
+    """For a plan: those in which the work can continue."""
 
     @property
     def is_plan(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from co_tui.paths import ensure_dir
 from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code, part_of
-from co_tui.session.processes.process_guard import group_exists
+from co_tui.session.processes.process_guard import group_exists, group_of_job
 
 STOPPING_S: Final = 2.0
 POLL_S: Final = 0.05
@@ -35,12 +35,12 @@ class FarCommands:
         return str(ensure_dir(self.folder))
 
     def begin(self, name: str) -> None:
-        self._groups[name] = self._group(name)
+        self._groups[name] = group_of_job(self._job(name))
 
     def now(self, name: str, waited: str) -> dict[str, Any]:
         """Whether it runs, its exit code, the end of its output, and whether it printed `waited`."""
         job = self._job(name)
-        group = self._groups.get(name) or self._group(name)
+        group = self._groups.get(name) or group_of_job(self._job(name))
         code = exit_code(job / STATUS)
         running = code is None and group is not None and group_exists(group)
         shown = b"\n".join(filter(None, (end_of(job / each, MOST_SHOWN_BYTES).rstrip() for each in LOGS)))
@@ -61,7 +61,7 @@ class FarCommands:
 
     def end(self, name: str) -> None:
         """Terminate it, and kill what is left of it."""
-        group = self._groups.get(name) or self._group(name)
+        group = self._groups.get(name) or group_of_job(self._job(name))
         if group is None:
             return
         latest = time.monotonic() + STOPPING_S
@@ -96,11 +96,6 @@ class FarCommands:
         if not name.isalnum():
             raise ValueError("not a command")
         return self.folder / name
-
-    def _group(self, name: str) -> int | None:
-        fields = end_of(self._job(name) / "handle", 100).split()
-        group = int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
-        return group if group > 1 else None
 
 
 def _signal(group: int, number: signal.Signals) -> None:

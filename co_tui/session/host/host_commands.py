@@ -64,9 +64,9 @@ class HostCommands(RunningCommands):
             for command_id, started in self._started.items()
         ]
 
-    async def end(self, command_id: str) -> None:
+    async def end(self, command_id: str, *, by_user: bool = True) -> None:
         if command_id in self._started:
-            self._ended_by_user.add(command_id)
+            self._ended_by_user |= {command_id} if by_user else set()
             with suppress(OSError):
                 await asyncio.to_thread(self._link.ask, "commands.end", command_id)
 

@@ -29,6 +29,8 @@ class RemoteHost:
         said = link.began
         self.folder = str(said["folder"])
         """Its real path there."""
+        self.at_home = Path(str(said["home"])).is_relative_to(self.folder)
+        """Whether it is the home folder there, or above it."""
         self._guarded = {str(name): str(value) for name, value in dict(said["guarded"]).items()}
 
     @property

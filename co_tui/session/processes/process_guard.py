@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
+from co_tui.session.processes.command_files import end_of
+
 STOPPING_S: Final = 5.0
 MARK: Final = "STARTED_BY_CO_TUI"
 """Environment variable, with the session's id, of every process that ends with the session."""
@@ -110,6 +112,24 @@ def group_exists(group: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def group_of_job(job: Path) -> int | None:
+    """The process group of the background command that works with this folder; None if it has ended.
+
+    It is found by the arguments of its first process: what the command writes is not trusted, and is a number of its
+    sandbox. Without /proc there is no sandbox either, and its handle file has the number.
+    """
+    if not Path("/proc/self").exists():
+        fields = end_of(job / "handle", 100).split()
+        group = int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
+        return group if group > 1 else None  # 0 and 1 would mean other processes
+    for arguments in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError, ValueError):
+            process = int(arguments.parent.name)
+            if str(job).encode() in arguments.read_bytes().split(b"\0") and os.getpgid(process) == process:
+                return process
+    return None
 
 
 def _input(process: "subprocess.Popen[bytes]") -> IO[bytes]:

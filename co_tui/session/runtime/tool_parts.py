@@ -109,6 +109,7 @@ class ToolParts:
             sandbox=settings.command_sandbox,
             asks_first=environment.asks_first,
             secret_files=(paths.keys_file, paths.machine_key),
+            at_home=environment.at_home,
         )
 
     def working(self, settings: Settings, window_tokens: int, permissions: Permissions) -> WorkingTools | None:

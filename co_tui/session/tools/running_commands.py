@@ -19,7 +19,7 @@ from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.paths import ensure_dir
 from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code, part_of
-from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists
+from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists, group_of_job
 from co_tui.session.processes.tapped_process import TappedProcess
 from co_tui.session.tools.command_watch import BackgroundCommand, CommandNews, Tell, WaitedText, watch
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard
@@ -159,7 +159,7 @@ class RunningCommands:
 
     def begin(self, command_id: str, command: str, wait_for: str = "") -> None:
         """A command now runs in the background; `wait_for` is a text of its output that is to be reported."""
-        group = _group(self.folder / command_id / "handle")
+        group = group_of_job(self.folder / command_id)
         self._started[command_id] = _Started(command, time.monotonic(), group)
         if group is not None:
             self.guard.note(group)
@@ -190,11 +190,11 @@ class RunningCommands:
         """The background commands, newest last."""
         return [self._now(command_id, started) for command_id, started in self._started.items()]
 
-    async def end(self, command_id: str) -> None:
-        """Stop one of them; the model can still read its output."""
+    async def end(self, command_id: str, *, by_user: bool = True) -> None:
+        """Stop one of them, from outside of its sandbox; the model can still read its output."""
         started = self._started.get(command_id)
         if started is not None and started.group is not None:
-            self._ended_by_user.add(command_id)
+            self._ended_by_user |= {command_id} if by_user else set()
             await _end(started.group, self.folder / command_id / STATUS)
 
     def folder_guard(self, folder: Path, aside: Path, home: Path) -> FolderGuard:
@@ -257,13 +257,6 @@ class RunningCommands:
         running = code is None and started.group is not None and group_exists(started.group)
         output = _ends(*(end_of(job / each, MOST_SHOWN_BYTES) for each in LOGS))
         return BackgroundCommand(command_id, started.command, time.monotonic() - started.began, running, code, output)
-
-
-def _group(handle: Path) -> int | None:
-    """The process group of a command from its handle file; never 0 or 1, which would mean other processes."""
-    fields = end_of(handle, MOST_SHOWN_BYTES).split()
-    group = int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
-    return group if group > 1 else None
 
 
 async def _end(group: int, status: Path) -> None:

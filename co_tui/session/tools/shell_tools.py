@@ -136,6 +136,20 @@ class _SessionShell(ShellToolset[Any]):
         """
         return await super().start_command(ctx, command)
 
+    async def stop_command(self, ctx: RunContext[Any], command_id: str) -> str:
+        """Stop a background command and return its final output.
+
+        Args:
+            ctx: The current agent run context.
+            command_id: The ID returned by start_command.
+
+        Returns:
+            Final output and exit status of the stopped command.
+        """
+        # Other sandboxed commands, with which the harness would stop it, do not see its processes.
+        await self._commands.end(command_id, by_user=False)
+        return await super().stop_command(ctx, command_id)
+
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:

@@ -152,8 +152,9 @@ def _plan(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
     listed = steps if isinstance(steps, list | tuple) else ()
     numbered = "\n".join(f"{n}. {' '.join(str(step).split())}" for n, step in enumerate(listed, 1))
     summary = str(question.arguments.get("summary") or "").strip()
-    accept = [Choice("y", "Accept, ask before changes"), Choice("e", "Accept, edit files freely")]
-    accept += [Choice("a", "Accept, run in the sandbox")] if has_sandbox else []
+    accept = [Choice("y", "Accept, ask before changes")]
+    accept += [Choice("e", "Accept, edit files freely")] if EDITS in question.modes else []
+    accept += [Choice("a", "Accept, run in the sandbox")] if has_sandbox and AUTO in question.modes else []
     return Question(
         title=f"{_agent(question)}Accept this plan?",
         text=inert("\n\n".join(filter(None, (summary, numbered))) or question.what),

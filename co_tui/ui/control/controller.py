@@ -51,7 +51,7 @@ class SessionController:
         self.bridge = Bridge(self._on_event)
         self.sender = PromptSender(host, chat, self)
         self.settings = LiveSettings(self.backend, chat, lambda: self.session)
-        self.modes = Modes(chat, sandbox, lambda: self.session, lambda: self.launch.settings.mode)
+        self.modes = Modes(chat, sandbox, lambda: self.session, lambda: self.launch)
         self.resume_questions = ResumeQuestions(questions.choose, chat.shortcut_for)
         folder_choice = FolderChoice(chat, self.resume_questions, self.settings, self, lambda: self.sender.has_unsent)
         self._opening = SessionOpening(chat, self.backend, self.resume_questions, folder_choice, self)

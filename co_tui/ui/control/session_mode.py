@@ -8,11 +8,12 @@ from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
 from co_tui.session.approvals.questions import ASKED_AGAIN
 from co_tui.session.slash.command_host import CommandFailed
-from co_tui.settings.rules import AUTO, MODES
+from co_tui.settings.rules import AUTO, MODES, NOT_AT_HOME, offered_modes
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.chat.chat_screen import ChatScreen
 
 if TYPE_CHECKING:
+    from co_tui.session.launch import Launch
     from co_tui.session.session import Session
 
 
@@ -28,10 +29,10 @@ class Modes:
         chat: ChatScreen,
         sandbox: SandboxCheck,
         session: "Callable[[], Session | None]",
-        setting: Callable[[], str],
+        launch: "Callable[[], Launch]",
     ) -> None:
-        """`session` returns the open one, `setting` the mode of new sessions."""
-        self._chat, self._sandbox, self._session, self._setting = chat, sandbox, session, setting
+        """`session` returns the open one, `launch` what new sessions start with."""
+        self._chat, self._sandbox, self._session, self._launch = chat, sandbox, session, launch
         self._waiting = ""
         """The mode chosen for the next session."""
         self._one_at_a_time = asyncio.Lock()
@@ -39,27 +40,36 @@ class Modes:
     @property
     def current(self) -> str:
         session = self._session()
-        return session.state.mode if session is not None else self._waiting or self._setting()
+        return session.state.mode if session is not None else self._waiting or self._launch().settings.mode
 
     async def next(self) -> None:
-        """Switch to the next mode; skips auto where no sandbox works."""
+        """Switch to the next mode; skips auto where no sandbox works, and what is not offered in the home folder."""
         self._sandbox.begin()  # done by the time auto is reached
         async with self._one_at_a_time:
             present = self.current
             mode = MODES[(MODES.index(present) + 1) % len(MODES)] if present in MODES else MODES[0]
-            skipped = mode == AUTO and bool(await self._sandbox.trouble())
+            skipped = ""
+            if self._is_refused_at_home(mode):
+                skipped = f"Skipped {mode}: not offered in the home folder or above it."
+            elif mode == AUTO and await self._sandbox.trouble():
+                skipped = f"Skipped {AUTO}: no sandbox here."
             if skipped:
                 mode = MODES[(MODES.index(mode) + 1) % len(MODES)]
             await self._switch(mode)
-        self._chat.show_mode_line(f"Skipped {AUTO}: no sandbox here. Now: {mode}" if skipped else mode_line(mode))
+        self._chat.show_mode_line(f"{skipped} Now: {mode}" if skipped else mode_line(mode))
 
     async def switch(self, mode: str) -> None:
         """Raises `CommandFailed`."""
         async with self._one_at_a_time:
+            if self._is_refused_at_home(mode):
+                raise CommandFailed(NOT_AT_HOME.format(mode))
             if mode == AUTO and (trouble := await self._sandbox.trouble()):
                 raise CommandFailed(f"Mode {AUTO} needs a sandbox, which does not start here: {trouble}.")
             await self._switch(mode)
         self._chat.show_mode_line(mode_line(mode))
+
+    def _is_refused_at_home(self, mode: str) -> bool:
+        return mode not in offered_modes(at_home=self._launch().at_home)
 
     async def _switch(self, mode: str) -> None:
         session = self._session()

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import stat
 from pathlib import Path
@@ -77,16 +76,16 @@ async def test_only_the_end_of_a_flood_is_reported(folder: Path, home: Path) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_background_commands_are_listed_and_can_be_ended(folder: Path, home: Path, kind: str) -> None:
-    model = Working(("start_command", {"command": "echo serving; echo $$ > pid; exec sleep 600"}))
+    model = Working(("start_command", {"command": f"echo serving; touch file; exec tail -f {folder}/file"}))
     environment = working_in(folder, home, model, LET, command_sandbox=kind)
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    await until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+    await until(lambda: runs(f"{folder}/file"))
     (listed,) = session.commands.background()
     assert listed.running and listed.output == "serving" and listed.command.startswith("echo serving")
     await session.commands.end(listed.id)
     (ended,) = session.commands.background()
-    assert not ended.running and ended.exit_code == 143 and is_gone(int((folder / "pid").read_text()))
+    assert not ended.running and ended.exit_code == 143 and not runs(f"{folder}/file")
     model.steps = [("check_command", {"command_id": listed.id})]
     await session.submit("how is it going?")
     assert "[status: finished]" in model.returned[-1] and "serving" in model.returned[-1]
@@ -132,9 +131,9 @@ async def test_what_background_commands_write_is_not_in_the_repository(folder: P
 
 
 DAEMONS = [
-    ("off", "(trap '' TERM; sleep 600)"),
-    ("off", "setsid sleep 600"),
-    pytest.param("bwrap", "setsid sh -c 'trap \"\" TERM; sleep 600'", marks=needs_bwrap),
+    ("off", "(trap '' TERM; tail -f {file})"),
+    ("off", "setsid tail -f {file}"),
+    pytest.param("bwrap", "setsid sh -c 'trap \"\" TERM; tail -f {file}'", marks=needs_bwrap),
 ]
 
 
@@ -142,14 +141,14 @@ DAEMONS = [
 async def test_what_a_command_leaves_running_ends_with_the_session(
     folder: Path, home: Path, kind: str, daemon: str
 ) -> None:
-    model = Working(("run_command", {"command": f"{daemon} > /dev/null 2>&1 & echo $! > pid"}))
+    file = f"{folder}/login.py"
+    model = Working(("run_command", {"command": f"{daemon.format(file=file)} > /dev/null 2>&1 &"}))
     environment = working_in(folder, home, model, LET, command_sandbox=kind)
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    pid = int((folder / "pid").read_text())
-    os.kill(pid, 0)
+    await until(lambda: runs(file))
     await left(environment, session)
-    await until(lambda: is_gone(pid))
+    await until(lambda: not runs(file))
 
 
 async def test_the_model_is_told_how_long_a_command_may_take(folder: Path, home: Path) -> None:
@@ -169,18 +168,17 @@ def test_commands_end_when_co_tui_is_killed(served: CliCommand, provider: Provid
 
     provider.window = 60_000
     provider.script = [
-        call("start_command", "echo $$ > beside; exec sleep 600"),
+        call("start_command", f"echo > beside; exec tail -f {served.cwd}/beside"),
         call("run_command", f"echo > waited; exec tail -f {served.cwd}/waited"),
     ]
     served.environ["CO_TUI_COMMAND_SANDBOX"] = kind
     process = served.start_loaded("run", "-p", "go", "--yes")
     files = [served.cwd / "beside", served.cwd / "waited"]
     wait_until(lambda: all(file.exists() and file.read_text() for file in files))
-    beside, waited = int(files[0].read_text()), f"{served.cwd}/waited"
-    wait_until(lambda: runs(waited) and not is_gone(beside))
+    wait_until(lambda: all(runs(str(file)) for file in files))
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=PATIENCE_S)
-    wait_until(lambda: is_gone(beside) and not runs(waited))
+    wait_until(lambda: not any(runs(str(file)) for file in files))
     wait_until(lambda: not any((served.home / "state" / "commands").iterdir()))
 
 

@@ -268,11 +268,41 @@ async def test_what_runs_on_is_watched(folder: Path, home: Path, left_by: str) -
     assert not (folder / ".mcp.json").exists() and not (folder / ".claude").exists()
 
 
-async def test_outside_processes_are_hidden_from_what_ends_with_its_call(folder: Path, home: Path) -> None:
+@pytest.mark.parametrize("tool", ["run_command", "start_command", "a process left running"])
+async def test_outside_processes_are_hidden_and_background_commands_are_stopped(
+    folder: Path, home: Path, tool: str
+) -> None:
     if not await can_hide_processes():
         pytest.skip("this machine does not allow it")
     bystander = await asyncio.create_subprocess_exec("sleep", "600")
-    said, _ = await run(folder, home, f"kill {bystander.pid}; ls /proc | grep -x {bystander.pid} || echo hidden")
-    assert "hidden" in said and bystander.returncode is None
+    line = (
+        f"kill {bystander.pid}; ls /proc | grep -x {bystander.pid} || echo hidden > found; trap 'echo end > ended' TERM"
+    )
+    if tool == "run_command":
+        await run(folder, home, line)
+    elif tool == "start_command":
+        await started_and_stopped(folder, home, f"{line}; sleep 600 & wait")
+    else:
+        left_running = f'setsid sh -c "{line}; sleep 600 & touch runs; wait" > /dev/null 2>&1 &'
+        await run(folder, home, f"{left_running}\nuntil test -e runs; do sleep 0.02; done")
+        assert (folder / "runs").exists()
+    assert (folder / "found").exists() and bystander.returncode is None
+    assert (folder / "ended").exists() is (tool != "run_command")
     bystander.kill()
     await bystander.wait()
+
+
+async def started_and_stopped(folder: Path, home: Path, command: str) -> None:
+    """The model stops it, after it has begun."""
+    model, person = Working(("start_command", {"command": command})), KeepsNothing(YES)
+    environment = working_in(folder, home, model, person, command_sandbox="bwrap")
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    (started,) = session.commands.background()
+    await until(lambda: (folder / "found").exists())
+    assert started.running
+    model.steps = [("stop_command", {"command_id": started.id})]
+    await session.submit("stop")
+    assert "[stopped]" in model.returned[-1] and not session.commands.background()
+    assert (folder / "ended").exists()
+    await left(environment, session)

@@ -28,7 +28,13 @@ from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
 from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.protected_files import Protected, mounts
-from co_tui.agent.permissions.sandbox import HIDE_PROCESSES, Sandbox, can_hide_processes, unusable_sandbox_text
+from co_tui.agent.permissions.sandbox import (
+    ENDS_WITH_PARENT,
+    HIDE_PROCESSES,
+    Sandbox,
+    can_hide_processes,
+    unusable_sandbox_text,
+)
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.tools.after_edit import note_written
@@ -205,8 +211,12 @@ class SandboxedFolder(BubblewrapWorkspace):
 
     async def _sandbox(self) -> list[str]:
         program, *arguments = await super()._sandbox()
-        hidden = [HIDE_PROCESSES] if ENDS_WITH_CALL.get() and await self._can_hide() else []
-        return [program, *hidden, *arguments]
+        if not await self._can_hide():
+            return [program, *arguments]
+        if not ENDS_WITH_CALL.get():
+            # The namespace ends with its init, which then waits for all that the command left running.
+            arguments.remove(ENDS_WITH_PARENT)
+        return [program, HIDE_PROCESSES, *arguments]
 
     async def _login_path_mounts(self, working_dir: str) -> tuple[str, ...]:
         others = await super()._login_path_mounts(working_dir)
