@@ -142,6 +142,17 @@ def test_a_bad_setting_stops_a_run_but_not_config_and_doctor(here: Here) -> None
     assert "CO_TUI_CONTEXT_WINDOW" in here("doctor").err
 
 
+def test_no_edits_in_the_home_folder(served_here: Here, provider: Provider) -> None:
+    served_here.environ["HOME"] = str(served_here.cwd)
+    for mode in ("edits", "auto"):
+        refused = served_here("run", "-p", "x", "--mode", mode)
+        assert refused.code == 2 and f"Mode {mode} is not offered in the home folder" in refused.err
+    assert provider.requests == []
+    served_here.environ["CO_TUI_MODE"] = "edits"
+    done = served_here("run", "-p", "x")
+    assert done.code == 0 and "Mode edits is not offered in the home folder" in done.err, "it goes on in mode ask"
+
+
 def test_config_shows_origins_and_writes_the_users_file(here: Here) -> None:
     assert here("config", "theme", "dark").code == 0
     line = next(line for line in here("config").out.splitlines() if line.startswith("theme"))

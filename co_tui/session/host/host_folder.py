@@ -144,6 +144,10 @@ class HostSandboxed(SandboxedFolder):
             self._bwrap_args = (await self._host.sandbox(self._kind)).arguments
             return await super()._sandbox()
 
+    async def _login_files(self, working_dir: str) -> tuple[str, ...]:
+        """The next connection would run a new one before it is moved away."""
+        return await BubblewrapWorkspace._login_path_mounts(self, working_dir)
+
     async def _can_hide(self) -> bool:
         return (await self._host.sandbox(self._kind)).hides
 

@@ -31,6 +31,17 @@ def served(served: CliCommand) -> CliCommand:
     return served
 
 
+async def test_modes_that_the_home_folder_does_not_allow_are_not_offered(served: CliCommand) -> None:
+    served.environ["HOME"] = str(served.cwd)
+    (served.cwd / "below").mkdir()
+    async with connected(served, RecordingEditor("session")) as agent:
+        session = await agent.new_session(cwd=str(served.cwd), mcp_servers=[])
+        below = await agent.new_session(cwd=str(served.cwd / "below"), mcp_servers=[])
+    assert session.modes is not None and below.modes is not None
+    assert [mode.id for mode in session.modes.available_modes] == ["ask", "plan"]
+    assert [mode.id for mode in below.modes.available_modes] == ["ask", "edits", "plan", "auto"]
+
+
 async def test_a_turn_with_a_plan_and_a_call_that_needs_permission(served: CliCommand, provider: Provider) -> None:
     provider.script = [Reply(text="First.", tools=(PLAN, WRITE)), Reply(text="All done.")]
     editor = RecordingEditor("session")

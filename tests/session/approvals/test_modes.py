@@ -31,6 +31,10 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
 
 
+def names_in(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
 def changes(environment, session) -> list[tuple[str, str]]:
     return [(each.from_, each.to) for each in facts(log_of(environment, session), ModeChange)]
 
@@ -192,3 +196,52 @@ async def test_a_protected_name_that_a_command_creates_is_asked_about(folder: Pa
     assert (folder / ".claude/settings.json").exists() is keeps
     assert ("It was moved to" in model.returned[0]) is not keeps
     await left(environment, session)
+
+
+@pytest.mark.parametrize("above", [False, True])
+async def test_neither_edits_nor_auto_in_the_home_folder(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, above: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(folder / "me" if above else folder))
+    (folder / "me").mkdir()
+    model, person = Working(PLAN, WRITE), Person(Approval(approved=True, by="user", mode="edits"), YES)
+    environment = working_in(folder, home, model, person, mode="edits")
+    session = await Session.start(environment, "scripted")
+    assert session.state.mode == "ask" and "not offered in the home folder" in session.mode_refused
+    for mode in ("edits", "auto"):
+        with pytest.raises(ModeRefused, match="home folder"):
+            await session.switcher.switch_mode(mode)
+    await session.switcher.switch_mode("plan")
+    await session.submit("go")
+    plan, write = person.asked
+    assert plan.modes == ("ask", "plan") and write.tool == "write_file", "an accepted plan goes on in mode ask"
+    assert changes(environment, session) == [("ask", "plan"), ("plan", "ask")]
+    await left(environment, session)
+
+
+async def test_a_folder_below_the_home_folder_has_all_modes(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    environment = working_in(folder, home, Working(), Person(), mode="edits")
+    session = await Session.start(environment, "scripted")
+    assert session.state.mode == "edits" and session.mode_refused == ""
+    await left(environment, session)
+
+
+@needs_bwrap
+async def test_the_sandbox_leaves_nothing_in_the_home_folder(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / ".bashrc").write_text("true\n")
+    before = names_in(folder)
+    line = "mkdir -p .ssh .local/bin; for file in .bashrc .ssh/authorized_keys .local/bin/ls; do echo evil >> $file; done"
+    model, person = Working(run("true"), run(line)), Person(YES, *[Approval(approved=False, by="user")] * 3)
+    environment = working_in(folder, home, model, person, command_sandbox="bwrap")
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    await left(environment, session)
+    assert (folder / ".bashrc").read_text() == "true\n"
+    assert names_in(folder) == sorted([*before, ".ssh", ".local"])
+    assert names_in(folder / ".ssh") == names_in(folder / ".local/bin") == []

@@ -68,6 +68,22 @@ async def test_auto_is_skipped_where_no_sandbox_works(home: Path, provider: Prov
         assert border(app) == "ask"
 
 
+async def test_what_is_not_offered_in_the_home_folder_is_skipped(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = launch_for(home, provider)
+    monkeypatch.setenv("HOME", str(launch.cwd))
+    async with running(launch) as (app, pilot):
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: border(app) == "plan")
+        assert mode_line(app) == "Skipped edits: not offered in the home folder or above it. Now: plan"
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: border(app) == "ask")
+        await type_text(pilot, "/mode auto\n")
+        await until(pilot, lambda: "Mode auto is not offered in the home folder" in transcript_text(app))
+        assert border(app) == "ask"
+
+
 async def test_mode_as_a_command(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/mode\n")

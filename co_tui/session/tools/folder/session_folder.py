@@ -219,9 +219,13 @@ class SandboxedFolder(BubblewrapWorkspace):
         return [program, HIDE_PROCESSES, *arguments]
 
     async def _login_path_mounts(self, working_dir: str) -> tuple[str, ...]:
-        others = await super()._login_path_mounts(working_dir)
-        found = _PROTECTED.get()
+        """Replaces the harness's own: it would leave empty login files in a home folder."""
+        found, others = _PROTECTED.get(), await self._login_files(working_dir)
         return mounts(found, self._guard.folder, others) if found is not None else others
+
+    async def _login_files(self, working_dir: str) -> tuple[str, ...]:
+        """Mounts of files that must exist before a command runs."""
+        return ()
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         if not self._is_used():
