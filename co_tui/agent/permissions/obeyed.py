@@ -10,6 +10,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -69,6 +70,7 @@ _OF_SYSTEM: Final = re.compile(
     r"/(?:private)?/?(?:var/spool/cron|var/at|etc/(?:cron|anacrontab|crontab|profile|bash|zsh|environment|ld\.so"
     r"|systemd|init|rc|xdg/autostart|gitconfig|sudoers|pam))"
 )
+MOST_LISTED: Final = 500
 _ON_DISK: Final = ("HEAD", *HEAD_WITH)
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Characters that macOS ignores in file names."""
@@ -96,7 +98,7 @@ def obeyed_name(path: str | Path, folder: Path, home: Path, *, written: bool = F
 def is_obeyed_entry(name: str, parent: str, *, is_link: bool = False) -> bool:
     """Whether an entry of a folder is obeyed wherever that is; `parent` is the folder's normalised name."""
     plain = normalised_name(name)
-    if plain in NAMES or plain.endswith(SUFFIX) or f"{parent}/{plain}" in NAMES:
+    if plain in NAMES or plain.endswith(SUFFIX) or (parent in _WITH_ENTRIES and f"{parent}/{plain}" in NAMES):
         return True
     return is_link and plain in _WITH_ENTRIES  # what it leads to may have any content
 
@@ -121,7 +123,7 @@ def is_home_or_above(folder: Path, home: Path) -> bool:
 def normalised_name(name: str) -> str:
     """A file name normalised for file systems that ignore case, trailing dots and invisible characters."""
     plain = name.lower() if name.isascii() else _IGNORABLE.sub("", name).casefold()
-    plain = plain.split(":")[0].rstrip(" .")
+    plain = plain.partition(":")[0].rstrip(" .")
     return GIT if plain == "git~1" else plain
 
 
@@ -173,6 +175,10 @@ def _reached_by_link(real: Path, root: Path, home: Path) -> str | None:
 
 def _linked(folder: str, names: Collection[str], real: Path, root: Path) -> Iterator[str]:
     """The names in a folder that are links to `real` or above it, but not to all of `root`."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        present = {entry.name for entry in islice(entries, MOST_LISTED)}
+        if len(present) < MOST_LISTED:  # in a large folder it is faster to look for each name
+            names = [name for name in names if name.partition("/")[0] in present]
     for name in names:
         with suppress(OSError):
             if stat.S_ISLNK(os.lstat(f"{folder}/{name}").st_mode):

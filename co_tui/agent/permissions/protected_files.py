@@ -62,6 +62,7 @@ NOTHING: Final = Protected({}, frozenset(), frozenset(), whole=True)
 class _Listing(NamedTuple):
     changed_ns: int
     folders: tuple[str, ...]
+    """The whole paths of those to search."""
     protected: tuple[str, ...]
     git_parts: frozenset[str]
 
@@ -82,7 +83,7 @@ class ProtectedFiles:
             if (listing := self._listed(path)) is None:
                 continue
             listings[path] = listing
-            waiting.extend(str(Path(path, name)) for name in listing.folders if str(Path(path, name)) not in listings)
+            waiting.extend(each for each in listing.folders if each not in listings)
             for name in listing.protected:
                 found.add(Path(path, name))
             if listing.git_parts:
@@ -105,7 +106,7 @@ class ProtectedFiles:
 
     def _read(self, path: str, entries: "list[os.DirEntry[str]]", changed_ns: int) -> _Listing:
         folders, protected, git_parts = [], [], set[str]()
-        parent = normalised_name(Path(path).name)
+        parent = normalised_name(path.rpartition(os.sep)[2])
         looks_home = self._is_near_home(path)
         for entry in entries:
             if entry.name.lower() in _GIT_PARTS:
@@ -117,9 +118,9 @@ class ProtectedFiles:
             elif is_link:
                 folders += self._skipped_target(entry.path)
             elif entry.name not in SKIPPED and entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
+                folders.append(entry.path)
         if is_git_layout(git_parts):  # many folders, with nothing but objects
-            folders = [name for name in folders if name.lower() not in _GIT_PARTS]
+            folders = [each for each in folders if Path(each).name.lower() not in _GIT_PARTS]
         has_head = any(name.lower() == HEAD for name in git_parts)
         parts = frozenset(git_parts if has_head else ())
         return _Listing(changed_ns, tuple(folders), tuple(sorted(protected)), parts)
@@ -132,10 +133,9 @@ class ProtectedFiles:
 
     def _is_near_home(self, path: str) -> bool:
         """Whether entries of a folder can be obeyed because they are in the home folder."""
-        folder = Path(path)
-        if not folder.is_relative_to(self._home):
+        if not f"{path}{os.sep}".startswith(f"{self._home}{os.sep}"):
             return False
-        return folder == self.folder or len(folder.relative_to(self._home).parts) < DEEPEST_IN_HOME
+        return path == str(self.folder) or path.count(os.sep) - str(self._home).count(os.sep) < DEEPEST_IN_HOME
 
 
 class _Finding:

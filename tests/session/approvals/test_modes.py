@@ -236,7 +236,7 @@ async def test_the_sandbox_leaves_nothing_in_the_home_folder(
     monkeypatch.setenv("HOME", str(folder))
     (folder / ".bashrc").write_text("true\n")
     before = names_in(folder)
-    line = "mkdir -p .ssh .local/bin; for file in .bashrc .ssh/authorized_keys .local/bin/ls; do echo evil >> $file; done"
+    line = "mkdir -p .ssh .local/bin; for x in .bashrc .ssh/authorized_keys .local/bin/ls; do echo evil >> $x; done"
     model, person = Working(run("true"), run(line)), Person(YES, *[Approval(approved=False, by="user")] * 3)
     environment = working_in(folder, home, model, person, command_sandbox="bwrap")
     session = await Session.start(environment, "scripted")
