@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from co_tui.agent.permissions.git_folders import GIT
 from co_tui.folder_files import Entry, FolderWalk, WalkedEntries
 from co_tui.session.snapshots.entries import Uncovered
 
@@ -99,7 +100,7 @@ class _Walk(FolderWalk):
         return sorted(kept, key=lambda each: each[0].name)
 
     def _is_wanted(self, folder: str, entry: os.DirEntry[str]) -> bool:
-        if entry.name == ".git" or entry.name.startswith(RESTORING):
+        if entry.name == GIT or entry.name.startswith(RESTORING):
             return False
         if f"{folder}{entry.name}" in self._own:
             self.uncovered[f"{folder}{entry.name}"] = Uncovered(OWN)
