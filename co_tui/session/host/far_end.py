@@ -144,8 +144,8 @@ class FarEnd:
     def is_protected(self, path: str) -> bool:
         return self.guard.is_protected(path)
 
-    def accept(self, path: str) -> None:
-        self.guard.accept(path)
+    def accept(self, path: str, digest: str | None) -> None:
+        self.guard.accept(path, digest)
 
     def answer(self, name: str) -> Callable[..., Any]:
         """The method for a request. Raises LookupError."""

@@ -34,8 +34,8 @@ class HostGuard(FolderGuard):
     def is_protected(self, path: str) -> bool:
         return bool(self._link.ask("is_protected", path))
 
-    def accept(self, path: str) -> None:
-        self._link.ask("accept", path)
+    def accept(self, path: str, digest: str | None = None) -> None:
+        self._link.ask("accept", path, digest)
 
     def _created(self, found: Any) -> CreatedProtected | None:
         files = [

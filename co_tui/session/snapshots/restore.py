@@ -77,7 +77,7 @@ def plan_restore(touched: Touched, target: Snapshot, current: Snapshot, *, turn:
 
 
 def _is_asked(path: str, was: FileEntry | None, touched: Touched, current: Snapshot) -> bool:
-    """Whether others changed it, or it is gone and makes programs run: a command may have made it, and we removed it."""
+    """Whether others changed it, or it makes programs run and is gone: a command may have made it."""
     comes_back = was is not None and path not in current.entries and is_obeyed_path(path)
     return path in touched.by_others or comes_back
 

@@ -250,6 +250,33 @@ async def test_a_file_tool_changes_what_the_user_allowed(folder: Path, home: Pat
     assert aside(home) == []
 
 
+@pytest.fixture
+def watched_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_tui.session.tools.running_commands.WATCH_S", 0.05)
+
+
+@pytest.mark.usefixtures("watched_often")
+async def test_what_the_user_allowed_is_not_changed_by_a_command_that_runs(folder: Path, home: Path) -> None:
+    changes = "echo evil > .claude/evil; echo evil > .npmrc; echo evil > .mcp.json"
+    waits = f"until test -e go; do sleep 0.02; done; {changes}; sleep 600"
+    model = Working(
+        ("start_command", {"command": waits}),
+        ("write_file", {"path": ".npmrc", "content": "a=b"}),
+        ("write_file", {"path": ".codex/config.toml", "content": ""}),
+        ("write_file", {"path": ".claude/settings.json", "content": "{}"}),
+        ("run_command", {"command": "touch a"}),
+    )
+    environment = working_in(folder, home, model, KeepsNothing(*[YES] * 5), command_sandbox="bwrap")
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    assert (folder / ".npmrc").exists() and (folder / ".claude" / "settings.json").exists() and aside(home) == []
+    (folder / "go").touch()
+    await until(lambda: {each.name for each in aside(home)} == {".claude", ".npmrc", ".mcp.json"})
+    await left(environment, session)
+    assert not (folder / ".npmrc").exists() and (folder / ".codex" / "config.toml").exists()
+
+
+@pytest.mark.usefixtures("watched_often")
 @pytest.mark.parametrize("left_by", ["start_command", "run_command"])
 async def test_what_runs_on_is_watched(folder: Path, home: Path, left_by: str) -> None:
     """While it runs, and once more when it ends with the session."""

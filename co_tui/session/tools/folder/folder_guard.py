@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,8 +18,8 @@ from co_tui.agent.permissions.git_folders import (
     is_harmless,
 )
 from co_tui.agent.permissions.obeyed import is_obeyed_entry, normalised_name, obeyed_name
-from co_tui.agent.permissions.protected_files import NOTHING, Present, Protected, ProtectedFiles
-from co_tui.paths import ensure_dir, path_text
+from co_tui.agent.permissions.protected_files import LARGEST_KEPT_BYTES, NOTHING, Present, Protected, ProtectedFiles
+from co_tui.paths import ensure_dir, path_text, read_small_bytes
 
 MOST_ROUNDS: Final = 20
 _MOVED_FIRST: Final = (HEAD, "commondir", "refs", "objects")
@@ -65,7 +66,10 @@ class FolderGuard:
         self._aside = aside
         self._home = home
         self._known = NOTHING
-        self._accepted: set[str] = set()
+        self._accepted: dict[str, str | None] = {}
+        """Paths that the user allowed, with the digest of what was written: empty for a folder, None until it is."""
+        self._unmounted: set[str] = set()
+        """Names that the user allowed while commands ran, which can still change them."""
         self._running = 0
         self._moved = 0
         self._checking = asyncio.Lock()
@@ -81,6 +85,8 @@ class FolderGuard:
             if others_run or self._running:
                 created = await asyncio.to_thread(self._move_new)
             else:
+                self._accepted.clear()
+                self._unmounted.clear()
                 self._known = await asyncio.to_thread(self._files.find)
             self._running += 1
             return self._known, created
@@ -98,10 +104,10 @@ class FolderGuard:
         """Whether a file tool asks before it changes this path."""
         return obeyed_name(path, self.folder, self._home, written=True) is not None
 
-    def accept(self, path: str) -> None:
-        """The user allowed this path: it was not made by a command."""
+    def accept(self, path: str, digest: str | None = None) -> None:
+        """The user allowed this path, with the content of this digest: it was not made by a command."""
         with suppress(ValueError):
-            self._accepted.add(str(Path(os.path.realpath(self.folder / path)).relative_to(self.folder)))
+            self._accepted[str(Path(os.path.realpath(self.folder / path)).relative_to(self.folder))] = digest
 
     def _move_new(self) -> CreatedProtected | None:
         """Move away what is new until nothing is: a command may still be running, so only what was checked is known."""
@@ -151,14 +157,18 @@ class FolderGuard:
         passed = list(map(Path, self._new_git_folders(found)))
         for name in sorted(names):
             before, now = self._known.names.get(name), found.names.get(name)
-            if before == now or any(Path(name).is_relative_to(each) for each in passed):
+            is_known = before == now and (name not in self._unmounted or self._is_accepted(name))
+            if is_known or any(Path(name).is_relative_to(each) for each in passed):
                 continue
+            if name in self._unmounted:
+                before = None
             if before is not None and not self._was_changed(name, before):
                 continue
             passed.append(Path(name))
-            if before is None and (self._is_accepted(name) or self._is_in_harmless(name)):
-                continue
-            moved.append(self._set_aside(name, before))
+            if before is None and self._is_accepted(name):
+                self._unmounted.add(name)
+            elif before is not None or not self._is_in_harmless(name):
+                moved.append(self._set_aside(name, before))
         return moved
 
     def _is_in_harmless(self, name: str) -> bool:
@@ -175,7 +185,22 @@ class FolderGuard:
         return False  # removed, which the mount prevents
 
     def _is_accepted(self, name: str) -> bool:
-        return any(Path(each).is_relative_to(name) or Path(name).is_relative_to(each) for each in self._accepted)
+        """Whether the user allowed it and all that is in it, and no command changed it since."""
+        path = self.folder / name
+        inside = {each: digest for each, digest in self._accepted.items() if Path(each).is_relative_to(name)}
+        if not inside or None in inside.values():
+            return bool(inside)
+        files = [Path(folder, file) for folder, _, files in os.walk(path) for file in files]
+        return all(map(self._is_as_accepted, files if path.is_dir() and not path.is_symlink() else [path]))
+
+    def _is_as_accepted(self, path: Path) -> bool:
+        try:
+            content = read_small_bytes(path, LARGEST_KEPT_BYTES)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return content_digest(content) == self._accepted.get(str(path.relative_to(self.folder)))
 
     def _runs_nothing(self, name: str) -> bool:
         """A repository as `git init`, `git clone` or `git worktree add` leaves it."""
@@ -219,6 +244,10 @@ class FolderGuard:
         renamed = f"{name}.set-aside-{os.getpid()}-{self._moved}"
         os.rename(name, renamed, src_dir_fd=folder, dst_dir_fd=folder)
         return parent / renamed
+
+
+def content_digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _is_name(name: str) -> bool:

@@ -38,7 +38,7 @@ from co_tui.agent.permissions.sandbox import (
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.tools.after_edit import note_written
-from co_tui.session.tools.folder.folder_guard import CreatedProtected
+from co_tui.session.tools.folder.folder_guard import CreatedProtected, content_digest
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 
 COMMAND_ENVIRONMENT: Final = {
@@ -231,7 +231,7 @@ class SandboxedFolder(BubblewrapWorkspace):
         if not self._is_used():
             await self.wrapped.write_bytes(path, data)
             return
-        async with self._allowing(path):
+        async with self._allowing(path, content_digest(data)):
             await super().write_bytes(path, data)
         note_written(path)
 
@@ -250,7 +250,7 @@ class SandboxedFolder(BubblewrapWorkspace):
             await super().remove(path)
 
     @asynccontextmanager
-    async def _allowing(self, path: str) -> AsyncIterator[None]:
+    async def _allowing(self, path: str, digest: str = "") -> AsyncIterator[None]:
         """A change of what makes programs run is made if the user allowed this call for that reason. Other changes are
         made with all that protected, in case a command put a link to it there or made the rest of a git folder."""
         if not (VERDICT.get().protected and await asyncio.to_thread(self._guard.is_protected, path)):
@@ -262,6 +262,7 @@ class SandboxedFolder(BubblewrapWorkspace):
             yield
         finally:
             _ALLOWED.reset(token)
+            await asyncio.to_thread(self._guard.accept, path, digest)
 
     async def read_bytes(self, path: str) -> bytes:
         if not self._is_used():
