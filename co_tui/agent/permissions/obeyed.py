@@ -88,7 +88,11 @@ def obeyed_name(path: str | Path, folder: Path, home: Path, *, written: bool = F
     for each in dict.fromkeys((named, real)):
         start = next((start for start in (given, root) if each.is_relative_to(start)), Path(each.anchor))
         parts = each.relative_to(start).parts
-        if name := _name_in(parts) or _in_git_layout(start, parts, written=written) or name_in_home(each, home):
+        if (
+            name := _name_in(parts, start.name)
+            or _in_git_layout(start, parts, written=written)
+            or name_in_home(each, home)
+        ):
             return name
         if _OF_SYSTEM.match(str(each)):
             return str(each)
@@ -133,8 +137,8 @@ def normalised_name(name: str) -> str:
     return GIT if plain == "git~1" else plain
 
 
-def _name_in(parts: Sequence[str]) -> str | None:
-    parent = ""
+def _name_in(parts: Sequence[str], above: str = "") -> str | None:
+    parent = normalised_name(above)
     for part in parts:
         plain = normalised_name(part)
         if is_obeyed_entry(part, parent):

@@ -158,8 +158,7 @@ class _Finding:
             self._keep(path, read_only=not path.is_dir())
         if (git := git_folder_of(path)) is None:
             return
-        for named in named_by_config(common_folder(git), path.parent):
-            self._keep_target(named)
+        self._keep_named(common_folder(git), path.parent)
         if git.is_relative_to(self._folder):
             for each in (git, *inner_git_folders(git)):
                 self._add_git_folder(each, path.parent)
@@ -184,7 +183,14 @@ class _Finding:
         for name in GIT_CONTROL_FILES:
             self._keep(git / name)
         self._keep_links_in(git / "hooks")
+        self._keep_named(git, work_tree)
+
+    def _keep_named(self, git: Path, work_tree: Path) -> None:
+        """Protect what a configuration names, also once it is created."""
         for path in named_by_config(git, work_tree):
+            real = Path(os.path.realpath(path))
+            if real != self._folder and real.is_relative_to(self._folder) and os.path.lexists(real):
+                self._names.setdefault(self._relative(real), Present())
             self._keep_target(path)
 
     def _keep(self, path: Path, *, read_only: bool = True) -> None:

@@ -139,4 +139,6 @@ def test_what_git_is_configured_to_obey_is_asked_about(tmp_path: Path) -> None:
     write(tmp_path, {".git/config": config, ".husky/_/pre-commit": ""})
     names = (".husky/_/pre-commit", ".husky/_/new", "team.gitconfig", ".husky/pre-commit", "src/.husky/_/x")
     assert [asked(tmp_path, name, "edits") for name in names] == [True, True, True, False, False]
+    write(tmp_path, {".vscode/a": ""})
+    assert asked(tmp_path / ".vscode", "tasks.json", "edits"), "also where one works in that folder"
     assert asked(tmp_path / "src", "../team.gitconfig", "edits", "Edit(//**)")

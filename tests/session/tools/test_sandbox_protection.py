@@ -159,6 +159,9 @@ CREATED = [
     ("mkdir -p a/b/.agents", "a/b/.agents"),
     ("mkdir .vscode && echo '{}' > .vscode/tasks.json", ".vscode/tasks.json"),
     ("touch .gitmodules", ".gitmodules"),
+    ("mkdir -p .hooks && echo true > .hooks/pre-commit", ".hooks"),
+    ("mkdir src && git init -q --bare src && echo true > src/hooks/pre-commit", "src/HEAD"),
+    ("git init -q --bare src && git -C src config core.fsmonitor /bin/true", "src/HEAD"),
     ("git init -q lib && echo true > lib/.git/hooks/pre-commit", "lib/.git"),
     ("git init -q lib && git -C lib config core.fsmonitor /bin/true", "lib/.git"),
     ("git init -q lib && printf '[remote \"o\"]url = ext::sh' >> lib/.git/config", "lib/.git"),
@@ -173,6 +176,7 @@ CREATED = [
 
 @pytest.mark.parametrize(("command", "name"), CREATED)
 async def test_what_a_command_creates_is_moved_away(folder: Path, home: Path, command: str, name: str) -> None:
+    git(folder, "config", "core.hooksPath", ".hooks")
     said, (reported, *_) = await run(folder, home, command)
     assert folder / name not in every(folder)
     (kept,) = [each for each in aside(home) if each.name == Path(name).name]
@@ -182,6 +186,7 @@ async def test_what_a_command_creates_is_moved_away(folder: Path, home: Path, co
 
 HARMLESS = [
     "git init -q lib",
+    "git init -q --bare lib/.git && git init -q --bare lib/a.git",
     "git clone -q . lib",
     "git worktree add -q lib",
     "mkdir -p lib/node_modules/x/.vscode lib/.git2",

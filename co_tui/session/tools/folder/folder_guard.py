@@ -64,7 +64,7 @@ class FolderGuard:
         """`aside` is a folder that commands cannot reach, `home` the user's."""
         self._files = ProtectedFiles(folder, home)
         self._aside = aside
-        self._home = home
+        self._home = Path(os.path.realpath(home))
         self._known = NOTHING
         self._accepted: dict[str, str | None] = {}
         """Paths that the user allowed, with the digest of what was written: empty for a folder, None until it is."""
