@@ -62,12 +62,10 @@ def run(
     started: list[str] = []
 
     async def work(session: Session) -> int:
-        if session.restore_note:
-            say(session.restore_note)
-        if session.mode_refused:
-            say(session.mode_refused)
-            if not session.at_home:
-                return FAILED
+        for sentence in filter(None, (session.restore_note, session.mode_refused)):
+            say(sentence)
+        if session.mode_refused and not session.at_home:
+            return FAILED
         await _report_approvals(session)
         try:
             if command is not None:

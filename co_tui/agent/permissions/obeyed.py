@@ -107,12 +107,6 @@ def is_obeyed_entry(name: str, parent: str, *, is_link: bool = False) -> bool:
     return is_link and plain in _WITH_ENTRIES  # what it leads to may have any content
 
 
-def is_obeyed_path(path: str) -> bool:
-    """Whether a path of a folder is obeyed by its names alone, or makes a git folder; for what is not on the disk."""
-    parts = path.split("/")
-    return _name_in(parts) is not None or parts[-1] == "HEAD"
-
-
 def name_in_home(path: Path, home: Path) -> str | None:
     """The file or folder of a home that `path` is or is inside, if a program obeys it."""
     if path == home or not path.is_relative_to(home):

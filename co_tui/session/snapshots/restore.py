@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from co_tui.agent.permissions.obeyed import is_obeyed_path
 from co_tui.paths import write_atomically
 from co_tui.session.snapshots.entries import (
     FOLDER,
@@ -69,17 +68,11 @@ def plan_restore(touched: Touched, target: Snapshot, current: Snapshot, *, turn:
         path: was for path, was in touched.was.items() if current.covers(path) and current.entries.get(path) != was
     }
     changes, blocked = _possible(differs, current)
-    others = _named({path: was for path, was in changes.items() if _is_asked(path, was, touched, current)}, current)
+    others = _named({path: was for path, was in changes.items() if path in touched.by_others}, current)
     missed = [path for path in uncovered_changes(target, current) if path in touched.was or path in touched.missed]
     return RestorePlan(
         turn, target.id, current, differs, changes, tuple(others), tuple(blocked), tuple(missed), undoes=undoes
     )
-
-
-def _is_asked(path: str, was: FileEntry | None, touched: Touched, current: Snapshot) -> bool:
-    """Whether others changed it, or it makes programs run and is gone: a command may have made it."""
-    comes_back = was is not None and path not in current.entries and is_obeyed_path(path)
-    return path in touched.by_others or comes_back
 
 
 def _named(wanted: Wanted, current: Snapshot) -> list[str]:

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from co_tui.session.snapshots.entries import FOLDER, FileEntry, Snapshot
 from co_tui.session.snapshots.file_restores import Consent
 from co_tui.session.snapshots.journal import JOURNAL_FILE
 from co_tui.session.snapshots.open_folder import OpenFolder
-from co_tui.session.snapshots.restore import plan_restore
-from co_tui.session.snapshots.touched import Touched
 from tests.support.kept_folders import KeptFolder, git, remove, write
 
 
@@ -140,14 +137,3 @@ async def test_restores_of_older_versions_can_be_undone(kept: KeptFolder) -> Non
         kept.files.journal.add(line)
     await kept.undo()
     assert kept.content["a"][2] == b"2" and "n" in kept.content
-
-
-def test_what_makes_programs_run_comes_back_only_if_the_user_says_so() -> None:
-    """A command may have made it for a moment, before it was moved away."""
-    file = FileEntry(0o100644, "a")
-    was = dict.fromkeys(("src/HEAD", ".mcp.json", ".vscode/tasks.json", "src/a.py"), file)
-    before, now = Snapshot("1", was, {}), Snapshot("2", {".vscode": FileEntry(FOLDER), "src": FileEntry(FOLDER)}, {})
-    plan = plan_restore(Touched(was, frozenset()), before, now, turn=1)
-    assert plan.by_others == (".mcp.json", ".vscode/tasks.json", "src/HEAD")
-    changed = Snapshot("2", {**now.entries, ".mcp.json": FileEntry(0o100644, "b")}, {})
-    assert ".mcp.json" not in plan_restore(Touched(was, frozenset()), before, changed, turn=1).by_others
