@@ -46,7 +46,10 @@ COMMAND_ENVIRONMENT: Final = {
 }  # fmt: skip
 """No pager, no password prompt; and git commands that only read write nothing."""
 
-
+_PASS_OUTPUT: Final = 'exec 5>&1 6>&2 > /dev/null 2>&1; exec "$@"'
+_TAKE_OUTPUT: Final = 'exec "$@" >&5 2>&6 5>&- 6>&-'
+_PROBE: Final = ["true"]
+"""With which the harness finds out why no sandbox starts."""
 _PROTECTED: ContextVar[Protected | None] = ContextVar("what the command that starts must not change", default=None)
 _ALLOWED: ContextVar[bool] = ContextVar("whether the user allowed this change of a protected name", default=False)
 
@@ -217,6 +220,15 @@ class SandboxedFolder(BubblewrapWorkspace):
             # The namespace ends with its init, which then waits for all that the command left running.
             arguments.remove(ENDS_WITH_PARENT)
         return [program, HIDE_PROCESSES, *arguments]
+
+    def _launch(self, bwrap: list[str], *, working_dir: str) -> list[str]:
+        """Give the output of a command that may leave something running to the command alone: the sandbox's init, which
+        waits for that, would keep the call from ending."""
+        at = bwrap.index("--") + 1
+        if ENDS_WITH_CALL.get() or HIDE_PROCESSES not in bwrap[:at] or bwrap[at:] == _PROBE:
+            return super()._launch(bwrap, working_dir=working_dir)
+        inside = [*bwrap[:at], "sh", "-c", _TAKE_OUTPUT, "sh", *bwrap[at:]]
+        return ["/bin/sh", "-c", _PASS_OUTPUT, "sh", *super()._launch(inside, working_dir=working_dir)]
 
     async def _login_path_mounts(self, working_dir: str) -> tuple[str, ...]:
         """Replaces the harness's own: it would leave empty login files in a home folder."""
