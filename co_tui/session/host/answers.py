@@ -90,7 +90,7 @@ class Answer(NamedTuple):
 
 
 ANSWERS: Final = {
-    "begin": Answer(_fields(folder=_text, guarded=_table(_text), **_place)),
+    "begin": Answer(_fields(folder=_text, home=_text, guarded=_table(_text), **_place)),
     "surroundings": Answer(_fields(**_place)),
     "instructions": Answer(_many(_pieces(_text, lambda text: _text(text)[:INSTRUCTION_BYTES])), FEW_BYTES),
     "verdict": Answer(_as_it_is, FEW_BYTES),

@@ -248,6 +248,7 @@ while asked := frame():
 """
 BEGUN = {
     "folder": "/srv",
+    "home": "/home/me",
     "guarded": {},
     "platform": "x",
     "shell": "sh",
