@@ -5,12 +5,13 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.command_kinds import HARMLESS_VARIABLES, commands_in_text, unwrapped, wrapped_programs
 from co_tui.agent.permissions.git_guard import GUARDED_ENVIRONMENT
-from co_tui.agent.permissions.reading_commands import Reading, read_by
+from co_tui.agent.permissions.reading_commands import FOUND_READERS, Reading, read_by
 from co_tui.agent.permissions.shell_syntax import Piece, Redirect, ShellCommand, Word
 from co_tui.agent.permissions.working_folders import LocatedCommand, expanded
 from co_tui.settings.permission_rules import EDIT, READ
@@ -163,13 +164,15 @@ def rewritten(line: str, parts: Sequence[Part], path: str | None, *, guards_git:
 def _runnable(words: Sequence[str], path: str | None) -> list[str] | None:
     """The words of a command quoted, each program by its absolute path if `path` is known; None if one is a shim."""
     quoted = list(map(shlex.quote, words))
-    if words[0] == "cd" and not words[1].startswith(("/", ".")):
+    if words[0] == "cd" and not words[1].startswith("/"):
         quoted[1] = shlex.quote(f"./{words[1]}")  # not looked up in CDPATH
     if path is None:
         return quoted
     programs = wrapped_programs(words)
     if words[programs[-1]] == "find":
-        programs += [at + 1 for at, word in enumerate(words) if word == "-exec"]
+        programs += [
+            at + 1 for at, pair in enumerate(pairwise(words)) if pair[0] == "-exec" and pair[1] in FOUND_READERS
+        ]
     for at in programs:
         if words[at] in _BUILTINS and all(words[each] == "command" for each in programs if each < at):
             continue

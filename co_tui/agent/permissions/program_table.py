@@ -46,7 +46,7 @@ _READING: Final[Mapping[str, Program]] = {
     "sleep": reads(operands="number"),
     "seq": reads("-w", "number"),
     "which": reads("-a", "text"),
-    "command": reads("-vV", "text"),
+    "command": reads("-vV", "lookup"),
     "ls": reads(
         "-1AaBCcdFfGghiklmNnopQqRrSstTUuvXxZ --all --almost-all --color= --directory --full-time"
         " --group-directories-first --human-readable --inode --numeric-uid-gid --recursive --reverse --size --sort="

@@ -47,7 +47,7 @@ _FIND_ALONE: Final = frozenset(
      "-writable", "-executable", "-mount", "-xdev", "-nouser", "-nogroup", "-quit", "!", "(", ")", "-P", "-noleaf",
      "-daystart")
 )  # fmt: skip
-_FOUND_READERS: Final = frozenset(
+FOUND_READERS: Final = frozenset(
     ("cat", "head", "tail", "wc", "grep", "egrep", "fgrep", "ls", "stat", "file", "md5sum", "sha1sum", "sha256sum",
      "basename", "dirname", "echo")
 )  # fmt: skip
@@ -108,7 +108,7 @@ def _found(words: Sequence[str]) -> Reading | None:
 
 def _only_reads_found(words: Sequence[str]) -> bool:
     """Whether an `-exec` command only reads. Names from `find` begin with its start path, so none is an option."""
-    if not words or words[0] not in _FOUND_READERS or words.count("{}") != 1 or words[-1] != "{}":
+    if not words or words[0] not in FOUND_READERS or words.count("{}") != 1 or words[-1] != "{}":
         return False
     reading = read_by(words)
     return reading is not None and set(reading.paths) <= {"{}"}
@@ -146,6 +146,7 @@ _READ_OPERANDS: Final[Mapping[str, Callable[[set[str], Sequence[str], bool], Rea
     "none": lambda _, operands, __: None if operands else Reading(),
     "version": lambda options, operands, _: Reading() if options and not operands else None,
     "text": lambda *_: Reading(),
+    "lookup": lambda options, *_: Reading() if options else None,  # without one, `command -- x` runs x
     "listing": lambda options, operands, _: _listed(options, operands),
     "paths": lambda _, operands, whole: Reading(tuple(operands), whole),
     # Folders would be compared file by file, through links.

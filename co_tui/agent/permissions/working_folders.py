@@ -161,7 +161,7 @@ def _descend(prefix: str, path: Sequence[_Component], folder: Path) -> Iterator[
     for name in names:
         if rest:
             yield from _descend(f"{prefix}{name}/", rest, folder)
-        elif os.path.lexists(folder / (prefix + name)):
+        elif os.path.lexists(found := folder / (prefix + name)) and (name or found.is_dir()):  # `*/` matches no file
             yield prefix + name
 
 

@@ -139,6 +139,13 @@ def test_the_race_would_be_noticed(tmp_path: Path) -> None:
         ("find src -type f -exec grep x {} +", "{find} src -type f -exec {grep} x '{}' +"),
         ("cat -n <<'E'\n$x *\nE", "{cat} -n <<'E'\n$x *\nE"),
         ("cat no*where", "{cat} 'no*where'"),
+        ("echo */ s*/*/", "echo src/ src/deep/"),
+        ("cd .git && echo x", "cd ./.git && echo x"),
+        ("find . -name -exec", "{find} . -name -exec"),
+        ("find . -name -exec -print", "{find} . -name -exec -print"),
+        ("command -v -- cat", "command -v -- cat"),
+        ("command -- touch planted", None),
+        ("command -- -v touch", None),
         ("no-such-reader-here; tree é", None),
     ],
 )
