@@ -94,11 +94,16 @@ class _Line:
         """Whether git only reads in a folder, cached for the line."""
         self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in self._parts]
         """For each part: whether its command is free, ignoring redirections."""
+        first = next((at for at in range(len(parts)) if not self._is_free(at)), len(parts))
+        for at, part in enumerate(self._parts):  # a file that the first one makes could become an option
+            self._only_reads[at] &= at <= first or part.can_expand_later
         all_free = all(map(self._is_free, range(len(parts))))
         all_read = all(self._only_reads[at] for at, part in enumerate(parts) if part.command is not None)
-        reading = [part for at, part in enumerate(self._parts) if self._only_reads[at]]
-        path = safe_path(environ.get("PATH", os.defpath), rules.folder) if all_read else None
-        self._judged = rewritten(line, reading, path, guards_git=not all_free) if reading else ""
+        reading = [(part, at > first) for at, part in enumerate(self._parts) if self._only_reads[at]]
+        path = environ.get("PATH", os.defpath)
+        path = safe_path(path, rules.folder) if all_read else path
+        judged = rewritten(line, reading, path, names_programs=all_read, guards_git=not all_free)
+        self._judged = judged if reading else ""
         """What is run unless the user is asked; None when no such line can be written."""
         if self._judged is None:
             self._only_reads = [False for _ in parts]

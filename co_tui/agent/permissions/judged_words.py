@@ -19,6 +19,8 @@ from co_tui.settings.permission_rules import EDIT, READ
 LONGEST_JUDGED_BYTES: Final = 100_000
 """The system starts no program with a longer argument than 128 KiB."""
 _PLAIN_PATTERN: Final = re.compile(r"\w(?!.*/\.)[\w./*?-]*")
+_LATER_PATTERN: Final = re.compile(r"[\w./-]")
+"""Begins a wildcard that never expands to an option."""
 _BUILTINS: Final = frozenset(("cd", "echo", "printf", "pwd", "true", "false", ":", "test", "command"))
 _GUARDED: Final = " ".join(f"{name}={shlex.quote(value)}" for name, value in GUARDED_ENVIRONMENT.items())
 _SHIM_FOLDER: Final = "/shims/"
@@ -102,6 +104,12 @@ class Part(NamedTuple):
         if bare[0] == "git":  # options may precede its subcommand
             yield ["git", *(word for word in bare[1:] if not word.startswith("-"))]
 
+    @property
+    def can_expand_later(self) -> bool:
+        """Whether its wildcards may be left to the shell: no file that appears could become an option."""
+        words = self.command.words if self.command is not None else ()
+        return all(_LATER_PATTERN.match(word.source) for word in words if word.is_pattern)
+
     def paths_used(self, at: int) -> Iterator[tuple[str, str]]:
         """How it may use which paths in one of its folders: a reading command reads them, any other may also write
         them."""
@@ -139,14 +147,18 @@ def _at_home(word: Word, home: Path) -> Word:
     return word._replace(source=path, pieces=(Piece(path, quoted=True),))
 
 
-def rewritten(line: str, parts: Sequence[Part], path: str | None, *, guards_git: bool) -> str | None:
+def rewritten(
+    line: str, parts: Sequence[tuple[Part, bool]], path: str, *, names_programs: bool, guards_git: bool
+) -> str | None:
     """The line with the words of these parts quoted; None if a program would read the folder's files to find another,
-    or the line would be too long. `path` is where programs are, to name them absolutely; None if other parts may change
+    or the line would be too long. With each part: whether another may make files before it, so that it keeps its
+    wildcards. `path` is where programs are. `names_programs`: by their absolute path, unless other parts may change
     that. `guards_git`: git gets the environment with which it runs nothing."""
     source = line.encode("utf-8", "surrogateescape")
     edits: list[tuple[int, int, bytes]] = []
-    for command in (part.words[0] for part in parts):
-        if command is None or (words := _runnable(command.flat, path)) is None:
+    for part, is_late in parts:
+        command = part.words[0]
+        if command is None or (words := _runnable(command.flat, path, names_programs=names_programs)) is None:
             return None
         if guards_git and unwrapped(command.flat)[0] == "git":
             words[0] = f"{_GUARDED} {words[0]}"
@@ -154,6 +166,8 @@ def rewritten(line: str, parts: Sequence[Part], path: str | None, *, guards_git:
         for word, texts in zip(command.written, command.texts, strict=True):
             text = " ".join(words[at : at + len(texts)])
             at += len(texts)
+            if is_late and word.is_pattern and not word.source.startswith("-"):
+                continue
             size = len(word.source.encode("utf-8", "surrogateescape"))
             edits.append((word.start, word.start + size, text.encode("utf-8", "surrogateescape")))
     for start, end, replacement in sorted(edits, reverse=True):
@@ -161,13 +175,11 @@ def rewritten(line: str, parts: Sequence[Part], path: str | None, *, guards_git:
     return source.decode("utf-8", "surrogateescape") if len(source) <= LONGEST_JUDGED_BYTES else None
 
 
-def _runnable(words: Sequence[str], path: str | None) -> list[str] | None:
-    """The words of a command quoted, each program by its absolute path if `path` is known; None if one is a shim."""
+def _runnable(words: Sequence[str], path: str, *, names_programs: bool) -> list[str] | None:
+    """The words of a command quoted, perhaps each program by its absolute path; None if one is a shim."""
     quoted = list(map(shlex.quote, words))
     if words[0] == "cd" and not words[1].startswith("/"):
         quoted[1] = shlex.quote(f"./{words[1]}")  # not looked up in CDPATH
-    if path is None:
-        return quoted
     programs = wrapped_programs(words)
     if words[programs[-1]] == "find":
         programs += [
@@ -178,7 +190,7 @@ def _runnable(words: Sequence[str], path: str | None) -> list[str] | None:
             continue
         if (found := _program(words[at], path)) is None:
             return None
-        quoted[at] = shlex.quote(found)
+        quoted[at] = shlex.quote(found) if names_programs else quoted[at]
     return quoted
 
 

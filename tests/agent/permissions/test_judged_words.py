@@ -156,13 +156,24 @@ def test_the_line_that_is_run(shop: Path, line: str, shown: str | None) -> None:
     assert (found.action == "run") == (shown is not None)
 
 
-def test_what_reads_is_run_as_judged_beside_what_is_allowed(shop: Path) -> None:
+def test_what_reads_is_run_as_judged_beside_what_is_allowed(shop: Path, tmp_path: Path) -> None:
     assert f"{shutil.which('sort')} src/c.txt > {OUTPUT}" == judged(shop, f"sort src/*.txt > {OUTPUT}").judged_line
     assert judged(shop, "touch x; sort */*").action == "ask"
-    judge = Judge(folder=shop, home=shop.parent / "home", environ=ENVIRON)
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    (shims / "python3").touch(0o755)
+    judge = Judge(folder=shop, home=shop.parent / "home", environ={"PATH": f"{shims}:/usr/bin:/bin"})
     rules = [RuleInForce("allow", Rule("Bash", "source:*"))]
-    line = judge.verdict("run_command", {"command": "source env; cat *.txt"}, "ask", rules).judged_line
-    assert line == "source env; cat a.txt", "what is allowed may change where programs are"
+    for line, shown in (
+        ("source env; cat 'a.txt'", "source env; cat a.txt"),  # may change where programs are
+        ("cat *.txt; source env", "cat a.txt; source env"),
+        ("source env; cat src/*.txt 'a.txt'", "source env; cat src/*.txt a.txt"),  # may make files
+        ("source env; grep -r --include=*.py x", "source env; grep -r '--include=*.py' x"),
+        ("source env; cat *.txt", None),
+        ("source env; python3 --version", None),
+    ):
+        found = judge.verdict("run_command", {"command": line}, "ask", rules)
+        assert (found.action, found.judged_line) == (("ask", "") if shown is None else ("run", shown)), line
 
 
 def test_git_is_guarded_in_a_line_that_also_writes(tmp_path: Path) -> None:
