@@ -135,8 +135,10 @@ def _kept(start: Sequence[str], use: Use, words: Sequence[str]) -> KeptUse | Non
         targets = [*operands, *targets]
     elif use.operands not in ("text", "modules"):
         paths += operands
-    # A file of further arguments, a path from the root of a repository, or after `--` a name like an option.
-    if any(path.startswith(("@", ":")) for path in paths) or any(each[:1] == "-" != each for each in given.operands):
+    # A path from the root of a repository, a file of further arguments, or after `--` a name like an option.
+    if any(path.startswith(("@", ":")) for path in paths) or any(each.value[:1] == "@" for each in given.options):
+        return None
+    if any(each[:1] == "-" != each for each in given.operands):
         return None
     if use.operands == "tests":
         paths = [path.partition("::")[0] for path in paths]
@@ -160,6 +162,8 @@ def _is_harmless(kind: str, at: int, operand: str) -> bool:
             return re.fullmatch(r"[\w.]+", operand) is not None
         case "names":
             return re.search(r"[*?]", operand) is None
+        case "text":
+            return "://" not in operand
         case "filter" if at == 0:
             return _JQ_READS_MORE.search(operand) is None
         case _:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from co_tui.agent.permissions.command_kinds import (
@@ -24,7 +24,7 @@ from co_tui.agent.permissions.judged_words import JudgedWords, Part, examined, r
 from co_tui.agent.permissions.reading_commands import stays_inside
 from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, Statement, parse
 from co_tui.agent.permissions.verdict import LIKE_AN_OPTION, REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
-from co_tui.agent.permissions.working_folders import LocatedCommand, located
+from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, located
 from co_tui.settings.permission_rules import (
     BASH,
     EDIT,
@@ -263,10 +263,20 @@ class _Line:
     def _kept_use(self, part: Part) -> KeptUse | None:
         """What its command does by the table of programs, if all its paths are in the folder."""
         words = part.kept_texts if part.has_harmless_variables else None
-        use = kept_use(unwrapped(words)) if words else None
-        paths = use.paths if use is not None else ()
-        inside = all(stays_inside(path, folder, self._rules.folder) for path in paths for folder in part.folders)
-        return use if inside else None
+        if part.command is None or not words or (use := kept_use(unwrapped(words))) is None:
+            return None
+        *sources, target = use.paths if use.base == ("cp",) and use.paths else ("",)
+        copies = [f"{target}/{name}" for each in sources for name in (each, PurePosixPath(each).name)]
+        patterns = [word for word in part.command.words if word.is_pattern]
+        for folder in part.folders:
+            if (found := expanded(patterns, folder)) is None:
+                return None
+            paths = (*use.paths, *copies, *(name for names in found for name in names))
+            if not all(stays_inside(path, folder, self._rules.folder) for path in paths):
+                return None
+            if any(self._rules.protected(folder / copy) for copy in copies):
+                return None
+        return use
 
     def _may_write(self, redirect: Redirect, folders: Sequence[Path]) -> bool:
         for folder in folders:

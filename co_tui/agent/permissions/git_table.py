@@ -37,6 +37,9 @@ _LOG_ONLY: Final = (
 )
 _LOG: Final = Use(f"-pusmcbwtzRWqaigEFP {_DIFF} {_LOG_ONLY}", "revisions", digits=True, form="glued", finds_files="*")
 
+_SORT: Final = r"--sort:-?(?!signature)[\w:-]+"
+"""By a signature would start another program."""
+
 GIT_READS: Final[Mapping[str, Use]] = {
     "status": Use(
         "-sbvz -u:?no|all|normal --short --branch --show-stash --porcelain= --long --verbose --untracked-files="
@@ -76,16 +79,16 @@ GIT_READS: Final[Mapping[str, Use]] = {
     "cat-file": Use("-tsep", "revisions", finds_files="*"),
     "show-ref": Use("-dsq --heads --branches --tags --head --hash= --verify --abbrev=", "revisions"),
     "for-each-ref": Use(
-        r"--merged= --no-merged= --contains= --points-at= --format:format --sort:-?(?!signature)[\w:-]+ --count:number",
-        "revisions", finds_files="*",
+        f"--merged= --no-merged= --contains= --points-at= --format:format {_SORT} --count:number", "revisions",
+        finds_files="*",
     ),
     "count-objects": Use("-vH --verbose --human-readable", "none"),
     "check-ignore": Use("-qvn --quiet --verbose --no-index", "revisions"),
     "branch": Use(
-        "-arv --all --remotes --list --show-current --verbose --no-color --color= --merged --no-merged --sort=",
-        "listing",
+        "-arv --all --remotes --list --show-current --verbose --no-color --color= --merged --no-merged"
+        f" {_SORT}", "listing",
     ),
-    "tag": Use("-l --list --sort=", "listing"),
+    "tag": Use(f"-l --list {_SORT}", "listing"),
     "remote": Use("-v --verbose", "none"),
     "stash": Use(operands="stash", finds_files="*"),
     "worktree": Use(operands="list"),
@@ -94,14 +97,14 @@ GIT_READS: Final[Mapping[str, Use]] = {
 
 GIT: Final[Mapping[str, Program]] = {
     **{f"git {name}": Program(reads=use) for name, use in GIT_READS.items()},
-    "git add": keeps("-AuvnN --all --update --verbose --dry-run --intent-to-add"),
+    "git add": keeps("-AuvN ^-n --all --update --verbose ^--dry-run --intent-to-add"),
     "git commit": keeps(
-        "-aqvsoi --all --quiet --verbose --signoff --only --include --allow-empty --allow-empty-message --dry-run"
+        "-aqvsoi --all --quiet --verbose --signoff --only --include --allow-empty --allow-empty-message ^--dry-run"
         " --status --no-status --no-gpg-sign -m:any --message:any --author:any --date:any -F:path --file:path"
         " --cleanup:word --trailer:any !--amend !--no-edit !--no-verify !-n"
     ),
     "git merge": keeps("-qvn --no-ff --ff --ff-only --squash --no-commit --no-edit --stat -m:any", "targets"),
-    "git mv": keeps("-vnk", "names"),
+    "git mv": keeps("-vk ^-n", "names"),
     **{f"git {sub}": keeps("-nx --no-edit --no-commit -m:number", "targets") for sub in ("cherry-pick", "revert")},
     "git checkout": Program(
         keeps=Use("-qt --quiet --track --no-track --detach -b:target", "targets"),

@@ -5,6 +5,7 @@ Only what is listed is free or admitted: an option that loads code, writes or se
 See `Use` for how options are written.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -135,7 +136,7 @@ _MYPY = (
 _RUFF = "-qvsn --quiet --verbose --silent --no-cache --preview --line-length:number --target-version:word --exclude:any"
 _PIP = (
     "-qvU --quiet --verbose --upgrade --no-cache-dir --no-deps --pre --disable-pip-version-check --no-input"
-    " --progress-bar:word --no-build-isolation --force-reinstall --dry-run -r:target --requirement:target -e:target"
+    " --progress-bar:word --no-build-isolation --force-reinstall ^--dry-run -r:target --requirement:target -e:target"
     " --editable:target"
 )
 _NPM = "-s -q --silent --quiet --verbose --if-present --no-color"
@@ -146,18 +147,20 @@ _NPM_RUN: Final = Program(
     keeps=Use(_NPM, "targets", most=1, after="(?!)"), dangers={SENDS: "/(.*:)?(publish|release|deploy)(:.*)?"}
 )
 _NPM_INSTALL: Final = keeps(
-    f"{_NPM} -DE --save-dev --save-exact --no-save --dev --exact --no-audit --no-fund --no-progress --ignore-scripts"
-    " --prefer-offline --offline --legacy-peer-deps --frozen-lockfile --immutable --production --dry-run", "packages",
+    f"{_NPM} -DE --save-dev --save-exact --no-save --dev --exact --no-audit --no-fund --no-progress ^--ignore-scripts"
+    " --prefer-offline --offline --legacy-peer-deps --frozen-lockfile --immutable --production ^--dry-run", "packages",
 )  # fmt: skip
 _CARGO = (
     "-qvr --quiet --verbose --release --lib --bins --tests --examples --benches --all-targets --all-features"
     " --no-default-features --features:any -F:any -p:word --package:word --workspace --all --bin:word --example:word"
-    " --test:word --bench:word --exclude:word --locked --frozen --offline --no-run --no-fail-fast --doc --keep-going"
+    " --test:word --bench:word --exclude:word --locked --frozen --offline ^--no-run --no-fail-fast --doc --keep-going"
     " --message-format:short|human|json --profile:word -j:number --jobs:number --no-deps --document-private-items"
     " --color:word"
 )
-_GO = r"-v -x -n -race -trimpath -json -p:number -tags:any -mod:mod|readonly|vendor"
-_TARGETS: Final = keeps("-qvsknB -j:?\\d+ --silent --quiet --keep-going --dry-run --no-print-directory", "targets")
+_GO = r"-v -x ^-n -race -trimpath -json -p:number -tags:any -mod:mod|readonly|vendor"
+_TARGETS: Final = keeps(
+    "-vskB ^-n ^-q -j:?\\d+ --silent --quiet --keep-going ^--dry-run --no-print-directory", "targets"
+)
 _JVM: Final = keeps(
     "-q -B -o -i --batch-mode --quiet --offline --info --stacktrace --continue --parallel --console:word --tests:any"
     " -x:target", "targets", form="glued",
@@ -165,7 +168,7 @@ _JVM: Final = keeps(
 _JEST = (
     r"-bioe --runInBand --verbose --ci --bail:?\d+ --silent --coverage:?true|false --no-coverage --watchAll:?false"
     r" -t:any --testNamePattern:any --onlyChanged --passWithNoTests --detectOpenHandles --forceExit --maxWorkers:[\d%]+"
-    r" -w:[\d%]+ --no-cache --colors --expand --listTests --runTestsByPath !-u !--updateSnapshot"
+    r" -w:[\d%]+ --no-cache --colors --expand ^--listTests --runTestsByPath !-u !--updateSnapshot"
 )
 _MOCHA_REPORTERS = "dot|spec|min|list|nyan|tap|progress|json"
 _MOCHA = (
@@ -199,7 +202,7 @@ _KEPT: Final[Mapping[str, Program]] = {
     "pyflakes": keeps(),
     "ruff check": keeps(
         f"{_RUFF} -e --select:any --ignore:any --extend-select:any --extend-ignore:any --per-file-ignores:any"
-        " --output-format:word --statistics --exit-zero --diff --show-files --show-fixes --no-fix !--fix"
+        " --output-format:word --statistics --exit-zero ^--diff ^--show-files --show-fixes ^--no-fix !--fix"
         " !--unsafe-fixes"
     ),
     "ruff format": keeps(f"{_RUFF} ^--check ^--diff"),
@@ -232,7 +235,7 @@ _KEPT: Final[Mapping[str, Program]] = {
     "jest": keeps(_JEST),
     "vitest run": keeps("-t:any --testNamePattern:any --silent --bail:number --passWithNoTests --coverage"),
     "mocha": keeps(_MOCHA),
-    "shellcheck": keeps("-xa -s:word -S:word -e:any -f:word --color:word --severity:word --exclude:any --format:word"),
+    "shellcheck": keeps("-x -s:word -S:word -e:any -f:word --color:word --severity:word --exclude:any --format:word"),
     "rspec": keeps(
         r"-f:d|p|documentation|progress -e:any --fail-fast:?\d+ --seed:number --order:word", "tests"
     ),
@@ -256,24 +259,25 @@ _KEPT: Final[Mapping[str, Program]] = {
        for sub in ("install", "i", "ci", "add")},
     **{f"npm {sub}": keeps("-a --all --json --depth:number", "targets") for sub in ("ls", "outdated", "audit")},
     **{f"cargo {sub}": keeps(_CARGO, "none") for sub in ("build", "check", "doc", "tree", "bench")},
-    "cargo run": keeps(_CARGO.replace("--bin:word", "--bin:target"), "none"),
+    "cargo run": keeps(re.sub(r"(-p|--package|--bin|--example):word", r"\1:target", _CARGO), "none"),
     "cargo test": keeps(
         _CARGO, "text", after=r"--(nocapture|ignored|include-ignored|exact|show-output|test-threads=\d+)|[\w:]+"
     ),
     "cargo clippy": keeps(f"{_CARGO} !--fix", "none", after=r"-[DWA]|warnings|clippy::\w+"),
     "cargo fmt": keeps("-qv --all --quiet --verbose ^--check", "none"),
     "cargo add": keeps("-q --dev --build --optional --features:any -F:any", "packages"),
-    "cargo update": keeps("-q --dry-run -p:target --package:target", "packages"),
+    "cargo update": keeps("-q ^--dry-run -p:target --package:target", "packages"),
     "go test": keeps(
         f"{_GO} -short -failfast -cover -count:number -run:any -skip:any -bench:any -benchmem -benchtime:any"
         " -timeout:any -cpu:any -parallel:number -shuffle:any -vet:off|all -list:any -covermode:word", form="single",
     ),
     **{f"go {sub}": keeps(_GO, form="single") for sub in ("build", "vet", "fmt")},
-    "go list": keeps(f"{_GO} -m -u -deps -test -f:any", form="single"),
+    "go list": keeps(f"{_GO} -m -u -deps -test -f:any", "targets", form="single"),
     "go mod": keeps("-v", "targets", form="single"), "go get": keeps("-u -t -v", "packages", form="single"),
     **{f"{pip} install": keeps(_PIP, "packages") for pip in ("pip", "pip3", "uv pip")},
-    **{f"{pip} {sub}": keeps("-qv -f --files -o --outdated --format:word --user --local", "text")
-       for pip in ("pip", "pip3", "uv pip") for sub in ("list", "show", "freeze", "check")},
+    **{f"{pip} {sub}": keeps("-qv -o --outdated --format:word --user --local", "text")
+       for pip in ("pip", "pip3", "uv pip") for sub in ("list", "freeze", "check")},
+    **{f"{pip} show": keeps("-qv -f --files", "text") for pip in ("pip", "pip3", "uv pip")},
     "uv sync": keeps(
         "-qvU --quiet --verbose --frozen --locked --all-extras --extra:word --group:word --all-groups --dev --no-dev"
         " --upgrade --offline --no-progress", "none",
@@ -300,7 +304,7 @@ _KEPT: Final[Mapping[str, Program]] = {
     **{f"mix {sub}": keeps("--trace --failed --stale --only:any --exclude:any --seed:number --force"
        " --warnings-as-errors ^--check-formatted", "tests") for sub in ("test", "compile", "format", "deps.get")},
     **{f"swift {sub}": keeps("-v -c:word --filter:any --parallel", "none") for sub in ("build", "test")},
-    **{f"composer {sub}": keeps("-nq --no-dev --no-scripts --no-interaction --prefer-dist --quiet", "packages")
+    **{f"composer {sub}": keeps("-nq --no-dev ^--no-scripts --no-interaction --prefer-dist --quiet", "packages")
        for sub in ("install", "update")},
     "bundle install": keeps("--quiet --jobs:number --retry:number", "none"),
 }  # fmt: skip

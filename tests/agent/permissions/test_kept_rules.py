@@ -101,6 +101,38 @@ def test_wildcards_that_may_become_options_or_leave_the_folder_ask(folder: Path,
 
 
 @pytest.mark.parametrize(
+    ("first", "runs", "asks"),
+    [
+        ("make -n deploy", "make -n -j2 deploy", ("make deploy", "make -j2 deploy")),
+        ("npm install --ignore-scripts x", "npm install x --ignore-scripts --no-fund", ("npm install x",)),
+        ("pip install --dry-run x", "pip install -q --dry-run x", ("pip install x",)),
+        ("git add -n .", "git add -vn src", ("git add .",)),
+        ("git commit --dry-run", "git commit -a --dry-run", ("git commit -m x",)),
+        ("ruff check --no-fix .", "ruff check --no-fix src", ("ruff check .",)),
+        ("go build -n", "go build -n -v", ("go build",)),
+        ("pytest", "pytest -k x", ("pytest -k @options", "pytest -m@options", "pytest -n @options")),
+        ("mypy src", "mypy --exclude x src", ("mypy --exclude @options src",)),
+        ("pip list", "pip list -o", ("pip list -f http://x", "pip list -o -f x", "pip list http://x")),
+        ("pip show x", "pip show -f x", ("pip show https://x",)),
+        ("gh pr view 1", "gh pr view 2", ("gh pr view https://x/a/b/pull/1",)),
+        ("cargo run", "cargo run --release", ("cargo run --example x", "cargo run -p x", "cargo run --package=x")),
+        ("go list ./...", "go list -deps ./...", ("go list -m secret.example.com/x@latest",)),
+        ("shellcheck src/a.py", "shellcheck src/*.py", ("shellcheck -xa src/a.py", "shellcheck links/*")),
+        ("cp src/a.py b", "cp src/a.py src/b.py tests", ("cp src/a.py src/data.json links", "cp config links/")),
+    ],
+)  # fmt: skip
+def test_what_was_shown_is_not_exceeded(folder: Path, first: str, runs: str, asks: tuple[str, ...]) -> None:
+    links = folder / "links"
+    if not links.exists():
+        links.mkdir()
+        (links / "config").symlink_to("../.git/config")
+        (links / "data.json").symlink_to(folder.parent / "secret")
+    rules = judged(folder, first).rules
+    assert judged(folder, runs, *rules).action == "run"
+    assert {line: judged(folder, line, *rules).action for line in asks} == dict.fromkeys(asks, "ask")
+
+
+@pytest.mark.parametrize(
     ("line", "danger"),
     [
         *((line, "discards work") for line in (
