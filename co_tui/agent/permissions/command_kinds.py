@@ -197,7 +197,8 @@ def dangers_of(words: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
     folders."""
     if words and (not re.fullmatch(r"[\w./+-]+", words[0])):
         return dangers_in(" ".join(words))  # the program is only known at run time
-    if words and STARTS_OTHERS.fullmatch(PurePosixPath(words[0]).name):
+    name = PurePosixPath(words[0]).name if words else ""
+    if STARTS_OTHERS.fullmatch(name) or (name == "git" and {"foreach", "run"} & set(words)):
         return dangers_in(shlex.join(words))
     return list(dict.fromkeys(_dangers(words, folders)))
 
@@ -241,7 +242,7 @@ def _subcommands(
         word = words[at]
         if word in valued:
             at += 2
-        elif word.startswith("-"):
+        elif word.startswith(("-", "+")):  # `cargo +nightly`
             at += 1
             if at + 1 < len(words) and "=" not in word:  # it may take a value
                 yield from _subcommands([*start, words[at + 1]], words[at + 2 :], valued)

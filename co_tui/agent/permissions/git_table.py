@@ -37,7 +37,7 @@ _LOG_ONLY: Final = (
 )
 _LOG: Final = Use(f"-pusmcbwtzRWqaigEFP {_DIFF} {_LOG_ONLY}", "revisions", digits=True, form="glued", finds_files="*")
 
-_SORT: Final = r"--sort:-?(?!signature)[\w:-]+"
+_SORT: Final = r"--sort:(?!.*signature)[\w:-]+"
 """By a signature would start another program."""
 
 GIT_READS: Final[Mapping[str, Use]] = {
@@ -103,9 +103,17 @@ GIT: Final[Mapping[str, Program]] = {
         " --status --no-status --no-gpg-sign -m:any --message:any --author:any --date:any -F:path --file:path"
         " --cleanup:word --trailer:any !--amend !--no-edit !--no-verify !-n"
     ),
-    "git merge": keeps("-qvn --no-ff --ff --ff-only --squash --no-commit --no-edit --stat -m:any", "targets"),
+    "git merge": Program(
+        keeps=Use("-qvn --no-ff --ff --ff-only --squash --no-commit --no-edit --stat -m:any", "targets"),
+        dangers={DISCARDS: "--abort"},
+    ),
     "git mv": keeps("-vk ^-n", "names"),
-    **{f"git {sub}": keeps("-nx --no-edit --no-commit -m:number", "targets") for sub in ("cherry-pick", "revert")},
+    **dict.fromkeys(("git cherry-pick", "git revert"), Program(
+        keeps=Use("-nx --no-edit --no-commit -m:number", "targets"), dangers={DISCARDS: "--abort"},
+    )),
+    "git am": Program(dangers={DISCARDS: "--abort"}),
+    "git checkout-index": Program(dangers={DISCARDS: "-f --force"}),
+    "git read-tree": Program(dangers={DISCARDS: "--reset"}),
     "git checkout": Program(
         keeps=Use("-qt --quiet --track --no-track --detach -b:target", "targets"),
         dangers={DISCARDS: "-f --force -B -- -p --patch --ours --theirs --pathspec-from-file FILE"},
@@ -134,8 +142,9 @@ GIT: Final[Mapping[str, Program]] = {
         dangers={REWRITES: r"-f --force --force-with-lease --mirror -d --delete --prune /\+.* /:.+", SENDS: ""}
     ),
     **always(DISCARDS, *(f"git {each}" for each in ("restore", "rebase", "filter-branch", "filter-repo",
-              "update-ref", "gc", "prune"))),
+              "update-ref", "gc", "prune", "submodule deinit"))),
     **always(DELETES, "git clean", "git rm"),
     **always(CONFIGURES_GIT, "git config"),
-    **always(SENDS, "git send-email"),
+    **always(SENDS, *(f"git {each}" for each in ("send-email", "send-pack", "http-push", "imap-send", "svn dcommit",
+              "p4 submit"))),
 }  # fmt: skip

@@ -146,6 +146,9 @@ def test_the_race_would_be_noticed(tmp_path: Path) -> None:
         ("command -v -- cat", "command -v -- cat"),
         ("command -- touch planted", None),
         ("command -- -v touch", None),
+        ("git branch --sort=-signature:key", None),
+        ("git tag --sort=signature", None),
+        ("git for-each-ref --sort=-v:signature", None),
         ("no-such-reader-here; tree é", None),
     ],
 )

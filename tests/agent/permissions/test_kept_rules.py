@@ -143,20 +143,26 @@ def test_what_was_shown_is_not_exceeded(folder: Path, first: str, runs: str, ask
             "git switch --discard-changes main", "git switch --disc x", "git switch -C x", "git -C src checkout -f",
             "git --git-dir x reset --hard", "git stash -q drop", "docker system prune -f", "docker image prune",
             "docker volume prune", "docker -H x builder prune", "podman network prune", "docker compose down -v",
-            "docker compose -f x.yml down --volumes", "git -C src checkout a.py", "kubectl -n x delete pod y")),
+            "docker compose -f x.yml down --volumes", "git -C src checkout a.py", "kubectl -n x delete pod y",
+            "git merge --abort", "git cherry-pick --ab", "git checkout-index -fa", "git read-tree --reset -u HEAD",
+            "git submodule deinit -f x", "git submodule foreach git checkout -f", "terraform state rm x")),
         *((line, "changes many permissions") for line in (
             "chmod --recursive 777 .", "chmod --rec 777 .", "chmod -vR 777 .", "chown -R x .")),
         *((line, "publishes or sends to others") for line in (
             "npm unpublish x", "npm --registry x publish", "cargo yank --version 1 x", "gh pr close 1",
-            "gh -R a/b pr close 1", "npm run release", "gh api -X DELETE x")),
+            "gh -R a/b pr close 1", "npm run release", "gh api -X DELETE x", "cargo +nightly publish", "npm pub",
+            "npm unpubl x", "npm run-script deploy", "npm dist-tag add x y", "docker image push x",
+            "git submodule foreach 'git push'", "kubectl set image x y", "gh run delete 1")),
         *((line, "overwrites the remote's history and publishes or sends to others") for line in (
             "git push --forc", "git push -uf", "git push origin +main", "git push origin :main", "git push --del x y")),
+        ("git submodule foreach 'rm -rf x'", "deletes files"), ("git bisect run rm x", "deletes files"),
         ("rsync --delete-after a b", "deletes files"), ("rsync --del a b", "deletes files"),
         *((line, "") for line in (
             "git checkout main", "git checkout -b D", "git checkout -b topic origin/main", "git commit -m push",
             "git commit -m '--force'", "git tag -m '-d' v1", "git branch x", "git reset HEAD~1", "git switch main",
             "chmod -- -R", "chmod +x a", "npm run build", "docker compose down", "gh pr view 1", "git stash push",
-            "git commit -m 'git checkout -f'")),
+            "git commit -m 'git checkout -f'", "git merge x", "git checkout-index -a", "npm run kill",
+            "git bisect run make", "npm owner ls")),
     ],
 )  # fmt: skip
 def test_dangers_are_seen_however_they_are_written(folder: Path, line: str, danger: str) -> None:
