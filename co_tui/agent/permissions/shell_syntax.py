@@ -203,7 +203,8 @@ class _Reader:
         if node.type != "file_redirect":
             raise NotUnderstood
         parts = [child for child in node.children if child.type != "file_descriptor"]
-        if len(parts) != 2 or parts[0].type not in _REDIRECTS:
+        is_option = node.children[0].type == "file_descriptor" and not self._text(node.children[0]).isdigit()
+        if is_option or len(parts) != 2 or parts[0].type not in _REDIRECTS:  # `-1>x` is an option
             raise NotUnderstood
         return Redirect(parts[0].type, self._word(parts[1], depth))
 
@@ -236,6 +237,8 @@ class _Reader:
         assignments: list[tuple[str, Word]] = []
         words: list[Word] = []
         redirects: list[Redirect] = []
+        if any(before.end_byte == after.start_byte for before, after in pairwise(node.children)):
+            raise NotUnderstood  # the shell reads one word, such as `-""\\o`
         for child in node.children:
             if child.type == "variable_assignment" and not words:
                 assignments.append(self._assignment(child, depth))
