@@ -52,11 +52,12 @@ GUARDED_ENVIRONMENT: Final[Mapping[str, str]] = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "false",
     "GIT_PAGER": "cat",
+    "RIPGREP_CONFIG_PATH": "",  # its file may name a program
     "GIT_CONFIG_COUNT": str(len(_OVERRIDES)),
     **{f"GIT_CONFIG_KEY_{n}": key for n, key in enumerate(_OVERRIDES)},
     **{f"GIT_CONFIG_VALUE_{n}": value for n, value in enumerate(_OVERRIDES.values())},
 }
-"""For every git command that runs without approval: no network, no hooks, no monitor, no writes."""
+"""For every command that runs without approval: git has no network, no hooks, no monitor, and writes nothing."""
 
 HARMLESS_KEYS: Final = (
     # Overridden by the environment above.

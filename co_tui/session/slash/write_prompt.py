@@ -13,7 +13,7 @@ from pydantic_ai.workspaces import WorkspaceError
 
 from co_tui.agent.mcp.server_prompts import PromptRefusedByServer, ServerPrompt
 from co_tui.agent.mcp.servers import McpServers
-from co_tui.agent.permissions.verdict import VERDICT
+from co_tui.agent.permissions.verdict import VERDICT, Verdict
 from co_tui.agent.toolkit import Around, AskedCall, CallHooks, needs_approval
 from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import SLASH
@@ -109,8 +109,7 @@ class SlashPrompt:
         shown = one_line(piece.text, LINE_CHARS)
         if self._tools is None or "commands" not in self._runtime.settings.tools:
             raise PromptRefused(f"Not sent: `{shown}` cannot run, since commands are off here.")
-        allowed = await self._allowed(RUN, {"command": piece.text}, f"slash-{number}", approvals)
-        verdict = await self._runtime.permissions.verdict(RUN, allowed)
+        allowed, verdict = await self._allowed(RUN, {"command": piece.text}, f"slash-{number}", approvals)
         token = VERDICT.set(verdict)
         try:
             async with self._around(RUN, verdict):
@@ -124,18 +123,20 @@ class SlashPrompt:
 
     async def _allowed(
         self, tool: str, arguments: Mapping[str, Any], call_id: str, approvals: Approvals
-    ) -> Mapping[str, Any]:
-        """The arguments with which it may be called: hooks may change them. Raises `PromptRefused`."""
+    ) -> tuple[Mapping[str, Any], Verdict]:
+        """The arguments with which it may be called, which hooks may change, and how they were judged. Raises
+        `PromptRefused`."""
         schema = {"type": "object", "properties": {key: {"type": "string"} for key in arguments}}
         hooked = await self._hooks.before(ToolDefinition(name=tool, parameters_json_schema=schema), arguments, call_id)
         arguments = hooked.arguments or arguments
         what = str(next(iter(arguments.values())))
-        if not needs_approval(hooked, await self._runtime.permissions.verdict(tool, arguments)):
-            return arguments
+        verdict = await self._runtime.permissions.verdict(tool, arguments)
+        if not needs_approval(hooked, verdict):
+            return arguments, verdict
         denied = await approvals.ask(AskedCall(call_id, tool, arguments, what, hooked))
         if denied is not None:
             raise PromptRefused(f"Not sent: `{one_line(what, LINE_CHARS)}` was not allowed. {denied.message}")
-        return arguments
+        return arguments, verdict
 
 
 def _attachable(named: NamedFiles) -> Sequence[NamedFile]:

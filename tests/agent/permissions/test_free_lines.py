@@ -4,6 +4,7 @@
 """
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -187,3 +188,16 @@ def test_the_canaries_notice(tmp_path: Path, line: str) -> None:
     assert judge.verdict("run_command", {"command": line}, "ask", ()).action == "ask"
     before = snapshot(root)
     assert SECRET in ran_alone(line, root) or snapshot(root) != before
+
+
+@pytest.mark.skipif(shutil.which("rg") is None, reason="needs ripgrep")
+def test_a_configuration_of_ripgrep_names_no_program(tmp_path: Path) -> None:
+    (tmp_path / "rc").write_text("--pre=./evil\n")
+    (tmp_path / "evil").write_text("#!/bin/sh\ntouch ran\n")
+    (tmp_path / "evil").chmod(0o700)
+    (tmp_path / "a.txt").write_text("word\n")
+    environ = {"PATH": os.environ["PATH"], "RIPGREP_CONFIG_PATH": str(tmp_path / "rc")}
+    found = subprocess.run(
+        ("rg", "word", "."), cwd=tmp_path, env=guarded_environment(environ, tmp_path), capture_output=True, check=True
+    )
+    assert b"word" in found.stdout and not (tmp_path / "ran").exists()
