@@ -23,7 +23,10 @@ from typing_extensions import Unpack
 MOST_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 MOST_DEPTH: Final = 100
 """Of nested values in a message. The library reads about 200, and drops the whole message beyond that."""
-_NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]')
+MOST_NESTED_BYTES: Final = 1_000_000
+"""A longer message is read as it is: to look for deep values in 8 MB would stop the screen for seconds."""
+_NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+"""A text that does not end is taken whole: trying each quote in it again would take hours."""
 MOST_STRAY_LINES: Final = 100
 """Lines that are not messages; some servers print a greeting."""
 MOST_UNSOLICITED: Final = 10_000
@@ -38,7 +41,7 @@ Received: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 
 def without_depth(line: bytes) -> bytes:
     """The message with null in place of what is nested too deep, so that the rest of it can be used."""
-    if line.count(b"[") + line.count(b"{") <= MOST_DEPTH:
+    if len(line) > MOST_NESTED_BYTES or line.count(b"[") + line.count(b"{") <= MOST_DEPTH:
         return line
     pieces: list[bytes] = []
     depth = done = 0

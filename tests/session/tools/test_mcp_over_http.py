@@ -57,3 +57,14 @@ def test_a_deep_value_in_a_message_loses_only_itself(depth: int) -> None:
         small, found = streamable_http.jsonrpc_message_adapter.validate_json(message, by_name=False).result["tools"]
         assert (small["name"], found["name"]) == ("small", "deep")
         assert (json.dumps(found["s"]).count("null") == 1) is (depth > MOST_DEPTH)
+
+
+def test_looking_for_deep_values_is_bounded() -> None:
+    """Each text is read once, not from each of its quotes again, and long messages are left to the library."""
+    load_connection()
+    from co_tui.agent.mcp.child_server import MOST_DEPTH, MOST_NESTED_BYTES, without_depth
+
+    deep = b"[" * (MOST_DEPTH + 1)
+    assert b"null" in without_depth(deep + b'"\\""]')
+    assert b"null" not in without_depth(deep + b'"\\"]'), "the bracket is part of a text that does not end"
+    assert b"null" not in without_depth(deep + b"]" + b" " * MOST_NESTED_BYTES)
