@@ -16,7 +16,15 @@ from co_tui.events.facts.agents import ApprovalDecided, ApprovalRequested
 from co_tui.events.facts.base import MARK
 from co_tui.events.facts.board import BoardShown
 from co_tui.events.facts.context import CompactionComplete
-from co_tui.events.facts.life import ModeChange, ModelChange, SessionFork, SessionOrigin, SessionStart, Surroundings
+from co_tui.events.facts.life import (
+    ModeChange,
+    ModelChange,
+    SessionFork,
+    SessionOrigin,
+    SessionResume,
+    SessionStart,
+    Surroundings,
+)
 
 PUBLIC_MODEL: Final = re.compile(r"(?!gguf:)[\w.:/+-]{0,120}")
 """Neither an address nor a file: those are places a conversation would go to."""
@@ -74,8 +82,8 @@ def refusals(log: Iterable[Event]) -> list[ApprovalDecided]:
 
 
 def decides(fact: Fact) -> bool:
-    """Whether a fact needs this machine's mark to count later."""
-    return isinstance(fact, SessionFork | ApprovalRequested) or (
+    """Whether a fact needs this machine's mark to count later. That of a resume says that its notes were shown here."""
+    return isinstance(fact, SessionFork | SessionResume | ApprovalRequested) or (
         MARK in fact.FIELDS and undecided(fact, Source.OWN) != fact
     )
 

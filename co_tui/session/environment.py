@@ -47,7 +47,7 @@ class StoredLog(NamedTuple):
 
     state: SessionState
     asked_again: tuple[str, ...]
-    """Approvals that do not count: they were given on another machine, or to an earlier version."""
+    """Approvals that do not count, named once: they were given on another machine, or to an earlier version."""
     source: Source
 
 
@@ -118,8 +118,9 @@ class Environment:
             with self.store.reading() as reading:
                 log = list(reading.events(session_id, upto=upto))
                 source = source_of(self.store, reading, session_id) if log else Source.OTHERS
-            state = replay(self.marks.counted(log, source))
-            return StoredLog(state, uncounted_rules(log, state), source)
+            counted = list(self.marks.counted(log, source))
+            state = replay(counted)
+            return StoredLog(state, uncounted_rules(log, counted, state), source)
 
         return await asyncio.to_thread(read)
 

@@ -20,6 +20,8 @@ from co_tui.store.synced.synced_file import OnChange, not_synced
 LIMIT_BYTES: Final = 1_000_000
 MOST_RULES: Final = 200
 """For one project; the oldest are dropped."""
+REPORTED: Final = "reported"
+"""In place of a project: by project, the rules of other machines that were reported to the user."""
 
 
 class KeptApprovals:
@@ -54,6 +56,21 @@ class KeptApprovals:
         table = self._read()
         counted = self._marked(self._project, table)
         return [rule for rule in _rules(table.get(self._project)) if rule not in counted]
+
+    def report_unmarked(self) -> list[Rule]:
+        """The same, each returned once, to be reported."""
+        rules = self.unmarked()
+        if not rules or not self._keeps_more:
+            return rules
+        with contextlib.suppress(OSError), file_lock(self._file.with_suffix(".lock")):
+            table = self._read()
+            found = table.get(REPORTED)
+            everywhere: dict[str, Any] = found if isinstance(found, dict) else {}
+            before, now = everywhere.get(self._project, []), [str(rule) for rule in rules]
+            if now != before:
+                write_atomically(self._file, _text({**table, REPORTED: {**everywhere, self._project: now}}))
+            return [rule for rule in rules if str(rule) not in before]
+        return rules
 
     def everywhere(self) -> dict[str, list[Rule]]:
         """The rules of every project that has some."""
@@ -105,7 +122,7 @@ class KeptApprovals:
                 for rule in _rules(known[project])
                 if rule in rules
             )
-            write_atomically(self._file, json.dumps(known, indent=1, sort_keys=True))
+            write_atomically(self._file, _text(known))
         self._on_change()
 
     def _read(self) -> dict[str, Any]:
@@ -128,6 +145,10 @@ def kept_for(files: SyncedFiles, cwd: Path, *, keeps_more: bool = True) -> KeptA
         is_synced=files.sync.is_remote,
         on_change=files.approvals_changed(cwd),
     )
+
+
+def _text(table: Mapping[str, Any]) -> str:
+    return json.dumps(table, indent=1, sort_keys=True)
 
 
 def _rules(kept: object) -> list[Rule]:

@@ -61,19 +61,31 @@ class Marks:
         """
         log = list(events)
         hosts = _hosts(log)
-        sessions = [(_FOREVER, log[0].session_id)] if log else []
+        sessions = {log[0].session_id: _FOREVER} if log else {}
+        used: set[str] = set()
 
         def is_marked(event: Event) -> bool:
             mark, seq = getattr(event.fact, MARK, ""), event.seq or 0
             if not mark or not self._can_check:
                 return False
-            made_in = [session_id for upto, session_id in sessions if seq <= upto]
+            made_in = [session_id for session_id, upto in sessions.items() if seq <= upto]
             return any(mark == self._of_fact(each, event.fact, hosts.get(seq, "")) for each in made_in)
 
         for event in reversed(log):
             if isinstance(event.fact, SessionFork) and is_marked(event):
-                sessions.append((event.fact.source_seq, event.fact.source_session_id))
-        return without_decisions(log, source, is_marked)
+                sessions.setdefault(event.fact.source_session_id, event.fact.source_seq)
+
+        def is_counted(event: Event) -> bool:
+            """Each answer counts once: one that was revoked is not repeated."""
+            if not is_marked(event):
+                return False
+            if not isinstance(event.fact, ApprovalDecided):
+                return True
+            is_new = event.fact.mark not in used
+            used.add(event.fact.mark)
+            return is_new
+
+        return without_decisions(log, source, is_counted)
 
     def _of_fact(self, session_id: str, fact: Fact, host: str) -> str:
         # Without defaults, so that a field that a later version adds does not end the marks of this one.
@@ -116,12 +128,14 @@ def is_narrow(rule: Rule) -> bool:
     return bool("".join(first).strip("*:"))
 
 
-def uncounted_rules(log: Iterable[Event], state: "SessionState") -> tuple[str, ...]:
-    """The rules that a log allows, and the state does not."""
+def uncounted_rules(log: Iterable[Event], counted: Iterable[Event], state: "SessionState") -> tuple[str, ...]:
+    """The rules that a log allows and the state does not, as far as the session was not resumed here since."""
     tools: dict[tuple[str, str], str] = {}
     found: dict[Rule, None] = {}
-    for event in log:
+    for event, checked in zip(log, counted, strict=True):
         match fact := event.fact:
+            case SessionResume() if getattr(checked.fact, MARK):
+                found.clear()  # they were named then
             case ApprovalRequested():
                 tools[fact.call_id, fact.agent] = fact.tool
             case ApprovalDecided():
@@ -155,9 +169,9 @@ def _kept_key(file: Path) -> bytes:
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(os.urandom(KEY_BYTES))
-            with suppress(FileExistsError):
+            with suppress(OSError):  # it exists, or there are no links on this disk
                 file.hardlink_to(new)
-            if not _read(file):  # damaged
+            if not _read(file):  # damaged, or still missing
                 new.replace(file)
         finally:
             new.unlink(missing_ok=True)

@@ -51,8 +51,8 @@ class StandingApprovals:
         return [each.rule.rule for each in self.all() if each.rule.source == THIS_SESSION]
 
     def of_other_machines(self) -> list[str]:
-        """The project's rules that were allowed on other machines and do not count here yet."""
-        return [str(rule) for rule in self._kept.unmarked()]
+        """The project's rules that were allowed on other machines and do not count here yet; each is returned once."""
+        return [str(rule) for rule in self._kept.report_unmarked()]
 
     def drop_too_broad(self) -> list[str]:
         """Rules of an older version that are asked about again; returned once."""

@@ -1,6 +1,7 @@
 """Marks of this machine: on decisions in logs, and on rules of projects."""
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalRevoked,
     BoardShown,
     Event,
     Fact,
@@ -24,10 +26,11 @@ from co_tui.events.decisions import Source, undecided, without_decisions
 from co_tui.exchange.backup.names import home_files
 from co_tui.paths import locate
 from co_tui.session.approvals.kept_approvals import KeptApprovals
-from co_tui.session.approvals.marks import KEY_BYTES, Marks, is_narrow
+from co_tui.session.approvals.marks import KEY_BYTES, Marks, is_narrow, uncounted_rules
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import Rule, parse_rule
+from co_tui.store.synced.kinds import MARKS
 
 ADDRESS = "openai-chat:m@http://10.0.0.5/v1"
 START = SessionStart(cwd="/w", model=ADDRESS, surroundings={"date": "today"})
@@ -131,7 +134,6 @@ def test_a_mark_says_nothing_where_it_does_not_count(marks: Marks) -> None:
 def test_most_facts_need_no_mark(marks: Marks) -> None:
     plain: list[Fact] = [
         SessionStart(cwd="/w", model="anthropic:claude-sonnet-5"),
-        SessionResume(cwd="/w", policy="balanced"),
         ModelChange(from_="a", to="openai:gpt-5"),
         ApprovalDecided(call_id="1", approved=True),
         ModeChange(from_="ask", to="edits"),
@@ -157,6 +159,30 @@ def test_the_border_is_passed_twice_without_a_difference(marks: Marks) -> None:
     assert list(without_decisions(once)) == once and once != log
     assert undecided(newer) == newer.but(payload={})
     assert undecided(START.but(cwd="evil:/x")) == SessionStart(), "a folder on another host is an address"
+
+
+def test_an_answer_that_was_revoked_is_not_repeated(marks: Marks) -> None:
+    log = logged(marks, START, ASKED, ALLOWED, ApprovalRevoked(rule="Bash(make x)"), ASKED, ALLOWED)
+    assert replay(log).allowed and state(marks, log, Source.HERE).allowed == ()
+
+
+def test_forks_that_are_repeated_cost_no_more_than_one(marks: Marks, monkeypatch: pytest.MonkeyPatch) -> None:
+    fork = SessionFork(source_session_id="source", source_seq=99, cwd="/w")
+    log = logged(marks, START, *[fork] * 20, *[BOARD.but(mark="forged")] * 20)
+    log = [event.but(fact=BOARD.but(mark="forged")) if isinstance(event.fact, BoardShown) else event for event in log]
+    made = list[object]()
+    monkeypatch.setattr(marks, "_made", lambda content, real=marks._made: made.append(content) or real(content))
+    assert len(list(marks.counted(log, Source.OWN))) == len(log)
+    assert len(made) < 3 * len(log)
+
+
+def test_what_is_asked_about_again_is_named_when_the_session_is_first_resumed_here(marks: Marks) -> None:
+    log = logged(Marks(None), START, ASKED, ALLOWED, SessionResume(cwd="/w"))
+    resumed = logged(marks, START, ASKED, ALLOWED, SessionResume(cwd="/w"))[-1].but(seq=5)
+    for more, named in (((), ("Bash(make x)",)), ((resumed,), ())):
+        whole = [*log, *more]
+        counted = list(marks.counted(whole, Source.HERE))
+        assert uncounted_rules(whole, counted, replay(counted)) == named
 
 
 # The key
@@ -186,6 +212,16 @@ def test_without_a_place_for_it_the_key_lasts_as_long_as_the_process(tmp_path: P
     (tmp_path / "file").write_text("")
     for marks in (Marks(None), Marks(tmp_path / "file" / "machine.key")):
         assert marks.of_rule("p", "r") == marks.of_rule("p", "r") != Marks(None).of_rule("p", "r")
+
+
+def test_the_key_is_kept_on_a_disk_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refused)
+    first = Marks(tmp_path / "machine.key").of_rule("p", "r")
+    assert Marks(tmp_path / "machine.key").of_rule("p", "r") == first
+    assert [file.name for file in tmp_path.iterdir()] == ["machine.key"]
 
 
 # Rules
@@ -225,3 +261,15 @@ def test_a_rule_that_was_revoked_does_not_come_back_by_itself(marks: Marks, tmp_
     kept.remove(make)
     file.write_text(json.dumps({**json.loads(file.read_text()), str(tmp_path): [str(make)]}))
     assert kept.rules() == [] and kept.unmarked() == [make] and kept.everywhere() == {}
+
+
+def test_rules_of_other_machines_are_reported_once(marks: Marks, tmp_path: Path) -> None:
+    file, make, test = tmp_path / "approvals.json", parse_rule("Bash(make x)"), parse_rule("Bash(pytest)")
+    kept = KeptApprovals(file, tmp_path, marks)
+    file.write_text(json.dumps({MARKS: [], str(tmp_path): [str(make)]}))
+    assert KeptApprovals(file, tmp_path, marks, keeps_more=False).report_unmarked() == [make], "which writes nothing"
+    assert kept.report_unmarked() == [make] and kept.report_unmarked() == []
+    file.write_text(json.dumps({**json.loads(file.read_text()), str(tmp_path): [str(make), str(test)]}))
+    assert kept.report_unmarked() == [test] and kept.unmarked() == [make, test]
+    kept.add(make)
+    assert kept.rules() == [make] and kept.report_unmarked() == [] and list(kept.everywhere()) == [str(tmp_path)]
