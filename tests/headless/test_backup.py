@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.events import from_json
+from co_tui.events import SessionRename, SessionTrashed, from_json
 from co_tui.events.decisions import without_decisions
 from co_tui.headless import backup_command
 from co_tui.headless.output import CommandContext
@@ -51,6 +51,20 @@ def test_a_backup_is_one_file_that_brings_everything_to_another_home(filled: Her
     again = here("restore", str(file), "--with-config", "--json")
     assert {each["outcome"] for each in again.objects if "session_id" in each} == {"known"}
     assert {each["outcome"] for each in again.objects if "file" in each} == {"unchanged", "restored"}
+
+
+def test_what_a_backup_adds_to_a_session_that_is_here_is_named(filled: Here, tmp_path: Path) -> None:
+    here, file = filled, tmp_path / "all.tgz"
+    assert here("backup", str(file)).code == 0
+    other = tmp_path / "new"
+    own, here.environ["CO_TUI_HOME"] = here.environ["CO_TUI_HOME"], str(other)
+    assert here("restore", str(file)).code == 0
+    with store_in(other) as store:
+        store.writing().append("one", (SessionRename(title="Mine\x1b[0m"), SessionTrashed())).result()
+    assert here("backup", str(file), "--force").code == 0
+    here.environ["CO_TUI_HOME"] = own
+    done = here("restore", str(file))
+    assert "Session one: renamed to “Mine␛[0m”, moved to the trash." in done.err and "1 continued" in done.err
 
 
 def test_a_backup_replaces_no_file_unless_it_is_forced(filled: Here, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from enum import Enum
 from functools import partial
 from typing import Final, NamedTuple
 
-from co_tui.events import Event, SessionFork, SessionRename
+from co_tui.events import Event, SessionFork, SessionRename, SessionTrashed
 from co_tui.events.decisions import without_decisions
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
 from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
@@ -43,6 +43,8 @@ class TakenIn(NamedTuple):
     """All that was appended."""
     renamed: str = ""
     """The title that the file gave a stored session."""
+    trashed: bool = False
+    """What was appended moves it to the trash."""
     restored: bool = False
     """It was in the trash."""
     fork_of: str = ""
@@ -117,7 +119,8 @@ def _planned_exactly(reading: Reading, log: Sequence[Event]) -> _Plan:
     if same is not None and is_stored(reading, same):
         tail = tuple(event for event in log if (event.seq or 0) > seq)
         growth = Growth(Change.GREW if tail else Change.NONE, tail, seq)
-        return _Plan(_taken(session_id, growth), growth)
+        trash = [event.fact.trashed for event in tail if isinstance(event.fact, SessionTrashed)]
+        return _Plan(_taken(session_id, growth)._replace(trashed=trash[-1:] == [True]), growth)
     if log[0].seq != 1:
         raise ImportRefused(f"Session {session_id} changed meanwhile. Try again.")
     plan = _planned_own(reading, _session_of(log))

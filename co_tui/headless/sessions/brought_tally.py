@@ -6,12 +6,14 @@ from typing import Final
 
 from co_tui.events.wording import counted
 from co_tui.exchange.intake.copying import BroughtSession
-from co_tui.exchange.intake.take_in import Outcome
+from co_tui.exchange.intake.take_in import Outcome, TakenIn
 from co_tui.headless.output import put_json, say
+from co_tui.inert import one_line
 
 PROGRESS_EVERY_S: Final = 5.0
 MAX_SHOWN: Final = 20
 """Sessions of one kind that are named; the rest are counted."""
+TITLE_CHARS: Final = 72
 _REFUSED: Final = "refused"
 
 
@@ -47,6 +49,8 @@ class BroughtTally:
         elif brought.taken.outcome is Outcome.FORKED:
             as_fork = f"{self._done.title()} as a fork: {brought.taken.session_id}."
             say(f"Session {brought.session_id} went on differently on both sides. {as_fork}")
+        elif brought.taken.outcome is Outcome.CONTINUED:
+            say(f"Session {brought.session_id}: {growth_text(brought.taken)}.")
 
     @property
     def has_added(self) -> bool:
@@ -69,6 +73,16 @@ class BroughtTally:
             f"{counted(self.refused, 'session')} not {self._done}" if self.refused else "",
         )
         return ", ".join(filter(None, parts))
+
+
+def growth_text(taken: TakenIn) -> str:
+    """What was added to a session that was here."""
+    added = [counted(taken.added, "message")] if taken.added else []
+    added += [counted(taken.rewrites, "history change")] if taken.rewrites else []
+    parts = [f"continued with {' and '.join(added)}"] if added else []
+    parts += [f"renamed to “{one_line(taken.renamed, TITLE_CHARS)}”"] if taken.renamed else []
+    parts += ["moved to the trash"] if taken.trashed else []
+    return ", ".join(parts) or f"{counted(taken.added_events, 'event')} added"
 
 
 _ORDER: Final = (Outcome.NEW, Outcome.CONTINUED, Outcome.FORKED, Outcome.KNOWN)

@@ -12,13 +12,13 @@ from co_tui.exchange.importers.programs.opencode import is_storage
 from co_tui.exchange.intake.import_files import FileImport, ImportTally, import_files
 from co_tui.exchange.intake.take_in import Outcome, TakenIn
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put, put_json, say, table
+from co_tui.headless.sessions.brought_tally import TITLE_CHARS, growth_text
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
 
 PROGRESS_EVERY_S = 1.0
 MAX_REFUSALS_SHOWN = 20
 """For files that were not named; the rest are counted."""
-TITLE_CHARS = 72
 _NAMED = ""
 """In place of a program, for files that were named."""
 
@@ -191,15 +191,6 @@ def _outcome_text(taken: TakenIn) -> str:
         case Outcome.KNOWN:
             return "already imported"
         case Outcome.CONTINUED:
-            return _growth_text(taken)
+            return growth_text(taken)
         case Outcome.FORKED:
             return f"a fork: {taken.fork_of} went on differently here"
-
-
-def _growth_text(taken: TakenIn) -> str:
-    """What a file added to a session that was here."""
-    added = [counted(taken.added, "message")] if taken.added else []
-    added += [counted(taken.rewrites, "history change")] if taken.rewrites else []
-    parts = [f"continued with {' and '.join(added)}"] if added else []
-    parts += [f"renamed to “{one_line(taken.renamed, TITLE_CHARS)}”"] if taken.renamed else []
-    return ", ".join(parts) or f"{counted(taken.added_events, 'event')} added"
