@@ -20,6 +20,8 @@ MOST_STEPS: Final = 2_000_000_000
 STEPS_AT_ONCE: Final = 100_000
 LEAST_READ_BYTES: Final = 500_000_000
 """May be read of a database of any size; of a larger one, twice its size. A small file can repeat large values."""
+ROW_BYTES: Final = 200
+"""Counted for each row: small rows take memory and time, too, and can be read again for each of many sessions."""
 MOST_TABLES: Final = 1_000
 _GENERATED: Final = (2, 3)
 
@@ -85,7 +87,7 @@ class Database:
         """Raises `ImportRefused` when the database is damaged, or reading it takes too much."""
         try:
             for row in self._connection.execute(sql, values):
-                self._bytes_left -= sum(len(value) for value in row if isinstance(value, str | bytes))
+                self._bytes_left -= ROW_BYTES + sum(len(value) for value in row if isinstance(value, str | bytes))
                 if self._bytes_left < 0:
                     raise self._too_much()
                 yield dict(row)
