@@ -240,15 +240,16 @@ async def test_leaving_during_a_command_keeps_the_session_s_own_model(folder: Pa
     opened = asyncio.Event()
     opened.set()
     session, small = await with_a_small_model(folder, home, opened)
-    held = asyncio.Event()
+    asked = asyncio.Event()
 
     async def waits(*_: Any) -> Any:
+        asked.set()
         yield "Let me"
-        await held.wait()
+        await asyncio.Event().wait()
 
     small.script = waits
     running = asyncio.create_task(session.submit("/go"))
-    await until(lambda: session.history.model == "test:small" and session._work.turn is not None)
+    await asyncio.wait_for(asked.wait(), PATIENCE_S)
     environment = environment_of(session)
     await left(environment, session)
     assert await running is Outcome.INTERRUPTED
