@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from co_tui.paths import ensure_dir
 from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code, part_of
-from co_tui.session.processes.process_guard import group_exists, group_of_job
+from co_tui.session.processes.process_guard import group_exists, group_of_job, kill_sandbox_of_job
 
 STOPPING_S: Final = 2.0
 POLL_S: Final = 0.05
@@ -62,13 +62,13 @@ class FarCommands:
     def end(self, name: str) -> None:
         """Terminate it, and kill what is left of it."""
         group = self._groups.get(name) or group_of_job(self._job(name))
-        if group is None:
-            return
-        latest = time.monotonic() + STOPPING_S
-        _signal(group, signal.SIGTERM)
-        while group_exists(group) and exit_code(self._job(name) / STATUS) is None and time.monotonic() < latest:
-            time.sleep(POLL_S)
-        _signal(group, signal.SIGKILL)
+        if group is not None:
+            latest = time.monotonic() + STOPPING_S
+            _signal(group, signal.SIGTERM)
+            while group_exists(group) and exit_code(self._job(name) / STATUS) is None and time.monotonic() < latest:
+                time.sleep(POLL_S)
+            _signal(group, signal.SIGKILL)
+        kill_sandbox_of_job(self._job(name))
 
     def end_all(self) -> None:
         """End all of this session, and remove what they wrote."""

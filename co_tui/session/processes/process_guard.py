@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import os
+import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,6 +132,20 @@ def group_of_job(job: Path) -> int | None:
             if str(job).encode() in arguments.read_bytes().split(b"\0") and os.getpgid(process) == process:
                 return process
     return None
+
+
+def kill_sandbox_of_job(job: Path) -> None:
+    """Kill the init of a background command's process namespace, and with it all that the command left running."""
+    for arguments in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if str(job).encode() in arguments.read_bytes() and _is_init(arguments.parent):
+                os.kill(int(arguments.parent.name), signal.SIGKILL)
+
+
+def _is_init(process: Path) -> bool:
+    """Whether it is the first process of a namespace inside of ours."""
+    numbers = re.search(r"^NSpid:(.*)$", (process / "status").read_text(), re.MULTILINE)
+    return numbers is not None and len(fields := numbers[1].split()) > 1 and fields[-1] == "1"
 
 
 def _input(process: "subprocess.Popen[bytes]") -> IO[bytes]:

@@ -19,7 +19,7 @@ from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.paths import ensure_dir
 from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code, part_of
-from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists, group_of_job
+from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists, group_of_job, kill_sandbox_of_job
 from co_tui.session.processes.tapped_process import TappedProcess
 from co_tui.session.tools.command_watch import BackgroundCommand, CommandNews, Tell, WaitedText, watch
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard
@@ -191,11 +191,13 @@ class RunningCommands:
         return [self._now(command_id, started) for command_id, started in self._started.items()]
 
     async def end(self, command_id: str, *, by_user: bool = True) -> None:
-        """Stop one of them, from outside of its sandbox; the model can still read its output."""
-        started = self._started.get(command_id)
-        if started is not None and started.group is not None:
+        """Stop one of them and all it started, from outside of its sandbox; the model can still read its output."""
+        if (started := self._started.get(command_id)) is None:
+            return
+        if started.group is not None:
             self._ended_by_user |= {command_id} if by_user else set()
             await _end(started.group, self.folder / command_id / STATUS)
+        await asyncio.to_thread(kill_sandbox_of_job, self.folder / command_id)
 
     def folder_guard(self, folder: Path, aside: Path, home: Path) -> FolderGuard:
         """The guard of a folder in which sandboxed commands run; `aside` is for what they must not leave there."""

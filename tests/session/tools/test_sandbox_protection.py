@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -313,7 +314,7 @@ async def test_outside_processes_are_hidden_and_background_commands_are_stopped(
     if tool == "run_command":
         await run(folder, home, line)
     elif tool == "start_command":
-        await started_and_stopped(folder, home, f"{line}; sleep 600 & wait")
+        await started_and_stopped(folder, home, f"{line}; setsid sleep 601.5 & sleep 600 & wait")
     else:
         left_running = f'setsid sh -c "{line}; sleep 600 & touch runs; wait" > /dev/null 2>&1 &'
         await run(folder, home, f"{left_running}\nuntil test -e runs; do sleep 0.02; done")
@@ -337,4 +338,12 @@ async def started_and_stopped(folder: Path, home: Path, command: str) -> None:
     await session.submit("stop")
     assert "[stopped]" in model.returned[-1] and not session.commands.background()
     assert (folder / "ended").exists()
+    await until(lambda: not any(map(is_daemon, Path("/proc").glob("[0-9]*/cmdline"))))
     await left(environment, session)
+
+
+def is_daemon(arguments: Path) -> bool:
+    """Whether it is what the command left in a session of its own."""
+    with suppress(OSError):
+        return arguments.read_bytes() == b"sleep\x00601.5\x00"
+    return False
