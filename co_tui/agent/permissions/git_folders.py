@@ -2,8 +2,10 @@
 
 import os
 import re
+import stat
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,6 +25,8 @@ GIT_NAMES: Final = frozenset(
 """What makes a folder a git folder or controls it, in lower case."""
 LIMIT_BYTES: Final = 256_000
 MOST_FOLDERS: Final = 2_000
+MOST_INCLUDED: Final = 20
+_OWN_PARTS: Final = ("config", "commondir", "hooks", "objects", "objects/info", "modules", "worktrees")
 _SECTION: Final = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _KEY: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?)\s*)?$")
 _COMMENT: Final = re.compile(r"\s+[#;][^\"]*$")
@@ -82,13 +86,19 @@ def inner_git_folders(git: Path) -> Iterator[Path]:
 def config_entries(file: Path) -> list[ConfigEntry] | None:
     """The entries of a configuration file; None when they cannot be read reliably."""
     try:
-        text = read_small_text(file, LIMIT_BYTES, errors="surrogateescape")
+        entries = list(_entries(file))
     except FileNotFoundError:
         return []
     except (OSError, ValueError):
         return None
-    entries, section = [], ""
-    for line in text.splitlines():
+    readable = [each for each in entries if each is not None]
+    return readable if len(readable) == len(entries) else None
+
+
+def _entries(file: Path) -> Iterator[ConfigEntry | None]:
+    """The entries of a configuration file, with None for each line that is not understood."""
+    section = ""
+    for line in read_small_text(file, LIMIT_BYTES, errors="surrogateescape").splitlines():
         if found := _SECTION.match(line):
             section = found[1].lower() + (f".{found[2]}" if found[2] is not None else "")
             line = line[found.end() :]
@@ -96,20 +106,32 @@ def config_entries(file: Path) -> list[ConfigEntry] | None:
             continue
         key = _KEY.match(line)
         if key is None or not section or line.endswith("\\"):
-            return None
-        value = _COMMENT.sub("", key[2] or "").strip('"')
-        entries.append(ConfigEntry(f"{section}.{key[1].lower()}", value))
-    return entries
+            yield None
+        else:
+            value = _COMMENT.sub("", key[2] or "").strip('"')
+            yield ConfigEntry(f"{section}.{key[1].lower()}", value)
 
 
-def named_by_config(git: Path, work_tree: Path) -> Iterator[Path]:
-    """The hook folders and included files that a git folder's configuration names."""
-    for file in (git / "config", git / "config.worktree"):
-        for key, value in config_entries(file) or ():
-            if key == "core.hookspath":
-                yield work_tree / _expanded(value)
-            elif key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
-                yield git / _expanded(value)
+def named_by_git(git: Path, work_tree: Path) -> Iterator[Path]:
+    """What a git folder makes git obey elsewhere: hook folders and included files that its configuration names, and
+    targets of links in it."""
+    yield from (git / name for name in GIT_CONTROL_FILES if (git / name).is_symlink())
+    yield from _links_in(git / "hooks")
+    files = [git / "config", git / "config.worktree"]
+    for file in files:
+        with suppress(OSError, ValueError):
+            for key, value in filter(None, _entries(file)):
+                if key == "core.hookspath":
+                    yield (hooks := work_tree / _expanded(value))
+                    yield from _links_in(hooks)
+                elif key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
+                    yield (included := file.parent / _expanded(value))
+                    if included not in files and len(files) < MOST_INCLUDED:
+                        files.append(included)
+
+
+def _links_in(folder: Path) -> Iterator[Path]:
+    return (folder / name for name in _names_in(folder) if (folder / name).is_symlink())
 
 
 def _expanded(path: str) -> Path:
@@ -124,28 +146,44 @@ def is_harmless(git: Path, folder: Path) -> bool:
 
 
 def _runs_nothing(git: Path, folder: Path) -> bool:
-    if git.is_symlink() or (git / "config.worktree").exists() or (git / "objects/info/alternates").exists():
+    if git.is_symlink() or any(map(_is_linked_or_hidden, _OWN_PARTS, repeat(git))):
+        return False
+    if any(os.path.lexists(git / name) for name in ("config.worktree", "objects/info/alternates")):
         return False
     if (git / "commondir").exists() and not _leads_to_main(git):
         return False
     hooks = git / "hooks"
-    if hooks.is_symlink() or any(not name.endswith(".sample") for name in _names_in(hooks)):
+    if any(not name.endswith(".sample") for name in _names_in(hooks)):
         return False
     entries = config_entries(git / "config")
     return entries is not None and all(_is_harmless(entry, git, folder) for entry in entries)
 
 
 def _is_harmless(entry: ConfigEntry, git: Path, folder: Path) -> bool:
-    if _HARMLESS.fullmatch(entry.key) is None or "::" in entry.value or entry.value.startswith("-"):
-        return False
+    if _HARMLESS.fullmatch(entry.key) is None or re.search(r'::|^-|["\\]', entry.value):
+        return False  # quotes inside could hide what git reads
     if entry.key == "core.worktree":
         return Path(os.path.realpath(git / entry.value)).is_relative_to(folder)
     return True
 
 
 def _leads_to_main(git: Path) -> bool:
-    """Whether a worktree's git folder uses the settings of the repository it is in."""
-    return git.parent.name == "worktrees" and common_folder(git) == git.parent.parent.resolve()
+    """Whether a worktree's git folder uses the settings of the repository it is in, which is checked as well."""
+    main = git.parent.parent.resolve()
+    return git.parent.name == "worktrees" and common_folder(git) == main and (main / "HEAD").exists()
+
+
+def _is_linked_or_hidden(name: str, git: Path) -> bool:
+    """Whether a part of a git folder can be changed by a name outside of it, or cannot be read."""
+    try:
+        status = os.lstat(git / name)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    if not os.access(git / name, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+        return True
+    return stat.S_ISLNK(status.st_mode) or (not stat.S_ISDIR(status.st_mode) and status.st_nlink > 1)
 
 
 def _is_git_folder(folder: Path) -> bool:

@@ -22,7 +22,7 @@ from co_tui.agent.permissions.git_folders import (
     common_folder,
     git_folder_of,
     is_git_layout,
-    named_by_config,
+    named_by_git,
 )
 
 _NAMES: Final = {
@@ -196,7 +196,7 @@ def _named_by_repository(real: Path, root: Path) -> str | None:
     dot_git = next((each / GIT for each in real.parents if os.path.lexists(each / GIT)), None)
     if dot_git is None or (git := git_folder_of(dot_git)) is None:
         return None
-    for named in named_by_config(common_folder(git), dot_git.parent):
+    for named in named_by_git(common_folder(git), dot_git.parent):
         target = os.path.realpath(named)
         if real.is_relative_to(target) and not root.is_relative_to(target):
             return f"{real.name}, named by git's configuration,"

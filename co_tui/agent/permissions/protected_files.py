@@ -5,6 +5,8 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,7 +19,7 @@ from co_tui.agent.permissions.git_folders import (
     git_folder_of,
     inner_git_folders,
     is_git_layout,
-    named_by_config,
+    named_by_git,
 )
 from co_tui.agent.permissions.obeyed import DEEPEST_IN_HOME, is_obeyed_entry, name_in_home, normalised_name
 
@@ -26,6 +28,8 @@ MOST_FOLDERS: Final = 20_000
 SKIPPED: Final = frozenset({"node_modules", "site-packages", "__pycache__"})
 """Installed packages, where neither git nor agents run."""
 MOST_LINKS: Final = 200
+MOST_SEARCHED: Final = 1_000
+"""Folders inside of a protected one, such as `.claude`, searched for links."""
 SETTLED_S: Final = 2.0
 """A folder that changed this recently is read again: its timestamp may not distinguish two changes."""
 LARGEST_KEPT_BYTES: Final = 1_000_000
@@ -75,12 +79,14 @@ class ProtectedFiles:
         self._home = Path(os.path.realpath(home))
         self._listings: dict[str, _Listing] = {}
 
-    def find(self) -> Protected:
+    def find(self, most_folders: float = MOST_FOLDERS) -> Protected:
         found = _Finding(self.folder)
+        found.add_above()
         waiting, listings = deque([str(self.folder)]), dict[str, _Listing]()
-        while waiting and len(listings) < MOST_FOLDERS:
+        while waiting and len(listings) < most_folders:
             path = waiting.popleft()
             if (listing := self._listed(path)) is None:
+                found.add_unreadable(Path(path))
                 continue
             listings[path] = listing
             waiting.extend(each for each in listing.folders if each not in listings)
@@ -163,6 +169,18 @@ class _Finding:
             for each in (git, *inner_git_folders(git)):
                 self._add_git_folder(each, path.parent)
 
+    def add_unreadable(self, folder: Path) -> None:
+        """A folder whose owner cannot read it hides what is in it, but programs can still find that by its name."""
+        with suppress(OSError):
+            if folder != self._folder and folder.lstat().st_uid == os.geteuid():
+                self._keep(folder)
+
+    def add_above(self) -> None:
+        """Protect what the repository around the folder names in it."""
+        dot_git = next((each / GIT for each in self._folder.parents if os.path.lexists(each / GIT)), None)
+        if dot_git is not None and (git := git_folder_of(dot_git)) is not None:
+            self._keep_named(common_folder(git), dot_git.parent)
+
     def add_git_parts(self, folder: Path, parts: frozenset[str]) -> None:
         """A folder with a HEAD: git takes it for a repository once the other parts are there, whatever its name."""
         self._git_parts[self._relative(folder)] = parts
@@ -182,12 +200,11 @@ class _Finding:
             self._names[self._relative(git)] = Present()
         for name in GIT_CONTROL_FILES:
             self._keep(git / name)
-        self._keep_links_in(git / "hooks")
         self._keep_named(git, work_tree)
 
     def _keep_named(self, git: Path, work_tree: Path) -> None:
-        """Protect what a configuration names, also once it is created."""
-        for path in named_by_config(git, work_tree):
+        """Protect what git obeys outside of its folder, also once it is created."""
+        for path in named_by_git(git, work_tree):
             real = Path(os.path.realpath(path))
             if real != self._folder and real.is_relative_to(self._folder) and os.path.lexists(real):
                 self._names.setdefault(self._relative(real), Present())
@@ -214,7 +231,10 @@ class _Finding:
     def _keep_links_in(self, path: Path) -> None:
         """Protect the targets of links: a hook is often a link to a script of the project."""
         links = 0
-        for folder, folders, files in os.walk(path):
+        for folder, folders, files in islice(os.walk(path), MOST_SEARCHED):
+            if folder != str(path) and GIT in (*folders, *files):
+                folders.clear()  # another work tree
+                continue
             for name in (*folders, *files):
                 if links < MOST_LINKS and (inside := Path(folder, name)).is_symlink():
                     links += 1

@@ -3,7 +3,9 @@
 import asyncio
 import errno
 import hashlib
+import math
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +20,14 @@ from co_tui.agent.permissions.git_folders import (
     is_harmless,
 )
 from co_tui.agent.permissions.obeyed import is_obeyed_entry, normalised_name, obeyed_name
-from co_tui.agent.permissions.protected_files import LARGEST_KEPT_BYTES, NOTHING, Present, Protected, ProtectedFiles
+from co_tui.agent.permissions.protected_files import (
+    LARGEST_KEPT_BYTES,
+    MOST_FOLDERS,
+    NOTHING,
+    Present,
+    Protected,
+    ProtectedFiles,
+)
 from co_tui.paths import ensure_dir, path_text, read_small_bytes
 
 MOST_ROUNDS: Final = 20
@@ -113,7 +122,8 @@ class FolderGuard:
         """Move away what is new until nothing is: a command may still be running, so only what was checked is known."""
         moved: list[SetAside] = []
         for _ in range(MOST_ROUNDS):
-            found = self._files.find()
+            # A command must not hide something behind many folders.
+            found = self._files.find(math.inf if self._known.whole else MOST_FOLDERS)
             new = self._moved_first(found)
             moved += new
             if all(each.kept is None and not each.restored for each in new):
@@ -131,11 +141,12 @@ class FolderGuard:
         return moved or self._moved_of(found, [name for name in names if not _is_name(name)])
 
     def _disguises(self, found: Protected) -> Iterator[str]:
-        """Of each folder that became a git folder and may run something: the new file or folder that made it one."""
+        """Of each folder that became a git folder and may run something: what is new and made it one, in any case."""
         for folder in self._new_git_folders(found):
             if not self._is_harmless(folder):
                 new = found.git_parts[folder] - self._known.git_parts.get(folder, frozenset())
-                yield str(Path(folder, min(new, key=lambda each: _MOVED_FIRST.index(each.lower()))))
+                first = min((each.lower() for each in new), key=_MOVED_FIRST.index)
+                yield from (str(Path(folder, each)) for each in sorted(new) if each.lower() == first)
 
     def _new_git_folders(self, found: Protected) -> list[str]:
         before = self._known.git_parts
@@ -173,8 +184,12 @@ class FolderGuard:
 
     def _is_in_harmless(self, name: str) -> bool:
         """Also for parts of a new repository, which is judged as a whole."""
-        new = [Path(name), *Path(name).parents]
-        return any(self._runs_nothing(str(each)) for each in new if str(each) not in (".", *self._known.names))
+        for each in map(str, (Path(name), *Path(name).parents)):
+            if each not in (".", *self._known.names) and self._runs_nothing(each):
+                return True
+            if _is_name(each):
+                break
+        return False
 
     def _was_changed(self, name: str, before: Present) -> bool:
         """Whether a command can have changed it: a mount prevents that, unless it is a link or has two names."""
@@ -208,11 +223,15 @@ class FolderGuard:
         if path.is_symlink():
             return False
         if path.is_dir():
-            inner = {"modules", "worktrees"} & set(path.parent.parts)
-            return (normalised_name(path.name) == GIT or bool(inner)) and is_harmless(path, self.folder)
+            return (normalised_name(path.name) == GIT or self._is_inner(name)) and is_harmless(path, self.folder)
         git = git_folder_of(path) if normalised_name(path.name) == GIT else None
         kept_in_git = git is not None and git.is_relative_to(self.folder) and GIT in git.parts
         return kept_in_git and git is not None and is_harmless(git, self.folder)
+
+    def _is_inner(self, name: str) -> bool:
+        """Whether it is in the folder of a repository for its submodules or worktrees."""
+        kept = [self.folder / each for each in Path(name).parents if each.name in ("modules", "worktrees")]
+        return any(is_git_layout([inside.name for inside in each.parent.iterdir()]) for each in kept)
 
     def _set_aside(self, name: str, before: Present | None) -> SetAside:
         kept: Path | None = None
@@ -236,6 +255,10 @@ class FolderGuard:
             if not os.path.lexists(kept):
                 break
         try:
+            with suppress(PermissionError):
+                os.rename(name, kept, src_dir_fd=folder)
+                return kept
+            _make_writable(name, folder)
             os.rename(name, kept, src_dir_fd=folder)
             return kept
         except OSError as error:
@@ -266,6 +289,14 @@ def _opened_folder(root: Path, inside: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def _make_writable(name: str, folder: int) -> None:
+    """Let us move an entry, which needs permission to write to its folder and, if it is one, to itself."""
+    os.fchmod(folder, os.fstat(folder).st_mode | stat.S_IRWXU)
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        os.chmod(name, status.st_mode | stat.S_IRWXU, dir_fd=folder)
 
 
 def _restore(name: str, before: Present, folder: int) -> None:
