@@ -34,6 +34,7 @@ _HARMLESS: Final = re.compile(
     r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree)"
     r"|remote\.[^.]+\.(?:url|fetch)|branch\..+\.(?:remote|merge)|submodule\..+\.(?:url|active)|submodule\.active"
     r"|user\.(?:name|email)|init\.defaultbranch|extensions\.objectformat"
+    r"|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote|followtags)"
 )
 
 

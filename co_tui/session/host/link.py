@@ -125,6 +125,7 @@ class _FarProgram:
                     raise OSError
                 write_frame(cast(Any, self._input), {"id": number, **asked})
             except (OSError, ValueError):
+                self.is_over = True  # the thread that reads may not know yet
                 answer.put(None)
         try:
             found = answer.get(timeout=ANSWER_S)
