@@ -89,7 +89,7 @@ JOBS: Final[Mapping[str, tuple[str, ...]]] = {
 """Files that people have written every day, by job."""
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "git init": "git init -q one && cd one && git config pull.rebase true && touch a && git add a",
+    "git init": "git init -q one && cd one && touch a && git add a",
     "git init --bare": "git init -q --bare two.git",
     "git clone": "git clone -q . three && git clone -q --bare . four.git",
     "git worktree": "git worktree add -q five",

@@ -141,3 +141,10 @@ def test_links_are_not_looked_for_in_other_work_trees(folder: Path) -> None:
     (folder / ".claude" / "c.py").symlink_to("../docs/HEAD")
     found = ProtectedFiles(folder, Path("/home/me")).find()
     assert found.read_only == {str(folder / ".claude"), str(folder / "docs" / "HEAD")}
+
+
+async def test_a_new_repository_may_say_how_it_pulls_and_pushes(folder: Path) -> None:
+    settings = ("pull.rebase true", "pull.ff only", "push.default simple", "push.autoSetupRemote true")
+    lines = "; ".join(f"git -C r config {each}" for each in settings)
+    assert await moved_after(folder, f"git init -q r; {lines}") == []
+    assert await moved_after(folder, "git init -q s; git -C s config pull.twohead evil") == ["s/.git"]
