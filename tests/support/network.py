@@ -30,17 +30,19 @@ class Network:
         if self._is_cut:
             writer.transport.abort()
             return
+        self._open.add(writer)  # when cut: silent, not closed
         there, back = await asyncio.open_connection(self._host, self._port)
+        self._open.add(back)
         ways = [asyncio.create_task(_pass(reader, back)), asyncio.create_task(_pass(there, writer))]
         self._passing.update(ways)
         await asyncio.wait(ways)
         self._passing.difference_update(ways)
-        self._open.update((back, writer))  # silent, not closed
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self.cut()
         for each in self._open:
-            each.close()
+            each.transport.abort()
+        await asyncio.gather(*(each.wait_closed() for each in self._open), return_exceptions=True)
 
 
 async def _pass(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -59,5 +61,5 @@ async def network(host: str) -> AsyncIterator[Network]:
     try:
         yield between
     finally:
-        between.close()
         server.close()
+        await between.close()
