@@ -28,7 +28,7 @@ MODES: Final = (ASK, EDITS, PLAN, AUTO)
 """What runs without asking: reading only; file changes too; reading, and nothing else even if allowed; commands in the
 sandbox too."""
 NOT_AT_HOME: Final = (
-    "Mode {} is not offered in the home folder or above it: what is written there can make programs run at the next "
+    "Mode {} is not offered in the home folder or above it: files written there can start programs at the next "
     "login. Work in a folder below it."
 )
 SANDBOX_OFF: Final = "off"

@@ -28,7 +28,7 @@ def setting_of(key: str) -> str:
 
 
 def resets(key: str, value: str) -> bool:
-    """Whether the value stands for the default, so that the key is to be removed; one action's key `write` resets."""
+    """Whether the value means the default, so that the key is removed; `write` resets the key of one action."""
     return value == DEFAULT and not key.startswith(KEY_PREFIX)
 
 

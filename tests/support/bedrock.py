@@ -1,6 +1,6 @@
 """Amazon Bedrock's Converse wire: the library's own model, with a client that posts to the local provider.
 
-The client stands in for boto3's, which is not installed. It sends what the library hands to boto3 as JSON, and reads
+The client replaces boto3's, which is not installed. It sends what the library hands to boto3 as JSON, and reads
 the reply's events as one JSON object a line; AWS frames them differently, but boto3 gives the library the same objects.
 """
 

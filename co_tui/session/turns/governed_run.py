@@ -62,7 +62,7 @@ class GovernedRun(ABC):
         self._hooks = runtime.hooks
         self._stopped = asyncio.Event()
         self._noted_calls: set[str] = set()
-        """Calls about which the agent was told that they repeat others."""
+        """Repeated calls that the agent already knows of."""
         self._unanswered: ModelResponse | None = None
         """An empty reply of the model that was asked last, until it has answered."""
         self._live = Streaming(self._recorder, turn, history.model, history.agent)

@@ -1,4 +1,4 @@
-"""Detects a model that repeats a tool call: it is told when results repeat, and the turn stops when failures do."""
+"""Detect repeated tool calls: the model gets a note when results repeat; the turn stops when failures do."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from co_tui.inert import one_line
 MOST_FAILURES_IN_A_ROW: Final = 5
 """Failures of one call, with the same arguments in consecutive replies, after which the run stops."""
 SAME_RESULTS: Final = 4
-"""Results of one call that are the same, from which on the model is told."""
+"""Equal results of one call before the model gets a note."""
 ERROR_CHARS: Final = 300
 _ADVICE: Final = "Do not make it again: try something else, or say what is missing."
 _TOOK: Final = re.compile(r"\n\[took [\d.]+ s\]$")
@@ -55,14 +55,14 @@ def repeated_results(messages: Sequence[ModelMessage]) -> dict[str, str]:
     """A sentence for the model about each call of the latest reply that had the same result several times since the
     user last said something, by the call's id."""
     latest, *earlier = [*_answered_newest_first(messages)] or [[]]
-    told = {}
+    notes = {}
     for call, result in dict(latest).items():
         text = _result_text(result)
         all_of_it = [each for answered in (latest, *earlier) for same, each in answered if same == call]
         times = sum(_result_text(each) == text for each in all_of_it)
         if times >= SAME_RESULTS:
-            told[result.tool_call_id] = f"The call {_name(call)} had the same result {times} times. {_ADVICE}"
-    return told
+            notes[result.tool_call_id] = f"The call {_name(call)} had the same result {times} times. {_ADVICE}"
+    return notes
 
 
 def _answered_newest_first(messages: Sequence[ModelMessage]) -> Iterator[list[tuple[_Call, ToolReturnPart]]]:
