@@ -7,10 +7,17 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
-    from co_tui.store.cached_list import CachedList
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
-    from co_tui.store.stored_values import FoundMessages, Health, ImportOutcome, Preview, SessionFolder, SessionRow
-    from co_tui.store.synced.synced_file import FileSync
+    from co_tui.store.stored_values import (
+        Deletion,
+        FoundMessages,
+        Health,
+        ImportOutcome,
+        Preview,
+        SessionFolder,
+        SessionRow,
+    )
+    from co_tui.store.sync.sync import Sync
 
 
 class Closable(Protocol):
@@ -149,6 +156,18 @@ class Reading(Closable, Protocol):
         """The saved pieces of a reply that is not an event yet, in order."""
         ...
 
+    def is_from_elsewhere(self, session_id: str) -> bool:
+        """Whether any of its events were pulled from a server: other programs may have written those."""
+        ...
+
+    def not_fetched(self) -> frozenset[str]:
+        """The sessions of other users whose newest text is not here: no search finds it."""
+        ...
+
+    def deletions(self) -> "list[Deletion]":
+        """The sessions that were deleted, here or elsewhere, and those that came back."""
+        ...
+
     def health(self, *, full: bool = True) -> "Health":
         """A check of the whole store, slow for a large one; without `full`, a large one is checked in part."""
         ...
@@ -197,11 +216,18 @@ class Writing(LogWriting, Protocol):
         ...
 
     def delete(self, session_id: str) -> "Future[None]":
-        """Delete a session."""
+        """Delete a session, and remember that it was."""
         ...
 
-    def share(self, session_id: str, *, shared: bool) -> "Future[None]":
-        """Let all users of the database read and fork a session, or no longer; open or not. Raises `StoreError`."""
+    def replace_tail(self, session_id: str, after: int, events: "Sequence[Event]") -> "Future[None]":
+        """Replace all events after a seq, in one step: the server has others, and these are elsewhere now.
+
+        The caller has claimed the session. `events` begin with the seq just after.
+        """
+        ...
+
+    def record_deletion(self, deletion: "Deletion") -> "Future[bool]":
+        """Remember that a session was deleted or came back, unless a newer change is known. Returns whether it was."""
         ...
 
     def upkeep_steps(self) -> "Iterator[Future[bool]]":
@@ -224,15 +250,6 @@ class SessionLock(Protocol):
     def __exit__(self, *failure: object) -> None: ...
 
 
-class Following(Closable, Protocol):
-    """Watches one session for changes that other processes make."""
-
-    @property
-    def poll_s(self) -> float:
-        """Read the session again after this time, even if no change was reported."""
-        ...
-
-
 class PromptDrafts(Protocol):
     """Unsent prompts. The key is a session's id, or before there is one, `new_session_draft` of the folder."""
 
@@ -252,25 +269,15 @@ class Store(Closable, Protocol):
         ...
 
     @property
-    def is_remote(self) -> bool:
-        """Whether queries and claims go over a network: a screen makes them in a thread."""
-        ...
-
-    @property
-    def cached_list(self) -> "CachedList | None":
-        """The session list as last read over the network; None for a store on this machine."""
-        ...
-
-    @property
     def prompt_drafts(self) -> PromptDrafts: ...
 
     @property
-    def files(self) -> "FileSync":
-        """Keeps the files of sessions, projects and the user equal on all machines that use this store."""
+    def sync(self) -> "Sync":
+        """Carries the sessions and their files to other machines."""
         ...
 
     def report_to(self, report: "Callable[[str], None]") -> None:
-        """Report here, from any thread, that the server is away or back, and what became of what was kept here."""
+        """Report here, from any thread, that a change waits for another program, and what the sync reports."""
         ...
 
     def stop_waiting(self) -> None:
@@ -288,7 +295,7 @@ class Store(Closable, Protocol):
     def claim(self, session_id: str, *, take_over: bool = False) -> SessionLock:
         """The right to write a session, which one process at a time has. Raises `SessionBusy`.
 
-        `take_over` takes one from another machine that did not release it and was not heard of for a while; without
+        With a server, its newest events are pulled first. `take_over` takes one from another machine that did not release it and was not heard of for a while; without
         it that raises `SessionAbandoned`. Another user's session raises `SessionOfAnother`.
         """
         ...
@@ -299,12 +306,4 @@ class Store(Closable, Protocol):
 
     def claimed(self) -> frozenset[str]:
         """The ids of the sessions that any process holds now."""
-        ...
-
-    def follow(self, session_id: str, changed: "Callable[[], None]") -> Following:
-        """Watch a session that another process writes; returns at once. Its opener closes it.
-
-        `changed` is called in any thread when the session may have grown: the caller reads what came after the last
-        seq it has. No change after this call is missed, although reports may be late and repeated.
-        """
         ...

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -24,51 +23,40 @@ def new_session_draft(folder: Path) -> str:
 
 
 class PromptDraftFiles:
-    """One small file per key while there is a draft."""
+    """One small file per key while there is a draft. What is typed in a session follows it to other machines; what is
+    typed before there is one belongs to a folder here, and stays."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def read(self, key: str) -> str:
-        try:
-            return read_small_text(self.file(key), LIMIT_BYTES)
-        except (OSError, UnicodeDecodeError):
-            return ""
-
-    def write(self, key: str, text: str) -> None:
-        # A failed save must not interrupt typing.
-        with contextlib.suppress(OSError, UnicodeEncodeError):
-            if text.strip():
-                write_atomically(self.file(key), text)
-            else:
-                self.file(key).unlink(missing_ok=True)
-
-    def file(self, key: str) -> Path:
-        return self._folder / f"{key}.txt"
-
-
-class SyncedDrafts(PromptDraftFiles):
-    """The same where sessions are shared by machines: what is typed in a session follows it. What is typed before there
-    is one belongs to a folder here, and stays."""
-
-    def __init__(self, folder: Path, files: Callable[[], FileSync]) -> None:
-        super().__init__(folder)
-        self._files = files
+    def __init__(self, folder: Path, files: FileSync) -> None:
+        self._folder, self._files = folder, files
         self._seen: dict[str, str] = {}
         """As they were last read or written: what is only shown again must not replace what comes from elsewhere."""
 
     def read(self, key: str) -> str:
-        self._seen[key] = text = super().read(key)
+        self._seen[key] = text = self._stored(key)
         return text
 
     def write(self, key: str, text: str) -> None:
         kept = text if text.strip() else ""
-        if kept == (self._seen[key] if key in self._seen else super().read(key)):
+        if kept == (self._seen[key] if key in self._seen else self._stored(key)):
             return
         self._seen[key] = kept
-        super().write(key, text)
+        # A failed save must not interrupt typing.
+        with contextlib.suppress(OSError, UnicodeEncodeError):
+            if kept:
+                write_atomically(self.file(key), kept)
+            else:
+                self.file(key).unlink(missing_ok=True)
         if not key.startswith(_NEW):
-            self._files().changed(draft_file(self.file(key), key))
+            self._files.changed(draft_file(self.file(key), key))
+
+    def file(self, key: str) -> Path:
+        return self._folder / f"{key}.txt"
+
+    def _stored(self, key: str) -> str:
+        try:
+            return read_small_text(self.file(key), LIMIT_BYTES)
+        except (OSError, UnicodeDecodeError):
+            return ""
 
 
 def draft_file(path: Path, session_id: str) -> SyncedFile:

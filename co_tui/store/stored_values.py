@@ -98,6 +98,17 @@ class ImportOutcome(Enum):
     """The rest of its log was added to what was here."""
 
 
+class Deletion(NamedTuple):
+    """What was last decided about a session: it was deleted, or came back. The latest decision counts everywhere."""
+
+    session_id: str
+    at: str
+    """When, as a timestamp."""
+    seq: int = 0
+    """The last event it had: words added elsewhere after it become a fork."""
+    is_deleted: bool = True
+
+
 class Health(NamedTuple):
     """What `doctor` reports about the store."""
 

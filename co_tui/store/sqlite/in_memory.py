@@ -1,14 +1,12 @@
 """The same store in memory, for private sessions and tests: nothing reaches the disk."""
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from co_tui.store.polling import Polling
 from co_tui.store.sqlite.shared_connection import SharedConnection
 from co_tui.store.store_errors import SessionBusy
-from co_tui.store.synced.synced_file import LOCAL_FILES
+from co_tui.store.sync.sync import NO_SYNC
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +22,7 @@ class InMemoryStore:
     """Sessions that end with the process, in a SQLite database of its own; opened when it is first written to."""
 
     location = "memory"
-    is_remote, cached_list = False, None
-    files = LOCAL_FILES
+    sync = NO_SYNC
 
     def __init__(self) -> None:
         self._shared = SharedConnection()
@@ -66,9 +63,6 @@ class InMemoryStore:
 
     def claimed(self) -> frozenset[str]:
         return frozenset(self._claimed)
-
-    def follow(self, session_id: str, changed: Callable[[], None]) -> Polling:
-        return Polling()
 
     def close(self) -> None:
         """Finish pending writes; what was written can still be read."""

@@ -186,6 +186,23 @@ def _repository_of_a_session(db: Database) -> None:
     db.execute("CREATE INDEX sessions_of_repository ON sessions(repository_id, cwd) WHERE repository_id <> ''")
 
 
+@steps(name="008_other_machines")
+def _other_machines(db: Database) -> None:
+    """Whose a session is, how far it is pushed to a server, and what was deleted."""
+    db.execute("ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE sessions ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE sessions ADD COLUMN pulled INTEGER NOT NULL DEFAULT 0")
+    db.execute("CREATE INDEX sessions_of_others ON sessions(owner) WHERE owner <> ''")
+    db.execute(
+        "CREATE TABLE pushed(server TEXT NOT NULL, session_id TEXT NOT NULL, seq INTEGER NOT NULL,"
+        " PRIMARY KEY(server, session_id)) STRICT, WITHOUT ROWID"
+    )
+    db.execute(
+        "CREATE TABLE deletions(session_id TEXT PRIMARY KEY, at TEXT NOT NULL, seq INTEGER NOT NULL,"
+        " deleted INTEGER NOT NULL) STRICT"
+    )
+
+
 def migrate(
     connection: sqlite3.Connection, path: Path, locks: Path | None = None, report: Report | None = None
 ) -> None:

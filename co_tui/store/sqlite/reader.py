@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
-from co_tui.store.sqlite import session_list
+from co_tui.store.sqlite import session_list, synced_rows
 from co_tui.store.sqlite.connect import connect_for_reading
+from co_tui.store.sqlite.deletions import deletions
 from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS, seen
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import QueryCancelled, StoreError
 from co_tui.store.stored_values import (
+    Deletion,
     FoundMessages,
     Health,
     Preview,
@@ -37,7 +39,7 @@ QUICKLY_CHECKED_BYTES = 50_000_000
 """A larger file is checked in part unless asked: reading a gigabyte takes seconds."""
 SPENT_SINCE = (
     "WITH active AS MATERIALIZED (SELECT id, came_in, coalesce((SELECT max(seq) FROM events WHERE session_id = id"
-    " AND type = 'session.fork'), 0) AS copied FROM sessions WHERE updated >= ?)"
+    " AND type = 'session.fork'), 0) AS copied FROM sessions WHERE updated >= ? AND owner = '')"
     " SELECT coalesce(sum(json_extract(payload, '$.cost')), 0.0) FROM active CROSS JOIN events ON session_id = id"
     " WHERE seq > copied AND timestamp >= ? AND timestamp >= came_in"
     " AND type IN ('session.usage_info', 'session.compaction_complete', 'session.rename', 'board.changed')"
@@ -190,7 +192,7 @@ class Reader:
 
     def latest(self, cwd: str, *, also: Sequence[str] = (), without: Collection[str] = ()) -> SessionRow | None:
         """The newest session of this folder or the others, or the newest of all if there are none."""
-        newest = partial(session_list.newest, limit=1 + len(without), in_trash=False)
+        newest = partial(session_list.newest, limit=1 + len(without), in_trash=False, own=True)
 
         def ask(connection: sqlite3.Connection) -> list[SessionRow]:
             return newest(connection, cwds=_folders(cwd, also)) or newest(connection, cwds=())
@@ -233,7 +235,7 @@ class Reader:
     def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
         """The user's latest prompts of all sessions, or of a folder's, that hold a text; oldest first, each once."""
         wanted = (
-            "role = 'user' AND session_id NOT IN (SELECT id FROM sessions WHERE trashed <> '')"
+            "role = 'user' AND session_id NOT IN (SELECT id FROM sessions WHERE trashed <> '' OR owner <> '')"
             f" AND {seen('message_texts')}"
         )
         values: list[str] = []
@@ -251,6 +253,28 @@ class Reader:
     def partial_reply(self, session_id: str) -> list[str]:
         """What was saved of a reply that is not an event yet, in order."""
         return [body for (body,) in self._rows(REPLY_ROWS, (session_id, *REPLY_SLOTS))]
+
+    def owner(self, session_id: str) -> str | None:
+        """The user a session belongs to, empty for this one; None if there is no such session."""
+        rows = self._rows("SELECT owner FROM sessions WHERE id = ?", (session_id,))
+        return str(rows[0][0]) if rows else None
+
+    def is_from_elsewhere(self, session_id: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM sessions WHERE id = ? AND pulled", (session_id,)))
+
+    def deletions(self) -> list[Deletion]:
+        return self._ask(deletions, [])
+
+    def not_fetched(self) -> frozenset[str]:
+        return frozenset(self._ask(synced_rows.not_fetched, []))
+
+    def unpushed(self, server: str) -> list[str]:
+        """The user's sessions that a server lacks something of, as far as is known; newest first."""
+        return self._ask(lambda connection: synced_rows.unpushed(connection, server), [])
+
+    def pushed_seq(self, server: str, session_id: str) -> int:
+        """The last event that this machine and the server have in common, as far as is known."""
+        return self._ask(lambda connection: synced_rows.pushed_seq(connection, server, session_id), 0)
 
     def health(self, *, full: bool = True) -> Health:
         """A check of the whole file, which reads all of it; without `full`, of a large one's list of sessions."""

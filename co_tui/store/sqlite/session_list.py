@@ -8,16 +8,16 @@ from co_tui.store.search.session_filter import filter_words
 from co_tui.store.search.typed_terms import typed_terms
 from co_tui.store.stored_values import SessionFolder, SessionRow
 
-_OF_USERS = ("owner", "shared")
-"""What a database for one user has not."""
-COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields if column not in _OF_USERS)
+COLUMNS = ", ".join(f"s.{column}" for column in SessionRow._fields)
 NO_LIMIT = -1
 _NOT_IN_TRASH, _IN_TRASH = "s.trashed = ''", "s.trashed <> ''"
+OWN = "s.owner = ''"
+"""The condition for a session of this user."""
 
 
 def row_of(values: Sequence[Any]) -> SessionRow:
     row = SessionRow(*values)
-    return row._replace(pinned=bool(row.pinned))
+    return row._replace(pinned=bool(row.pinned), shared=bool(row.shared))
 
 
 def browse(
@@ -57,27 +57,30 @@ def count(connection: sqlite3.Connection, typed: str, *, in_trash: bool) -> int:
     return int(connection.execute(f"SELECT count(*) FROM sessions s WHERE {where}", values).fetchone()[0])
 
 
-def newest(connection: sqlite3.Connection, limit: int, cwds: Sequence[str], *, in_trash: bool) -> list[SessionRow]:
-    """Of these folders, or of all if there are none."""
-    conditions = [_IN_TRASH if in_trash else _NOT_IN_TRASH, *([_is_one_of(cwds)] if cwds else [])]
+def newest(
+    connection: sqlite3.Connection, limit: int, cwds: Sequence[str], *, in_trash: bool, own: bool = False
+) -> list[SessionRow]:
+    """Of these folders, or of all if there are none; with `own`, none of other users."""
+    conditions = [_IN_TRASH if in_trash else _NOT_IN_TRASH, *([_is_one_of(cwds)] if cwds else []), *[OWN] * own]
     return _listed(connection, conditions, cwds, "", limit)
 
 
 def folders(connection: sqlite3.Connection, repository_id: str) -> list[SessionFolder]:
     found = connection.execute(
-        "SELECT DISTINCT cwd, repository FROM sessions WHERE repository_id = ? AND repository_id <> '' LIMIT 1000",
+        "SELECT DISTINCT cwd, repository FROM sessions WHERE repository_id = ? AND repository_id <> ''"
+        " AND owner = '' LIMIT 1000",
         (repository_id,),
     )
     return [SessionFolder(cwd or "", repository or "") for cwd, repository in found]
 
 
 def unused_since(connection: sqlite3.Connection, time: str) -> list[SessionRow]:
-    conditions = [_NOT_IN_TRASH, "s.pinned = 0", "s.updated < ?", "s.came_in < ?"]
+    conditions = [_NOT_IN_TRASH, OWN, "s.pinned = 0", "s.updated < ?", "s.came_in < ?"]
     return _listed(connection, conditions, [time, time], "", NO_LIMIT, order="s.updated")
 
 
 def trashed_before(connection: sqlite3.Connection, time: str) -> list[SessionRow]:
-    conditions = [_IN_TRASH, "s.pinned = 0", "s.trashed < ?"]
+    conditions = [_IN_TRASH, OWN, "s.pinned = 0", "s.trashed < ?"]
     return _listed(connection, conditions, [time], "", NO_LIMIT, order="s.trashed")
 
 

@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
+from co_tui.inert import one_line
 from co_tui.paths import Paths
-from co_tui.store.polling import Polling
 from co_tui.store.prompt_drafts import PromptDraftFiles
 from co_tui.store.sqlite.schema import bytes_to_rewrite
-from co_tui.store.synced.synced_file import LOCAL_FILES
+from co_tui.store.store_errors import SessionOfAnother
+from co_tui.store.sync.sync import NO_SYNC, Sync, SyncLease
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.lock import SessionLockFile
@@ -24,16 +25,14 @@ SLOW_MIGRATION_BYTES = 30_000_000
 class SqliteStore:
     """Several processes may use the same folders; locks assign each session to one."""
 
-    is_remote, cached_list = False, None
-    files = LOCAL_FILES
-
-    def __init__(self, paths: Paths) -> None:
-        """Nothing is opened or created before it is needed."""
+    def __init__(self, paths: Paths, sync: "Callable[[SqliteStore], Sync] | None" = None) -> None:
+        """Nothing is opened or created before it is needed. `sync` makes what carries the sessions elsewhere."""
         self._database = paths.database
         self._locks = paths.locks
         self._session_folder = paths.session
         self._snapshots = paths.snapshots
-        self.prompt_drafts = PromptDraftFiles(paths.state / "drafts")
+        self.sync: Sync = sync(self) if sync is not None else NO_SYNC
+        self.prompt_drafts = PromptDraftFiles(paths.state / "drafts", self.sync.files)
         self._writer: Writer | None = None
         self._report: Callable[[str], None] = lambda sentence: None
         self._opening = threading.Lock()
@@ -58,8 +57,8 @@ class SqliteStore:
             connect_for_writing(self._database, self._locks, report).close()
 
     def report_to(self, report: Callable[[str], None]) -> None:
-        """Also that a change waits for another program."""
         self._report = report
+        self.sync.report_to(report)
 
     def stop_waiting(self) -> None:
         if self._writer is not None:
@@ -76,15 +75,35 @@ class SqliteStore:
         with self._opening:
             if self._writer is None:
                 self._writer = Writer(self._database, self._locks, report=lambda sentence: self._report(sentence))
+                self._writer.changed = self.sync.changed
             return self._writer
 
-    def claim(self, session_id: str, *, take_over: bool = False) -> "SessionLockFile":
-        """A process that died holds no lock, so that none has to be taken over."""
+    def claim(self, session_id: str, *, take_over: bool = False) -> "SessionClaim":
+        lock = self.lock(session_id)
+        try:
+            return SessionClaim(lock, self.sync.lease(session_id, take_over=take_over, is_new=self._is_new(session_id)))
+        except BaseException:
+            lock.release()
+            raise
+
+    def lock(self, session_id: str) -> "SessionLockFile":
+        """The right to write a session among the processes of this machine. Raises `SessionBusy`.
+
+        A process that died holds no lock, so that none has to be taken over.
+        """
         from co_tui.store.sqlite.lock import SessionLockFile
 
         lock = SessionLockFile(self._locks, session_id)
         lock.acquire()
         return lock
+
+    def _is_new(self, session_id: str) -> bool:
+        """Whether there is no such session. Raises `SessionOfAnother`."""
+        with self.reading() as reading:
+            owner = reading.owner(session_id)
+        if owner:
+            raise of_another(session_id, owner)
+        return owner is None
 
     def delete(self, session_id: str) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.
@@ -99,13 +118,11 @@ class SqliteStore:
     def claimed(self) -> frozenset[str]:
         from co_tui.store.sqlite.lock import claimed_sessions
 
-        return claimed_sessions(self._locks)
-
-    def follow(self, session_id: str, changed: Callable[[], None]) -> Polling:
-        return Polling()
+        return claimed_sessions(self._locks) | self.sync.leased()
 
     def close(self) -> None:
         """Finish pending writes; later ones fail."""
+        self.sync.close()
         with self._opening:
             if self._writer is not None:
                 self._writer.close()
@@ -117,3 +134,28 @@ class SqliteStore:
         if failure[0] is KeyboardInterrupt:
             self.stop_waiting()
         self.close()
+
+
+class SessionClaim:
+    """The right to write one session, here and on all machines."""
+
+    def __init__(self, lock: "SessionLockFile", lease: SyncLease) -> None:
+        self._lock, self._lease = lock, lease
+
+    def release(self) -> None:
+        self._lock.release()
+        self._lease.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.release()
+
+
+def of_another(session_id: str, owner: str) -> SessionOfAnother:
+    return SessionOfAnother(
+        f"Session {session_id} belongs to {one_line(owner, 60)}: it can be read, not changed. "
+        f"Continue in a copy: `co-tui sessions --fork {session_id}`.",
+        owner,
+    )

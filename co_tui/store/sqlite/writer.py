@@ -16,11 +16,13 @@ from co_tui.events import Event, Fact, SessionFork
 from co_tui.store.sqlite import log
 from co_tui.store.sqlite.bulk import adding, removal
 from co_tui.store.sqlite.connect import connect_for_writing
+from co_tui.store.sqlite.deletions import record_deletion
 from co_tui.store.sqlite.idle_work import IdleWork
 from co_tui.store.sqlite.sqlite_failures import explained
+from co_tui.store.sqlite.synced_rows import replace_tail
 from co_tui.store.sqlite.transaction import LAST_WAIT_S, LET_OTHERS_IN_S, PatientConnection, Steps, transaction
-from co_tui.store.store_errors import NOT_SHARED, StoreError
-from co_tui.store.stored_values import ImportOutcome
+from co_tui.store.store_errors import StoreError
+from co_tui.store.stored_values import Deletion, ImportOutcome
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.shared_connection import SharedConnection
@@ -87,6 +89,8 @@ class Writer:
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._postponed: deque[_Job[Any] | None] = deque()
         """Taken from the queue during a long change that they have to wait for."""
+        self.changed: Callable[[frozenset[str]], None] = lambda sessions: None
+        """Called in the writer's thread with the sessions that were written. Returns at once."""
         self._closed = False
         self._gate = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
@@ -129,11 +133,15 @@ class Writer:
     def delete(self, session_id: str) -> Future[None]:
         return self._submit(_LongChange(partial(removal.delete, session_id=session_id), session_id))
 
-    def share(self, session_id: str, *, shared: bool) -> Future[None]:
-        """Refuses: the file is of one user."""
-        done: Future[None] = Future()
-        done.set_exception(StoreError(NOT_SHARED))
-        return done
+    def replace_tail(self, session_id: str, after: int, events: Sequence[Event]) -> Future[None]:
+        return self.change(lambda connection: replace_tail(connection, session_id, after, events), session_id)
+
+    def record_deletion(self, deletion: Deletion) -> Future[bool]:
+        return self.change(lambda connection: record_deletion(connection, deletion))
+
+    def change(self, work: Callable[[sqlite3.Connection], T], *sessions: str) -> Future[T]:
+        """Make another short change, in order with those to the same sessions."""
+        return self._submit(_Change(work, *sessions))
 
     def upkeep_steps(self) -> Iterator[Future[bool]]:
         """Maintain the database, one step at a time; each starts when the previous is done."""
@@ -218,6 +226,7 @@ class Writer:
                 job.done.set_exception(self._explained(error))
             return
         self._idle.something_was_written()
+        self.changed(frozenset().union(*(job.sessions for job in batch)))
         for job in batch:
             if job.error is not None:
                 job.done.set_exception(job.error)
@@ -244,6 +253,8 @@ class Writer:
         except Exception as error:
             job.done.set_exception(self._explained(error))
             return
+        if job.sessions:
+            self.changed(job.sessions)
         job.done.set_result(result)
         if job.sessions:
             self._idle.something_was_written()

@@ -12,6 +12,7 @@ from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite import log
 from co_tui.store.sqlite.bulk import unfinished
 from co_tui.store.sqlite.bulk.removal import discard_remains
+from co_tui.store.sqlite.deletions import decide
 from co_tui.store.sqlite.log import TextPlaces
 from co_tui.store.sqlite.schema import ALL_SEQS
 from co_tui.store.sqlite.transaction import STEP_CHARS, Steps, transaction
@@ -72,6 +73,7 @@ def import_log(
     def finish(connection: sqlite3.Connection) -> ImportOutcome:
         if known is None:
             log.create(connection, session_id, events[0].timestamp)
+            decide(connection, session_id, counters.last_seq, is_deleted=False)
         log.save(connection, session_id, counters)
         if not keeps_age:
             connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))

@@ -4,6 +4,7 @@ import sqlite3
 
 from co_tui.store.sqlite import index_queue
 from co_tui.store.sqlite.bulk import unfinished
+from co_tui.store.sqlite.deletions import decide
 from co_tui.store.sqlite.transaction import A_MOMENT_S, STEP_CHARS, Steps, transaction
 from co_tui.store.store_errors import SessionNotFound
 
@@ -19,6 +20,9 @@ def delete(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
 def _deleted(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
     with transaction(connection):
         connection.execute("DELETE FROM drafts WHERE session_id = ?", (session_id,))
+        known = connection.execute("SELECT last_seq FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        if known is not None:
+            decide(connection, session_id, known[0], is_deleted=True)
         if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:
             raise SessionNotFound(f"No session {session_id}.")
         unfinished.claim(connection, session_id, 0)
