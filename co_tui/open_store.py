@@ -10,7 +10,7 @@ from co_tui.store.store_errors import StoreError
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store
-    from co_tui.store.postgres.redaction import Hiding
+    from co_tui.store.sync.server.redaction import Hiding
 
 PASSWORD_VARIABLE = "PGPASSWORD"
 """As every program that talks to PostgreSQL knows it."""
@@ -66,7 +66,7 @@ def _hiding(paths: Paths, environ: Mapping[str, str]) -> "Hiding":
 
     from co_tui.agent.keys.kept_keys import KeptKeys
     from co_tui.agent.redact import keys_in, redact
-    from co_tui.store.postgres.redaction import Hiding
+    from co_tui.store.sync.server.redaction import Hiding
 
     KeptKeys(paths).hide_all()
 

@@ -18,7 +18,7 @@ from co_tui.store.notes.checkpoints import Checkpoints
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.prompt_drafts import draft_file
-from co_tui.store.synced.synced_file import FileSync, OnChange, SyncedFile
+from co_tui.store.sync.files.synced_file import FileSync, OnChange, SyncedFile
 
 APPROVALS_FILE: Final = "approvals.json"
 RATIOS_FILE: Final = "token-ratios.json"

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 LIMIT_BYTES = 1_000_000
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.synced.synced_file import FileSync, SyncedFile
+from co_tui.store.sync.files.synced_file import FileSync, SyncedFile
 
 LIMIT_BYTES = 64_000_000
 _NEW: Final = "new-"

@@ -9,8 +9,8 @@ import psycopg
 
 from co_tui.events import Event
 from co_tui.store.event_rows import EventRow
-from co_tui.store.postgres.migrations import migrate
-from co_tui.store.postgres.server import Server
+from co_tui.store.sync.server.migrations import migrate
+from co_tui.store.sync.server.server import Server
 from co_tui.store.postgres.text_index import TextRow, text_rows
 from co_tui.store.search.session_filter import filter_text
 from co_tui.store.session_counts import SessionCounters

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.store.postgres.files import file_copies
-from co_tui.store.postgres.files.file_copies import MOST_BYTES, Unshareable
-from co_tui.store.synced.synced_file import SyncedFile
+from co_tui.store.sync.files import file_copies
+from co_tui.store.sync.files.file_copies import MOST_BYTES, Unshareable
+from co_tui.store.sync.files.synced_file import SyncedFile
 
 
 def test_kept_output_is_shared_up_to_ten_mebibytes_and_no_unfinished_one(tmp_path: Path) -> None:

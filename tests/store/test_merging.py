@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from co_tui.store.notes.board_text import read_board
 from co_tui.store.notes.context_board import ContextBoard, new_entry
 from co_tui.store.notes.daily_memory import DailyMemory
-from co_tui.store.synced.kinds import KINDS, is_in_folder
+from co_tui.store.sync.files.kinds import KINDS, is_in_folder
 
 DAY = datetime(2026, 3, 4)
 STEPS = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["add", "add", "remove", "sync"])), max_size=14)

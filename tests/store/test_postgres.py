@@ -18,8 +18,8 @@ import pytest
 from co_tui.events import SessionStart
 from co_tui.store.postgres import server as server_module
 from co_tui.store.postgres import writer as writer_module
-from co_tui.store.postgres.migrations import STEPS
-from co_tui.store.postgres.server import PROGRAM, Server, check_version
+from co_tui.store.sync.server.migrations import STEPS
+from co_tui.store.sync.server.server import PROGRAM, Server, check_version
 from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.store_errors import SessionBusy, StoreError
 from tests.store.test_contract import said

@@ -369,7 +369,7 @@ KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
 from tests.store.test_synced_files import Machine
-from co_tui.store.postgres.files import file_sync
+from co_tui.store.sync.files import file_sync
 laptop = Machine(Path(sys.argv[1]), sys.argv[2])
 laptop.begin("s")
 laptop.settle()

@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 
 from co_tui.paths import locate
-from co_tui.store.postgres.migrations import migrate
-from co_tui.store.postgres.server import Server
+from co_tui.store.sync.server.migrations import migrate
+from co_tui.store.sync.server.server import Server
 from co_tui.store.postgres.store import PostgresStore
 from tests.support.waiting import PATIENCE_S
 

@@ -14,8 +14,8 @@ from co_tui.session.host.address import is_stand_in
 from co_tui.session.synced_files import APPROVALS_FILE, SyncedFiles
 from co_tui.settings.permission_rules import Rule
 from co_tui.store.file_lock import file_lock
-from co_tui.store.synced.kinds import MARKS
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.kinds import MARKS
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 LIMIT_BYTES: Final = 1_000_000
 MOST_RULES: Final = 200

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 if TYPE_CHECKING:
     from co_tui.agent.wire.request_failures import RequestTarget

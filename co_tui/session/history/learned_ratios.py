@@ -4,7 +4,7 @@ from pathlib import Path
 
 from co_tui.context.measure.calibration import RATIO_RANGE
 from co_tui.store.learned_numbers import LearnedNumbers
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 NOTICEABLE = 0.01
 

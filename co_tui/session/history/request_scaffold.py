@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from co_tui.context.measure.count import Scaffold
 from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 MOST_BYTES: Final = 16_000_000
 

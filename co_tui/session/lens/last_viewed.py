@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.events import Ref
 from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 MOST_BYTES: Final = 4_000_000
 

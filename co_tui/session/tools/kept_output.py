@@ -13,7 +13,7 @@ from co_tui.paths import ensure_dir
 from co_tui.session.processes.child_process import BoundedOutput
 from co_tui.session.recorder import Recorder
 from co_tui.session.turns.current_agent import CURRENT_AGENT
-from co_tui.store.synced.synced_file import OnChange
+from co_tui.store.sync.files.synced_file import OnChange
 
 SHOWN_BYTES: Final = 50_000
 """Of both streams of a command in one result."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from co_tui.agent.web.fetch import Page
 from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 MOST_PAGES: Final = 50
 MOST_BYTES: Final = 20_000_000

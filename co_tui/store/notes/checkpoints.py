@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from co_tui.inert import inert, one_line
 from co_tui.paths import ensure_dir, write_atomically
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 from co_tui.store.timestamps import now
 
 SLUG_CHARS = 50

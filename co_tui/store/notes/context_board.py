@@ -17,7 +17,7 @@ from co_tui.store.notes.board_text import (
     read_board,
     safe_entry_text,
 )
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 from co_tui.store.timestamps import now
 
 FILE_BYTES: Final = 1_000_000

@@ -11,7 +11,7 @@ from co_tui.paths import read_small_text, write_atomically
 from co_tui.store.file_lock import file_lock
 from co_tui.store.notes.memory_text import MemoryEntry, Section, section_text, sections
 from co_tui.store.search.session_words import find_phrase
-from co_tui.store.synced.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 DAY_CHARS: Final = 1_000_000
 """Of one day; beyond that the oldest entries of sessions go, whose logs still have them. What people wrote stays."""

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 from co_tui.events.wording import counted
 from co_tui.store.store_errors import NOT_SHARED, StoreError
-from co_tui.store.synced.synced_file import LOCAL_FILES, FileSync
+from co_tui.store.sync.files.synced_file import LOCAL_FILES, FileSync
 
 REFRESH_S: Final = 3.0
 """How long a refresh waits for a server."""

@@ -30,7 +30,7 @@ from co_tui.session.approvals.marks import KEY_BYTES, Marks, is_narrow, uncounte
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import Rule, parse_rule
-from co_tui.store.synced.kinds import MARKS
+from co_tui.store.sync.files.kinds import MARKS
 
 ADDRESS = "openai-chat:m@http://10.0.0.5/v1"
 START = SessionStart(cwd="/w", model=ADDRESS, surroundings={"date": "today"})

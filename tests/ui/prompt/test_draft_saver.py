@@ -5,7 +5,7 @@ from pathlib import Path
 
 from co_tui.store.prompt_drafts import SyncedDrafts, new_session_draft
 from co_tui.store.sqlite.in_memory import InMemoryPromptDrafts
-from co_tui.store.synced.synced_file import LocalFiles, SyncedFile
+from co_tui.store.sync.files.synced_file import LocalFiles, SyncedFile
 from co_tui.ui.prompt.draft_saver import DraftSaver
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, type_text

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import psycopg
 
 from co_tui.inert import one_line
-from co_tui.store.postgres.ownership import OWN
+from co_tui.store.sync.server.policies import OWN
 from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionOfAnother, SessionTakenOver
 
 LEASE_S: Final = 60

@@ -10,7 +10,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import errors
 
-from co_tui.store.postgres.ownership import protect
+from co_tui.store.sync.server.policies import protect
 from co_tui.store.store_errors import StoreError
 
 SCHEMA: Final = "co_tui"

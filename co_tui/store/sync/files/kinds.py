@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.store.synced import merging
-from co_tui.store.synced.merging import list_text, read_table, table_text
+from co_tui.store.sync.files import merging
+from co_tui.store.sync.files.merging import list_text, read_table, table_text
 
 _ON_THIS_MACHINE: Final = re.compile(r" at \w+://(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0)", re.IGNORECASE)
 """A model's name and address: another machine's server there is another one."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from co_tui.paths import ensure_file
-from co_tui.store.synced.synced_file import SyncedFile
+from co_tui.store.sync.files.synced_file import SyncedFile
 
 BUSY_S: Final = 5.0
 _SCHEMA: Final = """

@@ -9,8 +9,8 @@ from typing import Any, Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from co_tui.store.postgres.postgres_failures import explained
-from co_tui.store.postgres.redaction import NO_SECRETS, Hiding, LazyRedaction
+from co_tui.store.sync.server.server_failures import explained
+from co_tui.store.sync.server.redaction import NO_SECRETS, Hiding, LazyRedaction
 from co_tui.store.store_errors import StoreError
 
 OLDEST_SERVER: Final = 110_000

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from co_tui.store.postgres import log
-from co_tui.store.postgres.files import file_copies, file_rows
-from co_tui.store.postgres.files.file_copies import Redact, Unshareable
-from co_tui.store.postgres.files.file_rows import NewBody, StoredFile
-from co_tui.store.postgres.files.known_files import EqualFile, FileStatus, KnownFile, KnownFiles, digest
-from co_tui.store.postgres.leases import Leases
+from co_tui.store.sync.files import file_copies, file_rows
+from co_tui.store.sync.files.file_copies import Redact, Unshareable
+from co_tui.store.sync.files.file_rows import NewBody, StoredFile
+from co_tui.store.sync.files.known_files import EqualFile, FileStatus, KnownFile, KnownFiles, digest
+from co_tui.store.sync.server.leases import Leases
 from co_tui.store.postgres.log import Connection
 from co_tui.store.store_errors import StoreError
-from co_tui.store.synced.kinds import KINDS, is_in_folder
-from co_tui.store.synced.synced_file import SyncedFile
+from co_tui.store.sync.files.kinds import KINDS, is_in_folder
+from co_tui.store.sync.files.synced_file import SyncedFile
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -1,1 +1,0 @@
-"""Sessions in a PostgreSQL database, shared by several machines."""

@@ -1,0 +1,1 @@
+"""Files of sessions, projects and users, equal on all machines that share a server."""

@@ -1,0 +1,1 @@
+"""The PostgreSQL server that sessions are pushed to and pulled from."""

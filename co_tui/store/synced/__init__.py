@@ -1,1 +1,0 @@
-"""Files that are the same on every machine that uses a database."""
