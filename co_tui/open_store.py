@@ -1,4 +1,4 @@
-"""Open the store. Only here is known which engine keeps the sessions."""
+"""Open the store. Only here is known whether a server carries its sessions elsewhere."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,6 +11,8 @@ from co_tui.store.store_errors import StoreError
 if TYPE_CHECKING:
     from co_tui.store.port import Store
     from co_tui.store.sync.server.redaction import Hiding
+    from co_tui.store.sync.server.server import Server
+    from co_tui.store.sync.server.server_sync import ServerSync
 
 PASSWORD_VARIABLE = "PGPASSWORD"
 """As every program that talks to PostgreSQL knows it."""
@@ -24,7 +26,8 @@ def open_store(
     private: bool = False,
     report: Callable[[str], None] | None = None,
 ) -> "Store":
-    """The store that setting `database` names, SQLite when it is empty; a private one never writes to the disk.
+    """The sessions of this machine, which are synced with the server that setting `database` names, if any. A private
+    store never writes to the disk.
 
     `report` gets sentences about a long migration, a database that another program writes to, and a server that is
     away or back.
@@ -33,16 +36,22 @@ def open_store(
         from co_tui.store.sqlite.in_memory import InMemoryStore
 
         return InMemoryStore()
-    if database:
-        from co_tui.store.postgres.store import PostgresStore
-
-        password = partial(_password, paths, environ, database)
-        return PostgresStore(paths, database, password, partial(_hiding, paths, environ), report)
-    store = SqliteStore(paths)
+    store = SqliteStore(paths, partial(_sync, paths, environ, database) if database else None)
     if report is not None:
         store.report_to(report)
         store.migrate(report)
     return store
+
+
+def _sync(paths: Paths, environ: Mapping[str, str], database: str, store: SqliteStore) -> "ServerSync":
+    from co_tui.store.sync.server.server_sync import ServerSync
+
+    def server() -> "Server":
+        from co_tui.store.sync.server.server import Server
+
+        return Server(database, partial(_password, paths, environ, database), partial(_hiding, paths, environ))
+
+    return ServerSync(store, paths, database, server)
 
 
 def _password(paths: Paths, environ: Mapping[str, str], database: str) -> str:

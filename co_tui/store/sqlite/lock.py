@@ -11,6 +11,10 @@ from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import SessionBusy
 
+SYNC = "sync"
+"""The owner of a lock while a session is brought up to date with a server."""
+SYNC_RETRY_S = 30.0
+"""How long to wait for that."""
 PROBE_RETRY_S = 1.0
 """How long to retry a free session while other processes only probe its lock."""
 
@@ -18,17 +22,19 @@ PROBE_RETRY_S = 1.0
 class SessionLockFile:
     """The right to write one session; at most one process has it."""
 
-    def __init__(self, folder: Path, session_id: str) -> None:
+    def __init__(self, folder: Path, session_id: str, owner: str = "") -> None:
+        """`owner` is written into the file, by default the id of this process."""
         self._path = folder / f"{session_id}.lock"
+        self._owner = owner or str(os.getpid())
         self._handle: IO[str] | None = None
 
     def acquire(self) -> None:
         """Take the lock now. Raises `SessionBusy` when another process holds it."""
-        until = time.monotonic() + PROBE_RETRY_S
+        since = time.monotonic()
         while self._handle is None:
             handle = self._opened()
             if not _is_free(handle, shared=False):
-                self._refuse_unless_probed(handle, until)
+                self._refuse_unless_brief(handle, since)
             elif _names_same_file(self._path, handle):
                 self._write_owner(handle)
             else:  # released and unlinked between our open and our lock
@@ -40,12 +46,13 @@ class SessionLockFile:
         except OSError as error:
             raise explained(error, self._path) from error
 
-    def _refuse_unless_probed(self, handle: IO[str], until: float) -> None:
-        """Raise `SessionBusy` unless the lock is only probed, which takes a moment."""
+    def _refuse_unless_brief(self, handle: IO[str], since: float) -> None:
+        """Raise `SessionBusy` unless the lock is only probed or synced, which takes a moment."""
         with handle:
             is_probed = _is_free(handle, shared=True)
             owner = handle.read().strip()
-        if not is_probed or time.monotonic() > until:
+        is_synced = owner == SYNC and self._owner != SYNC
+        if time.monotonic() - since > (PROBE_RETRY_S if is_probed else SYNC_RETRY_S if is_synced else 0.0):
             raise SessionBusy(
                 f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
                 "Close it there, or start a new session.",
@@ -57,7 +64,7 @@ class SessionLockFile:
         self._handle = handle
         try:
             handle.truncate(0)
-            handle.write(str(os.getpid()))
+            handle.write(self._owner)
             handle.flush()
         except OSError as error:
             self.release()
@@ -98,6 +105,8 @@ def _is_held(path: Path) -> bool:
     try:
         with open(path, "r+", encoding="utf-8") as handle:
             owner = handle.read().strip()
+            if owner == SYNC:
+                return False
             if owner.isdecimal():
                 os.kill(int(owner), 0)
             # Shared: a process that takes the session now can see that this is only a probe.

@@ -272,6 +272,19 @@ class Reader:
         """The user's sessions that a server lacks something of, as far as is known; newest first."""
         return self._ask(lambda connection: synced_rows.unpushed(connection, server), [])
 
+    def pushed_seqs(self, server: str) -> dict[str, int]:
+        """The same of each session."""
+        return self._ask(lambda connection: synced_rows.pushed_seqs(connection, server), {})
+
+    def last_seqs(self) -> dict[str, int]:
+        """The last event of each session of this user."""
+        return self._ask(synced_rows.last_seqs, {})
+
+    def last_seq(self, session_id: str) -> int | None:
+        """None if there is no such session."""
+        rows = self._rows("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
+        return int(rows[0][0]) if rows else None
+
     def pushed_seq(self, server: str, session_id: str) -> int:
         """The last event that this machine and the server have in common, as far as is known."""
         return self._ask(lambda connection: synced_rows.pushed_seq(connection, server, session_id), 0)

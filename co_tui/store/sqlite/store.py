@@ -86,16 +86,21 @@ class SqliteStore:
             lock.release()
             raise
 
-    def lock(self, session_id: str) -> "SessionLockFile":
+    def lock(self, session_id: str, *, for_sync: bool = False) -> "SessionLockFile":
         """The right to write a session among the processes of this machine. Raises `SessionBusy`.
 
-        A process that died holds no lock, so that none has to be taken over.
+        A process that died holds no lock, so that none has to be taken over. One `for_sync` is held for a moment.
         """
-        from co_tui.store.sqlite.lock import SessionLockFile
+        from co_tui.store.sqlite.lock import SYNC, SessionLockFile
 
-        lock = SessionLockFile(self._locks, session_id)
+        lock = SessionLockFile(self._locks, session_id, *([SYNC] if for_sync else []))
         lock.acquire()
         return lock
+
+    def settle(self) -> None:
+        """Wait until all changes that were requested are made."""
+        if self._writer is not None:
+            self._writer.change(lambda connection: None).result()
 
     def _is_new(self, session_id: str) -> bool:
         """Whether there is no such session. Raises `SessionOfAnother`."""

@@ -1,7 +1,7 @@
 """The SQL of what other machines have to do with: how far each session is pushed, and whose it is."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from co_tui.events import Event
@@ -37,6 +37,16 @@ def pushed_seq(connection: sqlite3.Connection, server: str, session_id: str) -> 
     return int(row[0]) if row else 0
 
 
+def pushed_seqs(connection: sqlite3.Connection, server: str) -> dict[str, int]:
+    """The same for all sessions."""
+    return dict(connection.execute("SELECT session_id, seq FROM pushed WHERE server = ?", (server,)))
+
+
+def last_seqs(connection: sqlite3.Connection) -> dict[str, int]:
+    """The last event of each session of this user."""
+    return dict(connection.execute("SELECT id, last_seq FROM sessions WHERE owner = ''"))
+
+
 def record_pushed(connection: sqlite3.Connection, server: str, session_id: str, seq: int, *, pulled: bool) -> None:
     """Up to a seq, the server and this machine have the same; `pulled` if some of it came from there."""
     connection.execute("INSERT OR REPLACE INTO pushed VALUES(?, ?, ?)", (server, session_id, seq))
@@ -64,9 +74,21 @@ def replace_tail(connection: sqlite3.Connection, session_id: str, after: int, ev
         log.insert(connection, EventRow.of(event), places)
         counters.count(event)
     log.save(connection, session_id, counters)
+    connection.execute("UPDATE sessions SET pinned = 0 WHERE id = ? AND owner <> ''", (session_id,))
 
 
-# Sessions of other users
+# Sessions of other users, and those shared with them
+
+
+def note_shared(connection: sqlite3.Connection, shared: Collection[str]) -> None:
+    """The user's sessions that others can read are these now."""
+    known = {row[0] for row in connection.execute("SELECT id FROM sessions WHERE shared AND owner = ''")}
+    for session_id in known ^ set(shared):
+        note_share(connection, session_id, session_id in shared)
+
+
+def note_share(connection: sqlite3.Connection, session_id: str, shared: bool) -> None:
+    connection.execute("UPDATE sessions SET shared = ? WHERE id = ? AND owner = ''", (shared, session_id))
 
 
 def list_others(connection: sqlite3.Connection, rows: Sequence[SessionRow]) -> None:
@@ -88,7 +110,7 @@ def list_others(connection: sqlite3.Connection, rows: Sequence[SessionRow]) -> N
 def _insert(connection: sqlite3.Connection, row: SessionRow) -> None:
     log.create(connection, row.id, row.created)
     values = {name: value for name, value in row._asdict().items() if name not in ("id", "created", "share")}
-    values |= {"filter_text": filter_text(row.title, row.cwd), "pulled": 1, "shared": True}
+    values |= {"filter_text": filter_text(row.title, row.cwd), "pulled": 1, "shared": True, "pinned": False}
     names = ", ".join(f"{name} = ?" for name in values)
     connection.execute(f"UPDATE sessions SET {names} WHERE id = ?", (*values.values(), row.id))
 

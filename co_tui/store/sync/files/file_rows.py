@@ -1,9 +1,10 @@
 """The SQL of the files. Each database user has files of its own: another's approvals allow nothing here."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from co_tui.store.postgres.log import Connection
+if TYPE_CHECKING:
+    from co_tui.store.sync.server.link import Connection
 
 _VERSIONS: Final = (
     "SELECT files.name, files.version FROM files,"
@@ -22,15 +23,10 @@ _REPLACE: Final = (
     " WHERE files.owner = current_user AND files.name = given.name AND files.version = given.version"
     " RETURNING files.name, files.version"
 )
-_DELETE: Final = "DELETE FROM files WHERE (name >= %s AND name < %s) OR name = %s"
-DELETED: Final = "deleted/"
-_MARK_DELETED: Final = "INSERT INTO files(name) VALUES(%s) ON CONFLICT (owner, name) DO NOTHING"
-_DELETED_SESSIONS: Final = (
-    "SELECT id FROM (SELECT substr(name, %s) AS id FROM files WHERE owner = current_user AND name >= %s AND name < %s)"
-    " AS marked WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = marked.id)"
-)
-FORGET_DELETED: Final = (
-    "DELETE FROM files WHERE name >= 'deleted/' AND name < 'deleted0' AND updated < now() - interval '90 days'"
+_REFUSED: Final = (
+    "SELECT session_id FROM deletions WHERE owner = current_user AND deleted AND session_id = ANY(%s)"
+    " UNION SELECT session_id FROM leases WHERE owner = current_user AND session_id = ANY(%s) AND writer <> %s"
+    " AND expires > now()"
 )
 
 
@@ -50,21 +46,28 @@ class NewBody(NamedTuple):
     version: int
 
 
-def versions(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+def versions(connection: "Connection", names: Iterable[str]) -> dict[str, int]:
     """The versions of files, and of all in folders, whose names end with a slash."""
     first = list(names)
     after = [name[:-1] + "0" if name.endswith("/") else f"{name}\x01" for name in first]
     return dict(connection.execute(_VERSIONS, (first, after)).fetchall())
 
 
-def bodies(connection: Connection, names: Sequence[str]) -> dict[str, StoredFile]:
+def bodies(connection: "Connection", names: Sequence[str]) -> dict[str, StoredFile]:
     if not names:
         return {}
     rows = connection.execute(_BODIES, (list(names),)).fetchall()
     return {name: StoredFile(version, body) for name, version, body in rows}
 
 
-def write(connection: Connection, new: Sequence[NewBody]) -> dict[str, int]:
+def refused_sessions(connection: "Connection", session_ids: Iterable[str], writer: str) -> set[str]:
+    """Those whose files this writer may not change: they are deleted, or another has their lease."""
+    ids = list(session_ids)
+    rows = connection.execute(_REFUSED, (ids, ids, writer)).fetchall() if ids else []
+    return {session_id for (session_id,) in rows}
+
+
+def write(connection: "Connection", new: Sequence[NewBody]) -> dict[str, int]:
     """Write bodies; returns the new versions. Those that were changed meanwhile are left out."""
     created = [each for each in new if not each.version]
     replaced = [each for each in new if each.version]
@@ -75,17 +78,3 @@ def write(connection: Connection, new: Sequence[NewBody]) -> dict[str, int]:
             columns += [[each.version for each in given]] if query is _REPLACE else []
             written |= dict(connection.execute(query, columns).fetchall())
     return written
-
-
-def delete(connection: Connection, session_id: str) -> None:
-    """Remove the files of a session, and its unsent prompt. Its id stays for a while: others drop their copies."""
-    first = f"sessions/{session_id}/"
-    connection.execute(_DELETE, (first, first[:-1] + "0", f"drafts/{session_id}"))
-    connection.execute(_MARK_DELETED, (f"{DELETED}{session_id}",))
-
-
-def deleted_sessions(connection: Connection) -> list[str]:
-    """The sessions that were deleted lately, and did not come back."""
-    return [
-        str(row[0]) for row in connection.execute(_DELETED_SESSIONS, (len(DELETED) + 1, DELETED, f"{DELETED[:-1]}0"))
-    ]

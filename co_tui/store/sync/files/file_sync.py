@@ -1,30 +1,31 @@
 """Keep the files here and in the database equal.
 
 A file was changed here when it differs from what was last known to be equal: a process that is killed between writing
-a file and sending it loses nothing. Files are sent by the store's writer, before the events that are logged later.
+a file and sending it loses nothing. Files are sent before the events that are logged later.
 """
 
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from concurrent.futures import TimeoutError as WaitedTooLong
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
-from co_tui.store.postgres import log
+from co_tui.store.store_errors import StoreError
 from co_tui.store.sync.files import file_copies, file_rows
 from co_tui.store.sync.files.file_copies import Redact, Unshareable
 from co_tui.store.sync.files.file_rows import NewBody, StoredFile
-from co_tui.store.sync.files.known_files import EqualFile, FileStatus, KnownFile, KnownFiles, digest
-from co_tui.store.sync.server.leases import Leases
-from co_tui.store.postgres.log import Connection
-from co_tui.store.store_errors import StoreError
 from co_tui.store.sync.files.kinds import KINDS, is_in_folder
+from co_tui.store.sync.files.known_files import EqualFile, FileStatus, KnownFile, KnownFiles, digest
 from co_tui.store.sync.files.synced_file import SyncedFile
+from co_tui.store.sync.sync import REFRESH_S
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from co_tui.store.postgres.writer import Writer
+    from co_tui.store.sync.server.link import Connection
 
+T = TypeVar("T")
 MOST_TRIES: Final = 5
 """While other machines change the same files."""
 
@@ -50,112 +51,83 @@ class _Decision(NamedTuple):
     """Whether the database gets this text; the version is the one it replaces, 0 for none."""
 
 
-class PostgresFileSync:
-    """The files of one store."""
+class Ask(Protocol):
+    """Asks the server in the sync's thread; fails at once with `StoreError` when it cannot be reached."""
 
-    is_remote = True
+    def __call__(self, work: "Callable[[Connection], T]", /) -> "Future[T]": ...
 
-    def __init__(
-        self,
-        known: KnownFiles,
-        open_writer: Callable[[], "Writer | None"],
-        writer: Callable[[], "Writer"],
-        redact: Redact,
-    ) -> None:
-        """`open_writer` returns the store's writer if there is one, `writer` opens it."""
-        self._known, self._redact = known, redact
-        self._open_writer, self._writer = open_writer, writer
+
+class ServerFiles:
+    """The files that a server carries between machines."""
+
+    def __init__(self, known: Path, ask: Ask) -> None:
+        self._known, self._ask = KnownFiles(known), ask
+        self.redact: Redact = str
+        """Hides secrets. Set before anything is asked for, as is the next."""
+        self.writer = ""
+        """The name under which this process takes leases."""
         self._queued: set[SyncedFile] = set()
-        self._has_unsent = False
-        """Whether this process changed a file while it had no writer, or no connection."""
         self._lock = threading.Lock()
 
     def refresh(self, *files: SyncedFile) -> None:
-        with contextlib.suppress(StoreError):
+        with contextlib.suppress(StoreError, WaitedTooLong):
             for _ in range(MOST_TRIES):
-                if self._send(self._writer(), files).result().is_whole:
+                if self._send(files).result(REFRESH_S).is_whole:
                     break
 
     def changed(self, file: SyncedFile) -> None:
         self._known.add_unsent(file)
-        writer = self._open_writer()
         with self._lock:
-            if writer is None:
-                self._has_unsent = True
-                return
             if file in self._queued:
                 return
             self._queued.add(file)
-        self._send_changed(writer, file)
+        self._send_changed(file)
 
     def unsent(self) -> int:
         return len(self._known.unsent())
 
-    def send_unsent(self, writer: "Writer") -> None:
+    def send_unsent(self) -> None:
         """Send what this and earlier processes could not; called when there is a connection. Returns at once."""
         with self._lock:
-            self._has_unsent = False
             files = [file for file in self._known.unsent() if file not in self._queued]
             self._queued.update(files)
         for file in files:
-            self._send_changed(writer, file)
-
-    def send_again(self, writer: "Writer") -> None:
-        """The same, if this process has anything to send."""
-        if self._has_unsent:
-            self.send_unsent(writer)
-
-    def send_last(self) -> None:
-        """Before the store is closed: open a writer for what was changed without one."""
-        if self._has_unsent and self._open_writer() is None:
-            with contextlib.suppress(StoreError):
-                self._writer()
-
-    def close(self) -> None:
-        self._known.close()
-
-    def drop_deleted(self, writer: "Writer", remove: Callable[[str], None]) -> None:
-        """Remove the copies of sessions that were deleted on another machine. Returns at once."""
-
-        def done(found: "Future[list[str]]") -> None:
-            for session_id in () if found.exception() else filter(self._known.has_session, found.result()):
-                if is_in_folder("draft", session_id):
-                    remove(session_id)
-
-        writer.make(file_rows.deleted_sessions).add_done_callback(done)
+            self._send_changed(file)
 
     def forget(self, session_id: str) -> None:
         """A session was deleted."""
         self._known.forget(session_id)
 
-    def _send_changed(self, writer: "Writer", file: SyncedFile, tries: int = MOST_TRIES) -> None:
+    def close(self) -> None:
+        self._known.close()
+
+    def _send_changed(self, file: SyncedFile, tries: int = MOST_TRIES) -> None:
         def done(sent: "Future[Synced]") -> None:
             if sent.exception():
                 with self._lock:
                     self._queued.discard(file)
-                self._has_unsent = True
             elif not sent.result().is_whole and tries > 1:
-                self._send_changed(writer, file, tries - 1)
+                self._send_changed(file, tries - 1)
             else:
                 self._known.sent(file)
 
-        self._send(writer, (file,)).add_done_callback(done)
+        self._send((file,)).add_done_callback(done)
 
-    def _send(self, writer: "Writer", files: Sequence[SyncedFile]) -> "Future[Synced]":
-        def work(connection: Connection) -> Synced:
+    def _send(self, files: Sequence[SyncedFile]) -> "Future[Synced]":
+        def work(connection: "Connection") -> Synced:
             with self._lock:
                 self._queued.difference_update(files)
-            return self._written(connection, writer.leases, self._decided(connection, files))
+            return self._written(connection, self._decided(connection, files))
 
         def done(sent: "Future[Synced]") -> None:
             if not sent.exception():
                 self._known.record(sent.result().equal)
 
-        sent = writer.make(work)
+        sent = self._ask(work)
         sent.add_done_callback(done)
         return sent
 
-    def _decided(self, connection: Connection, files: Sequence[SyncedFile]) -> list[_Decision]:
+    def _decided(self, connection: "Connection", files: Sequence[SyncedFile]) -> list[_Decision]:
         versions = file_rows.versions(connection, [file.name for file in files])
         known = {file: self._known.under(file) for file in files}
         single = [(each, known[file].get(each.name)) for file in files for each in _expanded(file, versions, known)]
@@ -178,7 +150,7 @@ class PostgresFileSync:
         if stays_apart or (there is None and file_copies.status(file.path) == (old.status if old else FileStatus())):
             return None
         with file_copies.locked(file):
-            mine = file_copies.read(file, self._redact)
+            mine = file_copies.read(file, self.redact)
             merged = self._merged(file, mine, old, there)
             if merged != mine:
                 file_copies.write(file, merged)
@@ -196,24 +168,18 @@ class PostgresFileSync:
             return there.body
         return KINDS[file.kind].merge(self._known.body(file) if old is not None else "", mine, there.body)
 
-    def _written(self, connection: Connection, leases: Leases, decisions: Sequence[_Decision]) -> Synced:
+    def _written(self, connection: "Connection", decisions: Sequence[_Decision]) -> Synced:
         new = [decision.equal for decision in decisions if decision.is_new]
-        sessions = {each.file.session_id for each in new} - {""}
-        refused = {session_id for session_id in sessions if not _is_ours(connection, session_id, leases)}
+        refused = file_rows.refused_sessions(
+            connection, {each.file.session_id for each in new} - {""}, self.writer
+        )
         new = [each for each in new if each.file.session_id not in refused]
         bodies = [NewBody(each.file.name, each.body, each.version) for each in new]
-        versions = file_rows.write(connection, bodies)
+        with connection.transaction():
+            versions = file_rows.write(connection, bodies)
         equal = [decision.equal for decision in decisions if not decision.is_new]
         equal += [each._replace(version=versions[each.file.name]) for each in new if each.file.name in versions]
         return Synced(equal, is_whole=len(versions) == len(new))
-
-
-def _is_ours(connection: Connection, session_id: str, leases: Leases) -> bool:
-    """Whether this process may write a session, which exists."""
-    try:
-        return log.locked(connection, session_id, leases) is not None
-    except StoreError:
-        return False
 
 
 def _expanded(

@@ -105,11 +105,6 @@ class KnownFiles:
         self._change("DELETE FROM unsent WHERE session_id = ? OR name = ?", (session_id, draft))
         self._change("DELETE FROM known WHERE name >= ? AND name < ? OR name = ?", (prefix, _after(prefix), draft))
 
-    def has_session(self, session_id: str) -> bool:
-        """Whether there are copies of a session's files."""
-        first = f"sessions/{session_id}/"
-        return bool(self._rows("SELECT 1 FROM known WHERE name >= ? AND name < ? LIMIT 1", (first, _after(first))))
-
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:

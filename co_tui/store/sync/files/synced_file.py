@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from co_tui.paths import Paths
+
 OnChange = Callable[[], None]
 """Called after a file was written or removed here. Returns at once."""
 
@@ -37,12 +39,14 @@ class SyncedFile(NamedTuple):
         return self._replace(name=name, path=self.path / name.removeprefix(self.name))
 
 
+def session_files(paths: Paths, session_id: str) -> SyncedFile:
+    """All files of a session."""
+    return SyncedFile(f"sessions/{session_id}/", paths.session(session_id), "session", session_id=session_id)
+
+
 class FileSync(Protocol):
     """Keeps files equal on all machines that use a store. Never raises: without a connection, files stay as they are,
     and what was changed is sent later."""
-
-    is_remote: bool
-    """Whether the files here are copies."""
 
     def refresh(self, *files: SyncedFile) -> None:
         """Bring files up to date, here and in the store. May wait for the network."""
@@ -59,8 +63,6 @@ class FileSync(Protocol):
 
 class LocalFiles:
     """The files here are the only ones."""
-
-    is_remote = False
 
     def refresh(self, *files: SyncedFile) -> None:
         pass

@@ -1,0 +1,349 @@
+"""What the sync does with a connection: find out what differs, push, pull, fork where both sides went on."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+
+from co_tui.events import Event
+from co_tui.inert import one_line
+from co_tui.store.sqlite import synced_rows
+from co_tui.store.store_errors import SessionBusy, StoreError
+from co_tui.store.stored_values import Deletion
+from co_tui.store.sync.placing import Outcome, delete_elsewhere, place
+from co_tui.store.sync.server import server_rows
+from co_tui.store.sync.server.kept_journals import KeptSession
+from co_tui.store.sync.server.leases import Leases
+from co_tui.store.sync.server.link import Connection
+from co_tui.store.sync.server.server_failures import explained, is_lost
+from co_tui.store.sync.server.server_rows import BadRows, Push
+
+if TYPE_CHECKING:
+    from co_tui.store.sqlite.reader import Reader
+    from co_tui.store.sqlite.store import SqliteStore
+
+EVENTS_AT_ONCE: Final = 500
+MOST_BYTES_EACH: Final = 5_000_000
+MOST_BYTES_OF_OTHERS: Final = 100_000_000
+"""How much text of other users' sessions is fetched before it is asked for."""
+MOST_BYTES_ASKED: Final = 200_000_000
+"""The largest session of another user that is fetched at all."""
+SHOWN_CHARS: Final = 80
+
+
+class Rounds:
+    """Used by the sync's thread. Each method may be cut off anywhere, and is then made again."""
+
+    def __init__(
+        self,
+        store: "SqliteStore",
+        key: str,
+        leases: Leases,
+        opened: dict[str, int],
+        report: Callable[[str], None],
+        carry: Callable[[str, str], None],
+    ) -> None:
+        """`opened` are the sessions that this process has open, with the number of their lease; 0 without one.
+
+        `report` gets sentences for people, `carry` copies a session's files to a fork.
+        """
+        self._store, self._key, self._leases, self.open = store, key, leases, opened
+        self._report, self._carry = report, carry
+        self.refresh_files: Callable[[str], None] = lambda session_id: None
+        self.leased = frozenset[str]()
+        """Those that other machines write."""
+        self.problems: dict[str, str] = {}
+        """Why a session could not be pushed or pulled."""
+        self._replies: set[str] | None = None
+        self._reported: set[str] = set()
+
+    # Rounds over many sessions
+
+    def full(self, connection: Connection) -> Iterator[None]:
+        """Bring everything up to date, a session at a time, the newest first."""
+        self.note_leases(connection)
+        self._merge_deletions(connection)
+        yield
+        listing = server_rows.listing(connection)
+        for sentence in listing.bad:
+            self._report_once(sentence)
+        with self._store.reading() as reading:
+            here, pushed = reading.last_seqs(), reading.pushed_seqs(self._key)
+        there = listing.own
+        differing = [
+            each for each in here.keys() | there.keys() if not here.get(each) == there.get(each) == pushed.get(each)
+        ]
+        for session_id in sorted(differing, reverse=True):
+            self.one(connection, session_id, there.get(session_id))
+            yield
+        self._change(partial(synced_rows.note_shared, shared=listing.shared))
+        self._change(partial(synced_rows.list_others, rows=listing.others))
+        yield from self._fetch_some(connection)
+
+    def some(self, connection: Connection, session_ids: Iterable[str]) -> None:
+        """Bring these sessions of the user up to date."""
+        ids = list(session_ids)
+        there = server_rows.listing(connection, ids).own if ids else {}
+        with self._store.reading() as reading:
+            own = [each for each in ids if each in there or reading.owner(each) == ""]
+        for session_id in own:
+            self.one(connection, session_id, there.get(session_id))
+
+    def one(self, connection: Connection, session_id: str, last: int | None) -> None:
+        """Bring one session up to date; `last` is the server's last event. What fails is noted, others go on."""
+        self.problems.pop(session_id, None)
+        try:
+            if session_id in self.open:
+                self._push_open(connection, session_id, last)
+                return
+            with self._store.lock(session_id, for_sync=True):
+                self._level(connection, session_id, last)
+        except SessionBusy:
+            pass  # another process has it open, and pushes it
+        except (StoreError, BadRows) as error:
+            self._note(session_id, str(error))
+        except psycopg.Error as error:
+            if is_lost(error, connection):
+                raise
+            self._note(session_id, str(explained(error, self._key)))
+
+    # One session
+
+    def lease(self, connection: Connection, session_id: str, *, take_over: bool) -> None:
+        """Take the lease of a session that this process opens, and level it. The caller has its lock."""
+        number = self._leases.take(connection, session_id, take_over=take_over)
+        self._merge_deletions(connection, held=session_id)
+        last = server_rows.listing(connection, [session_id]).own.get(session_id)
+        self._level(connection, session_id, last)
+        self.open[session_id] = number
+
+    def release(self, connection: Connection, session_id: str) -> None:
+        """Push the rest of a session that was closed; a fork is made now, if it needs one."""
+        self.open.pop(session_id, None)
+        self.some(connection, [session_id])
+        self._leases.release(connection, session_id)
+
+    def release_all(self, connection: Connection) -> None:
+        self._leases.release_all(connection)
+
+    def renew(self, connection: Connection) -> None:
+        for session_id in self._leases.renew(connection):
+            if session_id in self.open:
+                self.open[session_id] = 0
+        self.note_leases(connection)
+
+    def note_leases(self, connection: Connection) -> None:
+        self.leased = frozenset(self._leases.live(connection)) - self.open.keys()
+
+    def fetch(self, connection: Connection, session_id: str, most_bytes: int = MOST_BYTES_ASKED) -> int:
+        """Fetch the text of another user's session; returns its bytes, 0 if it is too large."""
+        with self._store.reading() as reading:
+            last = reading.last_events(session_id, 1)
+        after = (last[0].seq or 0) if last else 0
+        size = server_rows.size(connection, session_id, after)
+        if size > most_bytes:
+            return 0
+        events = server_rows.events(connection, session_id, after)
+        self._store.writing().replace_tail(session_id, after, events).result()
+        return size
+
+    def _fetch_some(self, connection: Connection) -> Iterator[None]:
+        left = MOST_BYTES_OF_OTHERS
+        with self._store.reading() as reading:
+            missing = sorted(reading.not_fetched(), reverse=True)
+        for session_id in missing:
+            try:
+                left -= self.fetch(connection, session_id, min(left, MOST_BYTES_EACH))
+            except (StoreError, BadRows) as error:
+                self._report_once(f"Session {session_id} of another user is left out: {error}")
+            yield
+
+    def _push_open(self, connection: Connection, session_id: str, last: int | None) -> None:
+        """A session that is open here is only pushed: what is new elsewhere becomes a matter of its end."""
+        if not self.open[session_id]:
+            try:
+                self.open[session_id] = self._leases.take(connection, session_id)
+            except SessionBusy as busy:
+                self._note(session_id, str(busy))
+                return
+        with self._store.reading() as reading:
+            here, shared = reading.last_seq(session_id) or 0, self._shared(connection, reading, session_id, last)
+        if last is not None and shared < last:
+            self._note(
+                session_id,
+                f"Session {session_id} was continued on another machine. What you say here becomes a session of its "
+                "own when you close it.",
+            )
+            return
+        if here > shared:
+            self._push(connection, session_id, shared)
+
+    def _level(self, connection: Connection, session_id: str, last: int | None) -> None:
+        """Push or pull a session, or fork what was said here. The caller has its lock."""
+        with self._store.reading() as reading:
+            here = reading.last_seq(session_id)
+            is_other = bool(reading.owner(session_id))
+            shared = self._shared(connection, reading, session_id, last) if here and last and not is_other else 0
+        if is_other or (here is None and last is None):
+            return
+        if here is None:
+            self._pull(connection, session_id, 0)
+        elif last is None or shared == last:
+            self._push(connection, session_id, shared)
+        elif shared == here:
+            self._pull(connection, session_id, shared)
+        else:
+            self._reconcile(connection, session_id)
+
+    def _shared(self, connection: Connection, reading: "Reader", session_id: str, last: int | None) -> int:
+        """The last seq up to which the server and this machine have the same events."""
+        if not last:
+            return 0
+        known = min(reading.pushed_seq(self._key, session_id), last)
+        mine = list(reading.events(session_id, known - 1, known)) if known else []
+        is_known = bool(mine) and server_rows.tip(connection, session_id, known) == (mine[0].type, mine[0].timestamp)
+        after = known if is_known else 0
+        tips = server_rows.tips(connection, session_id, after)
+        events = reading.events(session_id, after, after + len(tips))
+        pairs = zip(tips, ((each.seq, each.type, each.timestamp) for each in events), strict=False)
+        return after + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    def _push(self, connection: Connection, session_id: str, after: int) -> None:
+        with self._store.reading() as reading:
+            row, tip = reading.session(session_id), _tip(reading, session_id, after)
+            while events := list(reading.events(session_id, after, after + EVENTS_AT_ONCE)):
+                upto = events[-1].seq or 0
+                lease = self.open.get(session_id, 0)
+                done = server_rows.push(connection, row._replace(last_seq=upto), after, tip, events, lease)
+                if done is not Push.DONE:
+                    self._refused(session_id, done)
+                    return
+                after, tip = upto, (events[-1].type, events[-1].timestamp)
+                self._record(session_id, after)
+            if not reading.pushed_seq(self._key, session_id) == after:
+                self._record(session_id, after)
+
+    def _refused(self, session_id: str, done: Push) -> None:
+        match done:
+            case Push.TAKEN:
+                self._note(session_id, f"Session {session_id} is not pushed: another user has one with this ID.")
+            case Push.LEASED:
+                self._note(session_id, f"Session {session_id} is not pushed: another machine is writing it.")
+            case _:
+                pass  # it changed in this moment: the next round looks again
+
+    def _pull(self, connection: Connection, session_id: str, after: int) -> None:
+        events = server_rows.events(connection, session_id, after)
+        if not events:
+            return
+        self._store.writing().import_log(events, keeps_age=True, keeps_trash=True).result()
+        self._record(session_id, events[-1].seq or 0, pulled=True)
+        self._pull_reply(connection, session_id)
+        self.refresh_files(session_id)
+
+    def _pull_reply(self, connection: Connection, session_id: str) -> None:
+        """A reply that was being written when an earlier version stopped."""
+        if self._replies is None:
+            self._replies = server_rows.partial_replies(connection)
+        if session_id in self._replies:
+            for number, piece in enumerate(server_rows.partial_reply(connection, session_id)):
+                self._store.writing().save_reply(session_id, number, piece).result()
+            server_rows.drop_partial_reply(connection, session_id)
+            self._replies.discard(session_id)
+
+    def _reconcile(self, connection: Connection, session_id: str) -> None:
+        """Both sides went on: the server's side keeps the ID."""
+        self.take_branch(server_rows.events(connection, session_id, 0), keeps_id=True, held=session_id)
+        self.refresh_files(session_id)
+        with self._store.reading() as reading:
+            shared = self._shared(connection, reading, session_id, _last(connection, session_id))
+        self._record(session_id, shared, pulled=True)
+        self._push(connection, session_id, shared)
+
+    def take_branch(self, log: Sequence[Event], *, keeps_id: bool, held: str = "") -> str:
+        """Store a log from elsewhere; returns its session. A fork that this takes is reported."""
+        placed = place(self._store, log, keeps_id=keeps_id, claim=partial(self._locked, held), carry=self._carry)
+        if placed.outcome is Outcome.FORKED:
+            with self._store.reading() as reading:
+                title = one_line(reading.session(placed.fork_id).title, SHOWN_CHARS)
+            self._report(
+                f"Session {log[0].session_id} was continued on two machines. What was said on one of them is in "
+                f"session {placed.fork_id} (“{title}”)."
+            )
+        return placed.session_id
+
+    def take_kept(self, connection: Connection, kept: Iterable[KeptSession]) -> None:
+        """Take what an earlier version could not push, behind what the server has of it."""
+        for session_id, base, events, reply in kept:
+            log = [*(server_rows.events(connection, session_id, 0, base) if base else ()), *events]
+            if not log or (log[0].seq or 0) != 1:
+                continue  # the server lost what it followed
+            placed = self.take_branch(log, keeps_id=False)
+            with self._store.reading() as reading:
+                is_at_its_end = reading.last_seq(placed) == log[-1].seq
+            for number, piece in enumerate(reply if is_at_its_end else ()):
+                self._store.writing().save_reply(placed, number, piece).result()
+
+    def _locked(self, held: str, session_id: str) -> AbstractContextManager[object]:
+        return nullcontext() if session_id == held else self._store.lock(session_id, for_sync=True)
+
+    # Deletions
+
+    def _merge_deletions(self, connection: Connection, held: str = "") -> None:
+        """The latest decision about each session counts on both sides."""
+        there = {each.session_id: each for each in server_rows.deletions(connection)}
+        with self._store.reading() as reading:
+            here = {each.session_id: each for each in reading.deletions()}
+        for session_id in there.keys() | here.keys():
+            mine, theirs = here.get(session_id), there.get(session_id)
+            if session_id in self.open or mine == theirs:
+                continue
+            try:
+                if theirs is not None and (mine is None or _age(mine) < _age(theirs)):
+                    delete_elsewhere(self._store, theirs, claim=partial(self._locked, held), carry=self._carry)
+                elif mine is not None:
+                    self._push_deletion(connection, mine)
+            except SessionBusy:
+                pass  # it is open: later
+            except (StoreError, BadRows) as error:
+                self._note(session_id, str(error))
+
+    def _push_deletion(self, connection: Connection, deletion: Deletion) -> None:
+        if server_rows.put_deletion(connection, deletion) is Push.DIFFERS:
+            # Words that this machine never saw come back as a fork.
+            log = server_rows.events(connection, deletion.session_id, 0)
+            self.take_branch(log, keeps_id=True)
+            server_rows.put_deletion(connection, deletion._replace(seq=log[-1].seq or 0))
+
+    # Notes
+
+    def _record(self, session_id: str, seq: int, *, pulled: bool = False) -> None:
+        self._change(partial(synced_rows.record_pushed, server=self._key, session_id=session_id, seq=seq, pulled=pulled))
+
+    def _change(self, work: "Callable[..., None]") -> None:
+        self._store.writing().change(work).result()
+
+    def _note(self, session_id: str, sentence: str) -> None:
+        self.problems[session_id] = sentence
+        self._report_once(sentence)
+
+    def _report_once(self, sentence: str) -> None:
+        if sentence not in self._reported:
+            self._reported.add(sentence)
+            self._report(sentence)
+
+
+def _age(deletion: Deletion) -> tuple[str, bool]:
+    return deletion.at, deletion.is_deleted
+
+
+def _tip(reading: "Reader", session_id: str, seq: int) -> tuple[str, str] | None:
+    found = list(reading.events(session_id, seq - 1, seq)) if seq else []
+    return (found[0].type, found[0].timestamp) if found else None
+
+
+def _last(connection: Connection, session_id: str) -> int | None:
+    return server_rows.listing(connection, [session_id]).own.get(session_id)
