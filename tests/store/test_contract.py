@@ -29,12 +29,12 @@ from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import QueryCancelled, SessionBusy, SessionNotFound, StoreError
 from co_tui.store.stored_values import ImportOutcome
-from tests.support.postgres import postgres_store
+from tests.support.postgres import synced_store
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda home: SqliteStore(locate({"CO_TUI_HOME": str(home)})),
     "in memory": lambda _: InMemoryStore(),
-    "postgres": postgres_store,
+    "with a server": synced_store,
 }
 
 

@@ -28,7 +28,6 @@ LIMITS = {
     "co_tui.agent.web.download.CONNECT_S": PATIENCE_S,
     "co_tui.agent.web.fetch.CONVERT_S": PATIENCE_S,
     "co_tui.session.runtime.surroundings.LONGEST_S": PATIENCE_S,
-    "co_tui.store.postgres.writer.PATIENCE_S": PATIENCE_S,
 }
 """Constants of modules, and defaults of functions."""
 

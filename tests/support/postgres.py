@@ -15,7 +15,8 @@ import psycopg
 from co_tui.paths import locate
 from co_tui.store.sync.server.migrations import migrate
 from co_tui.store.sync.server.server import Server
-from co_tui.store.postgres.store import PostgresStore
+from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.sync.server.server_sync import ServerSync
 from tests.support.waiting import PATIENCE_S
 
 _CONFIGURATION = """
@@ -128,6 +129,7 @@ def stop_postgres_server() -> None:
         postgres_server().stop()
 
 
-def postgres_store(home: Path, url: str = "") -> PostgresStore:
-    """A store on a database of its own, or on a given one."""
-    return PostgresStore(locate({"CO_TUI_HOME": str(home)}), url or postgres_server().new_database())
+def synced_store(home: Path, url: str = "") -> SqliteStore:
+    """A store that is synced with a database of its own, or with a given one."""
+    paths, address = locate({"CO_TUI_HOME": str(home)}), url or postgres_server().new_database()
+    return SqliteStore(paths, lambda store: ServerSync(store, paths, address, lambda: Server(address)))
