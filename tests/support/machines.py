@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.events import Event, Message
 from co_tui.paths import locate
-from co_tui.store.postgres import jobs, writer
-from co_tui.store.postgres.away import reconnect
-from co_tui.store.postgres.store import PostgresStore
+from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.sync.server import server_sync
+from co_tui.store.sync.server.server import Server
+from co_tui.store.sync.server.server_sync import ServerSync
 from tests.support.cut_connections import CutConnections
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import wait_until
 
 MOST_BYTES = 9_000
 """More than a connection and a change take."""
@@ -28,12 +30,9 @@ _CUTS = {
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Go away at the first failure, and try the server again at once."""
-    monkeypatch.setattr(writer, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(writer, "LONG_PATIENCE_S", 0.5)
-    monkeypatch.setattr(jobs, "RETRY_S", 0.01)
-    monkeypatch.setattr(reconnect, "FIRST_TRY_S", 0.01)
-    monkeypatch.setattr(reconnect, "LONGEST_PAUSE_S", 0.01)
+    """Try a server that is away again at once."""
+    monkeypatch.setattr(server_sync, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(server_sync, "LONGEST_PAUSE_S", 0.02)
 
 
 def cut_at_random(chance: random.Random, way: CutConnections) -> str:
@@ -50,21 +49,34 @@ def cut_at_random(chance: random.Random, way: CutConnections) -> str:
     return kind
 
 
-class Machine(PostgresStore):
-    """A store that knows what it reported."""
+class Machine(SqliteStore):
+    """A store that is synced with a server, and knows what it reported."""
 
     def __init__(self, home: Path, url: str) -> None:
-        self._told = list[str]()
-        super().__init__(locate({"CO_TUI_HOME": str(home)}), url, report=self._told.append)
+        paths = locate({"CO_TUI_HOME": str(home)})
+        super().__init__(paths, lambda store: ServerSync(store, paths, url, lambda: Server(url)))
+        self.reports = list[str]()
+        self.report_to(self.reports.append)
 
-    def count(self, words: str) -> int:
-        return sum(words in sentence for sentence in self._told)
-
-    @property
-    def is_away(self) -> bool:
-        return self.count("kept on this machine") > self.count("is back")
+    def reported(self, words: str) -> int:
+        """How many sentences contain the words."""
+        return sum(words in sentence for sentence in self.reports)
 
     def settle(self) -> None:
-        """Notice what was cut, and wait until everything is handed over."""
-        self.writing().save_reply("nothing", 1, "").exception(PATIENCE_S)
-        wait_until(lambda: not self.is_away)
+        """Wait until everything is pushed and pulled."""
+        wait_until(lambda: self.sync.refresh() == "" and not self.sync.unpushed())
+
+    def log(self, session_id: str) -> list[tuple[int | None, str]]:
+        """Seqs with texts, or with the type of what is not a message."""
+        with self.reading() as reading:
+            return [(event.seq, _word(event)) for event in reading.events(session_id)]
+
+    def said(self, session_id: str, by: str = "") -> list[str]:
+        """The messages of a session that begin so. Its seqs have no gaps."""
+        log = self.log(session_id)
+        assert [seq for seq, _ in log] == list(range(1, len(log) + 1))
+        return [word for _, word in log if word.startswith(by)]
+
+
+def _word(event: Event) -> str:
+    return str(event.fact.message["parts"][0]["content"]) if isinstance(event.fact, Message) else event.type
