@@ -19,6 +19,8 @@ class SessionOrigin(Logged):
     """The repository as `host/path` of its remote, the same on every machine; empty if unknown."""
     mark: str = ""
     """See `MARK`."""
+    host: str = ""
+    """The machine; empty if unknown."""
 
 
 class SessionStart(SessionOrigin):

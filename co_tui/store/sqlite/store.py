@@ -97,7 +97,7 @@ class SqliteStore:
         lock.acquire()
         return lock
 
-    def settle(self) -> None:
+    def drain(self) -> None:
         """Wait until all changes that were requested are made."""
         if self._writer is not None:
             self._writer.change(lambda connection: None).result()

@@ -64,6 +64,10 @@ class Sync(Protocol):
         """Pull what is new, of one session or of all. Returns why that was not possible; empty if it was."""
         ...
 
+    def complete(self) -> None:
+        """Push and pull everything, however long it takes. Raises `StoreError` when something is left."""
+        ...
+
     def unpushed(self) -> Unpushed:
         """What is only on this machine, by this or any other process. Read from the disk."""
         ...
@@ -104,6 +108,8 @@ class NoSync:
 
     def refresh(self, session_id: str = "") -> str:
         return ""
+
+    def complete(self) -> None: ...
 
     def unpushed(self) -> Unpushed:
         return Unpushed()

@@ -93,7 +93,7 @@ def test_while_the_server_is_away_everything_works_and_is_pushed_later(
         assert "cannot be reached" in laptop.sync.refresh()
         way.bring_back()
         laptop.settle()
-    assert laptop.reported("is back.") == 1 and not laptop.sync.unpushed()
+    assert laptop.reported("is back.") >= 1 and not laptop.sync.unpushed()
     desktop.settle()
     assert desktop.said("s")[1:] == ["one", "two", "three"] and desktop.said("new")[1:] == ["begun away"]
 

@@ -23,7 +23,7 @@ from co_tui.store.sync.sync import REFRESH_S
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from co_tui.store.sync.server.link import Connection
+    from co_tui.store.sync.server.server import Connection
 
 T = TypeVar("T")
 MOST_TRIES: Final = 5

@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import psycopg
 
 from co_tui.store.sync.server.migrations import migrate
-from co_tui.store.sync.server.server import Server
+from co_tui.store.sync.server.server import Connection, Server
 from co_tui.store.sync.server.server_failures import explained, is_lost
 from co_tui.store.sync.server.server_rows import CHANNEL, can_notify
 from co_tui.store.sync.server.waker import Waker
 
-Connection: TypeAlias = psycopg.Connection[Any]
 DURABLE: Final = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )

@@ -17,7 +17,7 @@ from co_tui.store.sync.placing import Outcome, delete_elsewhere, place
 from co_tui.store.sync.server import server_rows
 from co_tui.store.sync.server.kept_journals import KeptSession
 from co_tui.store.sync.server.leases import Leases
-from co_tui.store.sync.server.link import Connection
+from co_tui.store.sync.server.server import Connection
 from co_tui.store.sync.server.server_failures import explained, is_lost
 from co_tui.store.sync.server.server_rows import BadRows, Push
 
@@ -187,7 +187,8 @@ class Rounds:
             here = reading.last_seq(session_id)
             is_other = bool(reading.owner(session_id))
             shared = self._shared(connection, reading, session_id, last) if here and last and not is_other else 0
-        if is_other or (here is None and last is None):
+            is_deleted = here is None and any(each[::3] == (session_id, True) for each in reading.deletions())
+        if is_other or is_deleted or (here is None and last is None):
             return
         if here is None:
             self._pull(connection, session_id, 0)
@@ -216,7 +217,7 @@ class Rounds:
             row, tip = reading.session(session_id), _tip(reading, session_id, after)
             while events := list(reading.events(session_id, after, after + EVENTS_AT_ONCE)):
                 upto = events[-1].seq or 0
-                lease = self.open.get(session_id, 0)
+                lease = self._leases.number_of(session_id)
                 done = server_rows.push(connection, row._replace(last_seq=upto), after, tip, events, lease)
                 if done is not Push.DONE:
                     self._refused(session_id, done)

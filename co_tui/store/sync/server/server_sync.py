@@ -23,9 +23,9 @@ from co_tui.store.sync.sync import REFRESH_S, Unpushed
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.store import SqliteStore
-    from co_tui.store.sync.server.link import Connection, Link
+    from co_tui.store.sync.server.link import Link
     from co_tui.store.sync.server.rounds import Rounds
-    from co_tui.store.sync.server.server import Server
+    from co_tui.store.sync.server.server import Connection, Server
     from co_tui.store.sync.server.waker import Waker
 
 T = TypeVar("T")
@@ -37,6 +37,7 @@ LONGEST_PAUSE_S: Final = 15.0
 RENEW_S: Final = 20.0
 FULL_S: Final = 300.0
 """How often everything is compared; without notifications, at every renewal."""
+CLOSED: Final = "The store is closed."
 NOT_YET: Final = "The server does not answer yet: what is new on other machines may be missing."
 
 
@@ -142,6 +143,17 @@ class ServerSync:
             return str(error)
         return ""
 
+    def complete(self) -> None:
+        def work(connection: "Connection") -> None:
+            assert self._rounds is not None
+            for _ in self._rounds.full(connection):
+                pass
+
+        self._store.drain()
+        self._ask(work).result()
+        if left := self.unpushed():
+            raise StoreError(f"{left.text}. {left.reason}".rstrip())
+
     def lease(self, session_id: str, *, take_over: bool, is_new: bool) -> "Lease":
         lease = Lease(self, session_id)
         if is_new:
@@ -162,9 +174,9 @@ class ServerSync:
                 asked.result()
         except SessionBusy:
             raise
-        except StoreError as error:
+        except StoreError:
             self._opened(session_id)
-            self._report(f"{error} Session {session_id} is continued as it is on this machine.")
+            self._report(f"Session {session_id} continues as it is on this machine: the server does not answer.")
         return lease
 
     def leased(self) -> frozenset[str]:
@@ -189,7 +201,7 @@ class ServerSync:
         if thread is None:
             self.files.close()
             return
-        self._store.settle()
+        self._store.drain()
         self._wake()
         if self._is_tried.wait(CLOSE_S) and not self._reason:
             thread.join(CLOSE_S)
@@ -215,7 +227,11 @@ class ServerSync:
     def _ask(self, work: "Callable[[Connection], T]") -> Future[T]:
         ask = _Ask(work)
         with self._gate:
-            self._asks.append(ask)
+            has_ended = self._is_closing and self._waker is None
+            if not has_ended:
+                self._asks.append(ask)
+        if has_ended:
+            ask.fail(CLOSED)
         self._wake()
         return ask.done
 
@@ -227,8 +243,8 @@ class ServerSync:
                 self._waker = Waker()
                 self._thread = threading.Thread(target=self._run, args=(self._waker,), name="store-sync", daemon=True)
                 self._thread.start()
-        if self._waker is not None:
-            self._waker.wake()
+            if self._waker is not None:
+                self._waker.wake()
 
     def _run(self, waker: "Waker") -> None:
         import psycopg
@@ -246,7 +262,7 @@ class ServerSync:
                 self._leave(error)
             except Exception as error:  # without this thread, nothing is pushed any more
                 link.close()
-                self._leave(StoreError(f"Syncing failed: {type(error).__name__}: {error}"))
+                self._leave(StoreError(f"Syncing failed: {type(error).__name__}: {error}."))
         self._end(link)
 
     def _is_idle(self, link: "Link") -> bool:
@@ -343,12 +359,16 @@ class ServerSync:
     def _end(self, link: "Link") -> None:
         import psycopg
 
-        self._reason = self._reason or "The store is closed."
-        self._refuse_asks()
         if link.is_open and self._rounds is not None:
             with suppress(StoreError, psycopg.Error):
                 self._rounds.release_all(link.connected()[0])
         link.close()
+        with self._gate:
+            waker, self._waker = self._waker, None
+        self._reason = self._reason or CLOSED
+        self._refuse_asks()
+        if waker is not None:
+            waker.close()
 
     def _say(self, sentence: str) -> None:
         self._report(sentence)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from co_tui.store.sync.server.link import Connection
+    from co_tui.store.sync.server.server import Connection
 
 
 class Waker:

@@ -1,0 +1,243 @@
+"""Store the log of a session from elsewhere: new, continued, or as a fork where both sides went on.
+
+A fork is stored before anything is replaced, so that what was cut off is completed by doing it again.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from co_tui.events import Event
+from co_tui.events.decisions import Source, without_decisions
+from co_tui.store.port import Reading, Store
+from co_tui.store.stored_values import Deletion
+from co_tui.store.sync.branches import (
+    branch_id,
+    forked,
+    has_conversation,
+    is_same,
+    merged,
+    shared_seq,
+)
+
+Claim: TypeAlias = Callable[[str], AbstractContextManager[object]]
+"""The right to write a session. Raises `SessionBusy`."""
+Carry: TypeAlias = Callable[[str, str], None]
+"""Copies the files of a session to a fork of it."""
+
+
+class Outcome(Enum):
+    """What becomes of a log from elsewhere."""
+
+    NEW = "new"
+    KNOWN = "known"
+    """All of it is here."""
+    CONTINUED = "continued"
+    """The rest of it was added to what was here."""
+    REBASED = "rebased"
+    """One side only renamed, pinned or opened the session: that follows what the other said."""
+    FORKED = "forked"
+    """Both sides went on: one of them is a session of its own now."""
+    DELETED = "deleted"
+    """The session was deleted, and nothing was said in it since."""
+
+
+class Placed(NamedTuple):
+    """Where a log from elsewhere is stored."""
+
+    outcome: Outcome
+    session_id: str
+    """Where what it says is."""
+    added: tuple[Event, ...] = ()
+    """What a session that was here did not have."""
+    fork_id: str = ""
+    """The fork that was made, of this log or of what was here."""
+    fork_of: str = ""
+
+
+class Plan(NamedTuple):
+    """What is to be done, and what comes of it."""
+
+    placed: Placed
+    log: tuple[Event, ...] = ()
+    """A whole log to store."""
+    shared: int = 0
+    tail: tuple[Event, ...] = ()
+    """What follows the shared events in the session from now on."""
+    fork: tuple[Event, ...] = ()
+    """The whole log of the fork that the session here becomes, before its tail is replaced."""
+
+
+def place(
+    store: Store,
+    log: Sequence[Event],
+    *,
+    keeps_id: bool | None = None,
+    revives: bool = False,
+    claim: Claim | None = None,
+    carry: Carry | None = None,
+) -> Placed:
+    """Store what is not stored yet of a whole log.
+
+    Where both sides went on, the log keeps the session's id with `keeps_id`; with False, the one here does. With None,
+    the branch that is not known as a fork anywhere, or else the one that began first: the same on all machines.
+    `revives` stores a session that was deleted. Raises `SessionBusy` for one that is open, and changes nothing then.
+    """
+    claim = claim or store.claim
+
+    def plan() -> Plan:
+        with store.reading() as reading:
+            return planned(reading, log, keeps_id=keeps_id, revives=revives)
+
+    def perform(plan: Plan) -> Placed:
+        placed, writing = plan.placed, store.writing()
+        if plan.log:
+            if plan.log[0].session_id != log[0].session_id:
+                below = None if keeps_id is None else False
+                return _as_fork(log, place(store, plan.log, keeps_id=below, claim=claim, carry=carry))
+            writing.import_log(plan.log, keeps_age=True, keeps_trash=True).result()
+        if plan.fork:
+            below = None if keeps_id is None else False
+            stored = place(store, plan.fork, keeps_id=below, claim=claim, carry=carry).session_id
+            if carry is not None:
+                carry(placed.session_id, stored)
+            placed = placed._replace(fork_id=stored)
+        if placed.outcome is Outcome.CONTINUED:
+            writing.import_log(plan.tail, keeps_age=True, keeps_trash=True).result()
+        elif plan.tail:
+            writing.replace_tail(placed.session_id, plan.shared, plan.tail).result()
+        return placed
+
+    first = plan()
+    if not first.tail:
+        return perform(first)
+    with claim(log[0].session_id):
+        return perform(plan())
+
+
+def planned(reading: Reading, log: Sequence[Event], *, keeps_id: bool | None = None, revives: bool = False) -> Plan:
+    """What `place` would do; writes nothing."""
+    session_id, last = log[0].session_id, log[-1]
+    here = reading.last_events(session_id, 1)
+    if not here:
+        return _absent(reading, log, revives=revives)
+    if is_known(reading, last):
+        return Plan(Placed(Outcome.KNOWN, session_id))
+    end = here[0].seq or 0
+    if end < len(log) and is_same(here[0], log[end - 1]):
+        return Plan(Placed(Outcome.CONTINUED, session_id, tuple(log[end:])), shared=end, tail=tuple(log[end:]))
+    return _merged(reading, list(reading.events(session_id)), log, keeps_id)
+
+
+def is_known(reading: Reading, event: Event) -> bool:
+    """Whether an event is at its place here. Logs only grow: then all before it is, too."""
+    seq = event.seq or 0
+    return any(is_same(each, event) for each in reading.events(event.session_id, seq - 1, seq))
+
+
+def delete_elsewhere(
+    store: Store,
+    deletion: Deletion,
+    *,
+    claim: Claim | None = None,
+    carry: Carry | None = None,
+    shared: int | None = None,
+) -> str:
+    """Do here what was decided elsewhere about a session, unless a later decision is known.
+
+    What was said here since is stored as a fork, whose id is returned. `shared` is the last event that is known to be
+    the same elsewhere, where that is known. Raises `SessionBusy` for a session that is open, and changes nothing then.
+    """
+    session_id = deletion.session_id
+    with store.reading() as reading:
+        known = _decision(reading, session_id)
+        is_here = bool(reading.last_events(session_id, 1))
+    is_known = known is not None and _age(known) >= _age(deletion)
+    if is_known and known != deletion:
+        return ""
+    if not (deletion.is_deleted and is_here):
+        store.writing().record_deletion(deletion).result()
+        return ""
+    claim = claim or store.claim
+    with claim(session_id):
+        with store.reading() as reading:
+            log = list(reading.events(session_id))
+            fork = _fork_of(reading, log, deletion.seq if shared is None else min(shared, deletion.seq))
+        fork_id = ""
+        if fork:
+            fork_id = place(store, fork, keeps_id=False, claim=claim, carry=carry).session_id
+            if carry is not None:
+                carry(session_id, fork_id)
+        # The decision first: deleting would make one of its own, of now.
+        store.writing().record_deletion(deletion).result()
+        store.delete(session_id)
+    return fork_id
+
+
+def _decision(reading: Reading, session_id: str) -> Deletion | None:
+    return next((each for each in reading.deletions() if each.session_id == session_id), None)
+
+
+def _age(deletion: Deletion) -> tuple[str, bool]:
+    """The highest counts; of two at the same moment, that to delete."""
+    return deletion.at, deletion.is_deleted
+
+
+def _absent(reading: Reading, log: Sequence[Event], *, revives: bool) -> Plan:
+    deletion = _decision(reading, log[0].session_id)
+    if revives or deletion is None or not deletion.is_deleted:
+        return Plan(Placed(Outcome.NEW, log[0].session_id), log=tuple(log))
+    if not has_conversation(log[deletion.seq :]):
+        return Plan(Placed(Outcome.DELETED, log[0].session_id))
+    return _theirs_forked(reading, log, deletion.seq, None)
+
+
+def _merged(reading: Reading, mine: Sequence[Event], theirs: Sequence[Event], keeps_id: bool | None) -> Plan:
+    session_id, shared = theirs[0].session_id, shared_seq(mine, theirs)
+    one = merged(mine[shared:], theirs[shared:], shared, keeps_id=keeps_id)
+    if one is not None:
+        is_changed = bool(one.added) or len(one.tail) < len(mine) - shared or not _starts(one.tail, mine[shared:])
+        placed = Placed(Outcome.REBASED if is_changed else Outcome.KNOWN, session_id, one.added)
+        return Plan(placed, shared=shared, tail=one.tail if is_changed else ())
+    if keeps_id is None:
+        keeps_id = _rank(reading, theirs[shared]) < _rank(reading, mine[shared])
+    if not keeps_id:
+        return _theirs_forked(reading, theirs, shared, keeps_id)
+    fork, tail = _fork_of(reading, mine, shared), tuple(theirs[shared:])
+    placed = Placed(Outcome.FORKED, session_id, tail, fork[0].session_id, session_id)
+    return Plan(placed, shared=shared, tail=tail, fork=fork)
+
+
+def _starts(tail: Sequence[Event], mine: Sequence[Event]) -> bool:
+    return all(map(is_same, tail, mine))
+
+
+def _rank(reading: Reading, first: Event) -> tuple[bool, str, str]:
+    """The lowest keeps the id. A branch that is a fork somewhere has lost it there."""
+    fork = branch_id(first.session_id, first)
+    has_lost = bool(reading.last_events(fork, 1)) or _decision(reading, fork) is not None
+    return has_lost, first.timestamp, first.type
+
+
+def _theirs_forked(reading: Reading, theirs: Sequence[Event], shared: int, keeps_id: bool | None) -> Plan:
+    """The log from elsewhere becomes a fork, which may be here already."""
+    fork = tuple(without_decisions(forked(theirs, shared), Source.OWN))
+    placed = _as_fork(theirs, planned(reading, fork, keeps_id=keeps_id).placed)
+    return Plan(placed, log=() if placed.outcome in (Outcome.KNOWN, Outcome.DELETED) else fork)
+
+
+def _as_fork(log: Sequence[Event], placed: Placed) -> Placed:
+    """What became of a log, given what became of its fork."""
+    if placed.outcome is Outcome.NEW:
+        return Placed(Outcome.FORKED, placed.session_id, (), placed.session_id, log[0].session_id)
+    return placed
+
+
+def _fork_of(reading: Reading, mine: Sequence[Event], shared: int) -> tuple[Event, ...]:
+    """What was said here after a seq, as a fork; empty if nothing was. Its marks do not count under another id."""
+    if not has_conversation(mine[shared:]):
+        return ()
+    fork = forked(mine, shared)
+    is_from_elsewhere = reading.is_from_elsewhere(mine[0].session_id)
+    return tuple(without_decisions(fork, Source.OWN)) if is_from_elsewhere else fork
