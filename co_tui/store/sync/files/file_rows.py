@@ -1,10 +1,9 @@
 """The SQL of the files. Each database user has files of its own: another's approvals allow nothing here."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from co_tui.store.sync.server.link import Connection
+from co_tui.store.sync.server.server import Connection
 
 _VERSIONS: Final = (
     "SELECT files.name, files.version FROM files,"
@@ -28,6 +27,7 @@ _REFUSED: Final = (
     " UNION SELECT session_id FROM leases WHERE owner = current_user AND session_id = ANY(%s) AND writer <> %s"
     " AND expires > now()"
 )
+_DELETE: Final = "DELETE FROM files WHERE owner = current_user AND ((name >= %s AND name < %s) OR name = %s)"
 
 
 class StoredFile(NamedTuple):
@@ -46,29 +46,29 @@ class NewBody(NamedTuple):
     version: int
 
 
-def versions(connection: "Connection", names: Iterable[str]) -> dict[str, int]:
+def versions(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     """The versions of files, and of all in folders, whose names end with a slash."""
     first = list(names)
     after = [name[:-1] + "0" if name.endswith("/") else f"{name}\x01" for name in first]
     return dict(connection.execute(_VERSIONS, (first, after)).fetchall())
 
 
-def bodies(connection: "Connection", names: Sequence[str]) -> dict[str, StoredFile]:
+def bodies(connection: Connection, names: Sequence[str]) -> dict[str, StoredFile]:
     if not names:
         return {}
     rows = connection.execute(_BODIES, (list(names),)).fetchall()
     return {name: StoredFile(version, body) for name, version, body in rows}
 
 
-def refused_sessions(connection: "Connection", session_ids: Iterable[str], writer: str) -> set[str]:
+def refused_sessions(connection: Connection, session_ids: Iterable[str], writer: str) -> set[str]:
     """Those whose files this writer may not change: they are deleted, or another has their lease."""
     ids = list(session_ids)
     rows = connection.execute(_REFUSED, (ids, ids, writer)).fetchall() if ids else []
     return {session_id for (session_id,) in rows}
 
 
-def write(connection: "Connection", new: Sequence[NewBody]) -> dict[str, int]:
-    """Write bodies; returns the new versions. Those that were changed meanwhile are left out."""
+def write(connection: Connection, new: Sequence[NewBody]) -> dict[str, int]:
+    """Write bodies; returns the new versions. Those that were changed since then are left out."""
     created = [each for each in new if not each.version]
     replaced = [each for each in new if each.version]
     written: dict[str, int] = {}
@@ -78,3 +78,9 @@ def write(connection: "Connection", new: Sequence[NewBody]) -> dict[str, int]:
             columns += [[each.version for each in given]] if query is _REPLACE else []
             written |= dict(connection.execute(query, columns).fetchall())
     return written
+
+
+def delete(connection: Connection, session_id: str) -> None:
+    """Remove the files of a session, and its unsent prompt."""
+    first = f"sessions/{session_id}/"
+    connection.execute(_DELETE, (first, first[:-1] + "0", f"drafts/{session_id}"))

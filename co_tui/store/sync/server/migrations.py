@@ -4,19 +4,27 @@ All that CockroachDB and YugabyteDB lack of it: the former ignores the advisory 
 be of one co-tui alone; older releases of the latter have none, and refuse it.
 """
 
-import contextlib
 from typing import Any, Final
 
 import psycopg
 from psycopg import errors
 
-from co_tui.store.sync.server.policies import protect
+from co_tui.inert import one_line
 from co_tui.store.store_errors import StoreError
+from co_tui.store.sync.server.policies import admit_members, missing_policies, protect
 
 SCHEMA: Final = "co_tui"
 _LOCK: Final = 0x636F5F747569
 """Of the process that migrates."""
 
+_DRAFTS: Final = """
+CREATE TABLE IF NOT EXISTS drafts(
+    session_id text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (session_id, number)
+)
+"""
 _SESSIONS_AND_EVENTS: Final = """
 CREATE TABLE sessions(
     id text COLLATE "C" PRIMARY KEY,
@@ -58,12 +66,6 @@ CREATE TABLE events(
     PRIMARY KEY (session_id, seq)
 );
 CREATE INDEX events_with_cost ON events(timestamp) WHERE cost IS NOT NULL;
-CREATE TABLE drafts(
-    session_id text COLLATE "C" NOT NULL,
-    number bigint NOT NULL,
-    body text NOT NULL,
-    PRIMARY KEY (session_id, number)
-);
 CREATE TABLE message_texts(
     session_id text COLLATE "C" NOT NULL,
     seq bigint NOT NULL,
@@ -97,8 +99,8 @@ CREATE TABLE leases(
 )
 """
 _FILES: Final = """
-CREATE SEQUENCE file_versions;
-CREATE TABLE files(
+CREATE SEQUENCE IF NOT EXISTS file_versions;
+CREATE TABLE IF NOT EXISTS files(
     owner text COLLATE "C" NOT NULL DEFAULT current_user,
     name text COLLATE "C" NOT NULL,
     version bigint NOT NULL DEFAULT nextval('file_versions'),
@@ -120,53 +122,165 @@ DROP INDEX sessions_newest
 """
 """What was there before belongs to the user who takes this step."""
 
+_LEASES: Final = """
+CREATE SEQUENCE IF NOT EXISTS lease_numbers;
+CREATE TABLE IF NOT EXISTS leases(
+    owner text COLLATE "C" NOT NULL DEFAULT current_user,
+    session_id text COLLATE "C" NOT NULL,
+    number bigint NOT NULL DEFAULT nextval('lease_numbers'),
+    writer text NOT NULL,
+    host text NOT NULL,
+    machine text NOT NULL,
+    process bigint NOT NULL,
+    expires timestamptz NOT NULL,
+    PRIMARY KEY (owner, session_id)
+)
+"""
+"""Each user has leases of their own, so that nobody can hold a session of another."""
+
+_DELETIONS: Final = """
+CREATE TABLE IF NOT EXISTS deletions(
+    owner text COLLATE "C" NOT NULL DEFAULT current_user,
+    session_id text COLLATE "C" NOT NULL,
+    at text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    deleted boolean NOT NULL,
+    PRIMARY KEY (owner, session_id)
+)
+"""
+_LOCAL_FIRST: Final = f"""
+DROP TABLE IF EXISTS leases;
+{_LEASES};
+{_DELETIONS};
+INSERT INTO deletions(owner, session_id, at, seq, deleted)
+    SELECT f.owner, substr(f.name, 9), to_char(f.updated AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+        {1 << 62}, true
+    FROM files f WHERE f.name > 'deleted/' AND f.name < 'deleted0'
+        AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = substr(f.name, 9) AND s.owner = f.owner);
+DELETE FROM files WHERE name >= 'deleted/' AND name < 'deleted0';
+DROP TABLE IF EXISTS message_texts;
+DROP TABLE IF EXISTS writers;
+DROP INDEX IF EXISTS sessions_of_folder;
+DROP INDEX IF EXISTS sessions_in_trash;
+DROP INDEX IF EXISTS sessions_pinned;
+DROP INDEX IF EXISTS sessions_of_repository;
+DROP INDEX IF EXISTS events_with_cost;
+ALTER TABLE sessions DROP COLUMN IF EXISTS filter_text;
+ALTER TABLE sessions DROP COLUMN IF EXISTS last_text
+"""
+"""Lists and searches are read from the copy of each machine. A session that was deleted had no later words."""
+
 STEPS: Final = (
-    ("001_sessions_and_events", _SESSIONS_AND_EVENTS),
+    ("001_sessions_and_events", f"{_SESSIONS_AND_EVENTS};{_DRAFTS}"),
     ("002_one_writer_a_session", _ONE_WRITER),
     ("003_files", _FILES),
     ("004_owners", _OWNERS),
+    ("005_local_first", _LOCAL_FIRST),
 )
-WHERE_SUPPORTED: Final = {
-    "003_files": "ALTER TABLE files ENABLE ROW LEVEL SECURITY; CREATE POLICY own_files ON files"
-    " USING (owner = current_user) WITH CHECK (owner = current_user)"
+_REPAIRED: Final = {"drafts": _DRAFTS, "files": _FILES, "leases": _LEASES, "deletions": _DELETIONS}
+"""Tables that can be made again: what was in them is not needed, or is pushed again."""
+_NEEDED: Final = {
+    "sessions": "id title created updated model policy cwd repository branch last_seq turns messages compactions tokens"
+    " token_limit cost pinned trashed summary_cost repository_id owner shared",
+    "events": "session_id seq type timestamp version payload",
+    "drafts": "session_id number body",
+    "files": "owner name version body updated",
+    "leases": "owner session_id number writer host machine process expires",
+    "deletions": "owner session_id at seq deleted",
 }
-"""After a step, where the server can: no user writes approvals in another's name. Older CockroachDB cannot."""
+"""The columns that are used, by their table."""
+_COLUMNS: Final = (
+    "SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+    " JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " WHERE n.nspname = current_schema() AND a.attnum > 0 AND NOT a.attisdropped"
+)
+_PATIENT: Final = "SET LOCAL lock_timeout TO '30s'; SET LOCAL statement_timeout TO 0"
+"""While tables are changed: others may be at it, or have much to finish."""
 
 
 def migrate(connection: psycopg.Connection[Any], location: str) -> None:
-    """Bring the database to the present schema; one process at a time does it, the others wait.
+    """Bring the database to the present schema, and repair it; one process at a time does it, the others wait.
 
-    Raises `StoreError` for a database of a newer co-tui, or one that another user has to upgrade.
+    Raises `StoreError` for a database of a newer co-tui, one that another user has to upgrade, or a damaged one.
     """
-    if _is_current(connection, location):
-        return
+    if not _is_current(connection, location):
+        _upgrade(connection, location)
+    _check(connection, location)
+
+
+def _upgrade(connection: psycopg.Connection[Any], location: str) -> None:
     try:
-        _upgrade(connection)
+        with connection.transaction():
+            connection.execute(_PATIENT.encode())
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            _take_steps(connection)
     except errors.InsufficientPrivilege:
         if _version(connection) == 0:
             raise
         raise StoreError(
             f"Database {location} is from an older co-tui. The user who owns its tables upgrades it: `co-tui doctor`."
         ) from None
+    except (errors.DuplicateTable, errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedObject) as error:
+        raise _damaged(location, error.diag.message_primary or "its tables are not those of its version") from None
 
 
-def _upgrade(connection: psycopg.Connection[Any]) -> None:
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is None:
-            connection.execute(f"CREATE SCHEMA {SCHEMA}")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS schema_steps(number bigint PRIMARY KEY, name text NOT NULL,"
-            " applied timestamptz NOT NULL DEFAULT now())"
-        )
-        applied = _applied(connection)
-        for number, (name, statements) in list(enumerate(STEPS, 1))[applied:]:
-            connection.execute(statements.encode())
-            if more := WHERE_SUPPORTED.get(name):
-                with contextlib.suppress(errors.FeatureNotSupported, errors.SyntaxError), connection.transaction():
-                    connection.execute(more.encode())
-            connection.execute("INSERT INTO schema_steps(number, name) VALUES(%s, %s)", (number, name))
-        protect(connection)
+def _take_steps(connection: psycopg.Connection[Any]) -> None:
+    if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is None:
+        connection.execute(f"CREATE SCHEMA {SCHEMA}")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_steps(number bigint PRIMARY KEY, name text NOT NULL,"
+        " applied timestamptz NOT NULL DEFAULT now())"
+    )
+    applied = _applied(connection)
+    connection.execute("DELETE FROM schema_steps WHERE number > %s", (applied,))  # no step is left out: these are none
+    for number, (name, statements) in list(enumerate(STEPS, 1))[applied:]:
+        connection.execute(statements.encode())
+        connection.execute("INSERT INTO schema_steps(number, name) VALUES(%s, %s)", (number, name))
+    protect(connection)
+    admit_members(connection, tuple(_REPAIRED))
+
+
+def _check(connection: psycopg.Connection[Any], location: str) -> None:
+    """Make tables and policies that are missing; name what cannot be made."""
+    missing = _missing_columns(connection)
+    for table, columns in missing.items():
+        if columns != _NEEDED[table].split():
+            raise _damaged(location, f"table {table} has no column {columns[0]}")
+        if table not in _REPAIRED:
+            raise _damaged(location, f"table {table} is missing")
+    unprotected = missing_policies(connection)
+    if not missing and not unprotected:
+        return
+    try:
+        with connection.transaction():
+            connection.execute(_PATIENT.encode())
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            for table in missing:
+                connection.execute(_REPAIRED[table].encode())
+            protect(connection)
+            admit_members(connection, tuple(missing))
+    except errors.InsufficientPrivilege:
+        table = next(iter(missing), unprotected[0].table)
+        what = "is missing" if missing else "is not protected from other users"
+        raise StoreError(
+            f"Database {location} is damaged: table {table} {what}. The user who owns its tables repairs it: "
+            "`co-tui doctor`."
+        ) from None
+
+
+def _missing_columns(connection: psycopg.Connection[Any]) -> dict[str, list[str]]:
+    found = {tuple(row) for row in connection.execute(_COLUMNS).fetchall()}
+    missing = {
+        table: [each for each in names.split() if (table, each) not in found] for table, names in _NEEDED.items()
+    }
+    return {table: columns for table, columns in missing.items() if columns}
+
+
+def _damaged(location: str, what: str) -> StoreError:
+    return StoreError(
+        f"Database {location} is damaged: {one_line(what, 200)}. Restore it from a backup, or drop schema {SCHEMA} "
+        "there: each machine then pushes its sessions again."
+    )
 
 
 def _version(connection: psycopg.Connection[Any]) -> int:
@@ -188,5 +302,6 @@ def _is_current(connection: psycopg.Connection[Any], location: str) -> bool:
 
 
 def _applied(connection: psycopg.Connection[Any]) -> int:
-    row = connection.execute("SELECT coalesce(max(number), 0) FROM schema_steps").fetchone()
-    return int(row[0]) if row else 0
+    """The last step up to which none is missing: a number that somebody made up is not a version."""
+    rows = connection.execute("SELECT number FROM schema_steps WHERE number > 0 ORDER BY number LIMIT 1000").fetchall()
+    return sum(1 for place, (number,) in enumerate(rows, 1) if number == place)

@@ -1,64 +1,81 @@
-"""Whose sessions these are: a session belongs to the user of the database who began it.
+"""Whose rows these are: each belongs to the database user who wrote it, and others read sessions that are shared.
 
 Every query here asks for that itself. Where the server has row-level security, it also holds for users who do not own
 the tables, whatever program they use.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import psycopg
-
-from co_tui.store.store_errors import SessionNotFound
+from psycopg import sql
 
 OWN: Final = "s.owner = current_user::text"
 """The condition for a session of this user, in a query that calls it `s`."""
 VISIBLE: Final = f"({OWN} OR (s.shared AND s.trashed = ''))"
 """One that this user may read."""
-_READABLE: Final = f"SELECT 1 FROM sessions s WHERE s.id = %s AND {VISIBLE}"
-_SHARE: Final = f"UPDATE sessions s SET shared = %s WHERE s.id = %s AND {OWN} RETURNING s.id"
-_TABLES: Final = (
-    "SELECT c.table_name FROM information_schema.columns c WHERE c.table_schema = current_schema()"
-    " AND c.column_name = 'session_id' AND c.table_name <> 'leases'"
-    " AND NOT EXISTS (SELECT 1 FROM pg_policies p WHERE p.schemaname = c.table_schema AND p.tablename = c.table_name)"
-    " ORDER BY 1"
+_OWN_ROWS: Final = "USING (owner = current_user::text) WITH CHECK (owner = current_user::text)"
+_OF_OWN_SESSIONS: Final = "EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id AND s.owner = current_user::text)"
+_OF_READABLE_SESSIONS: Final = "EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)"
+
+
+class Policy(NamedTuple):
+    """What the server lets users do who do not own the tables."""
+
+    table: str
+    name: str
+    rule: str
+
+
+POLICIES: Final = (
+    Policy("sessions", "readable", "FOR SELECT USING (owner = current_user::text OR (shared AND trashed = ''))"),
+    Policy("sessions", "own", _OWN_ROWS),
+    *(
+        policy
+        for table in ("events", "drafts")
+        for policy in (
+            Policy(table, "readable", f"FOR SELECT USING ({_OF_READABLE_SESSIONS})"),
+            Policy(table, "own", f"USING ({_OF_OWN_SESSIONS}) WITH CHECK ({_OF_OWN_SESSIONS})"),
+        )
+    ),
+    Policy("files", "own_files", _OWN_ROWS),
+    Policy("leases", "own", _OWN_ROWS),
+    Policy("deletions", "own", _OWN_ROWS),
+    Policy("schema_steps", "readable", "FOR SELECT USING (true)"),
 )
-"""Those with what belongs to a session, as yet unprotected. Leases are there before their session is."""
-_PROTECTED: Final = "SELECT 1 FROM pg_policies WHERE schemaname = current_schema() AND tablename = 'sessions' LIMIT 1"
-_OF_SESSIONS: Final = """
-ALTER TABLE sessions ENABLE ROW LEVEL SECURITY;
-CREATE POLICY readable ON sessions FOR SELECT USING (owner = current_user::text OR (shared AND trashed = ''));
-CREATE POLICY own ON sessions USING (owner = current_user::text) WITH CHECK (owner = current_user::text)
-"""
-_OF_A_SESSION: Final = """
-ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
-CREATE POLICY readable ON {table} FOR SELECT USING (EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id));
-CREATE POLICY own ON {table}
-    USING (EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id AND s.owner = current_user::text))
-    WITH CHECK (EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id AND s.owner = current_user::text))
-"""
+_FOUND: Final = (
+    "SELECT p.tablename, p.policyname FROM pg_policies p"
+    " JOIN pg_namespace n ON n.nspname = p.schemaname"
+    " JOIN pg_class c ON c.relname = p.tablename AND c.relnamespace = n.oid"
+    " WHERE p.schemaname = current_schema() AND c.relrowsecurity"
+)
+_MEMBERS: Final = (
+    "SELECT DISTINCT grantee FROM information_schema.table_privileges WHERE table_schema = current_schema()"
+    " AND table_name = 'sessions' AND privilege_type = 'INSERT' AND grantee <> current_user"
+)
 
 
-def check_readable(connection: psycopg.Connection[Any], session_id: str) -> None:
-    """Raises `SessionNotFound` for a session that this user may not read."""
-    if connection.execute(_READABLE, (session_id,)).fetchone() is None:
-        raise SessionNotFound(f"No session {session_id}.")
-
-
-def share(connection: psycopg.Connection[Any], session_id: str, shared: bool) -> None:
-    """Let the other users read a session, or no longer. Raises `SessionNotFound` unless it is this user's."""
-    if connection.execute(_SHARE, (shared, session_id)).fetchone() is None:
-        raise SessionNotFound(f"No session {session_id} of yours.")
+def missing_policies(connection: psycopg.Connection[Any]) -> list[Policy]:
+    """Those that the server lacks or does not enforce; none on CockroachDB, of which only the latest releases have
+    policies."""
+    if connection.info.parameter_status("crdb_version") is not None:
+        return []
+    found = {tuple(row) for row in connection.execute(_FOUND).fetchall()}
+    return [policy for policy in POLICIES if (policy.table, policy.name) not in found]
 
 
 def protect(connection: psycopg.Connection[Any]) -> None:
-    """Have the server itself refuse others' sessions, for users who do not own the tables.
+    """Have the server itself refuse others' rows. For the owner of the tables."""
+    for table, name, rule in missing_policies(connection):
+        connection.execute(
+            f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; DROP POLICY IF EXISTS {name} ON {table};"
+            f" CREATE POLICY {name} ON {table} {rule}".encode()
+        )
 
-    Not on CockroachDB, of which only the latest releases have policies.
-    """
-    version = connection.execute("SELECT version()").fetchone()
-    if version is None or "CockroachDB" in str(version[0]):
-        return
-    if connection.execute(_PROTECTED).fetchone() is None:
-        connection.execute(_OF_SESSIONS.encode())
-    for (table,) in connection.execute(_TABLES).fetchall():
-        connection.execute(_OF_A_SESSION.format(table=table).encode())
+
+def admit_members(connection: psycopg.Connection[Any], tables: tuple[str, ...]) -> None:
+    """Let those who may write sessions use new tables, too."""
+    for (member,) in connection.execute(_MEMBERS).fetchall():
+        grantee = sql.SQL("PUBLIC") if member == "PUBLIC" else sql.Identifier(member)
+        for table in tables:
+            rights = sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}")
+            connection.execute(rights.format(sql.Identifier(table), grantee))

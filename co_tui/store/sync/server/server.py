@@ -4,15 +4,16 @@ import platform
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from co_tui.store.sync.server.server_failures import explained
-from co_tui.store.sync.server.redaction import NO_SECRETS, Hiding, LazyRedaction
 from co_tui.store.store_errors import StoreError
+from co_tui.store.sync.server.redaction import NO_SECRETS, Hiding, LazyRedaction
+from co_tui.store.sync.server.server_failures import explained
 
+Connection: TypeAlias = psycopg.Connection[Any]
 OLDEST_SERVER: Final = 110_000
 """As `server_version` counts; CockroachDB says 13, older releases of YugabyteDB 11."""
 CONNECT_S: Final = 10
@@ -33,10 +34,10 @@ _SETTINGS: Final = {
     "client_min_messages": "warning",
     # A connection that the network lost in the middle of a transaction lets go of what it holds.
     "idle_in_transaction_session_timeout": "10s",
+    # Any user of the tables may lock them: a statement then fails, and is tried again later.
+    "lock_timeout": "5s",
+    "statement_timeout": "60s",
 }
-
-
-READ_ONLY: Final = {"default_transaction_read_only": "on"}
 
 
 class Server:
@@ -69,21 +70,17 @@ class Server:
     def __repr__(self) -> str:
         return f"Server({self.location!r})"
 
-    def connect(self, *, read_only: bool = False, name: str = PROGRAM) -> psycopg.Connection[Any]:
-        """A new connection, in which each statement is a transaction unless it says otherwise. Raises `StoreError`.
-
-        The server lists it by its name.
-        """
+    def connect(self) -> Connection:
+        """A new connection, in which each statement is a transaction unless it says otherwise. Raises `StoreError`."""
         password = self._password()
         secret: dict[str, Any] = {"password": password} if password else {}
         try:
-            connection = psycopg.connect(**self.parameters, **secret, autocommit=True, application_name=name)
+            connection = psycopg.connect(**self.parameters, **secret, autocommit=True, application_name=PROGRAM)
         except psycopg.Error as error:
             raise explained(error, self.location) from None  # the cause holds what was passed
         try:
             check_version(connection.info.server_version, self.location)
-            settings = {**_SETTINGS, **(READ_ONLY if read_only else {})}
-            connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in settings.items()).encode())
+            connection.execute("; ".join(f"SET {name} TO '{value}'" for name, value in _SETTINGS.items()).encode())
         except BaseException as error:
             connection.close()
             if isinstance(error, psycopg.Error):

@@ -36,14 +36,8 @@ def explained(error: psycopg.Error, location: str) -> StoreError:
     """The sentence for what the server or the network reported."""
     text = one_line(" ".join(str(error).split()), SHOWN_CHARS).removesuffix(".")
     lowered = text.lower()
-    if isinstance(error, errors.InsufficientPrivilege):
-        return StoreError(
-            f"Database {location} refuses: {text}. Its user needs schema co_tui, or the right to create it."
-        )
-    if isinstance(error, errors.ReadOnlySqlTransaction):
-        return StoreError(f"Database {location} is read-only: sessions can be viewed, not continued.")
-    if isinstance(error, errors.DiskFull):
-        return StoreError(f"The disk of database {location} is full. Nothing is saved until there is space.")
+    if (known := _of_the_tables(error, location, text)) is not None:
+        return known
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or _is_of_a_statement(error):
         return StoreError(f"Database {location} failed: {text}.")
     if any(each in lowered for each in _PASSWORD):
@@ -58,6 +52,30 @@ def explained(error: psycopg.Error, location: str) -> StoreError:
             "sslrootcert in setting database, or its sslmode."
         )
     return DatabaseUnreachable(f"Database {location} cannot be reached: {_reason(text)}. Try again later.")
+
+
+def _of_the_tables(error: psycopg.Error, location: str, text: str) -> StoreError | None:
+    """What a server reports that can be reached and cannot be used."""
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreError(
+            f"Database {location} refuses: {text}. Its user needs schema co_tui, or the right to create it."
+        )
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return StoreError(f"Database {location} is read-only: sessions can be viewed, not continued.")
+    if isinstance(error, errors.LockNotAvailable):
+        return DatabaseUnreachable(
+            f"Database {location} is locked by another of its users. Try again later; its administrator finds them in "
+            "pg_locks."
+        )
+    if isinstance(error, errors.QueryCanceled):
+        return DatabaseUnreachable(f"Database {location} does not answer in time. Try again later.")
+    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
+        return StoreError(
+            f"Database {location} is damaged: {text}. The user who owns its tables repairs it: `co-tui doctor`."
+        )
+    if isinstance(error, errors.DiskFull):
+        return StoreError(f"The disk of database {location} is full. Nothing is saved until there is space.")
+    return None
 
 
 def _is_of_a_statement(error: psycopg.Error) -> bool:
