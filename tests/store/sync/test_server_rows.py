@@ -1,5 +1,6 @@
 """Sessions and events on the server: pushed once, read with checks, deleted by the latest decision."""
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -260,11 +261,8 @@ def test_many_who_ask_at_once_have_one_winner(url: str) -> None:
     won: list[int] = []
 
     def ask() -> None:
-        with connect(url) as connection:
-            try:
-                won.append(Leases("here").take(connection, "s"))
-            except SessionBusy:
-                pass
+        with connect(url) as connection, contextlib.suppress(SessionBusy):
+            won.append(Leases("here").take(connection, "s"))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

@@ -215,7 +215,9 @@ def _upgrade(connection: psycopg.Connection[Any], location: str) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             _take_steps(connection)
     except errors.InsufficientPrivilege:
-        if _version(connection) == 0:
+        if connection.execute("SELECT has_table_privilege(to_regclass('schema_steps'), 'SELECT')").fetchone() != (
+            True,
+        ):
             raise
         raise StoreError(
             f"Database {location} is from an older co-tui. The user who owns its tables upgrades it: `co-tui doctor`."
