@@ -2,22 +2,26 @@
 
 import base64
 import json
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from co_tui import open_store
 from co_tui.agent import redact as redact_module
 from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.keys.key_servers import KeyOwner
 from co_tui.agent.redact import remember_secret
 from co_tui.events import Fact, Message, SessionError, SessionFork, SessionRename, SessionStart
-from co_tui.events.event import from_json, payload_of
-from co_tui.open_store import open_store
+from co_tui.events.event import payload_of
 from co_tui.paths import locate
-from co_tui.store.port import Store
-from tests.store.test_contract import said
+from co_tui.store.sync.server import server_rows
+from co_tui.store.sync.server.server import Connection, Server
+from co_tui.store.sync.server.server_rows import Push
 from tests.support.postgres import postgres_server
+from tests.support.pushing import log_of, push_log, said
 
 SECRETS = {
     "environment": "zq7 ordinary words as a key",
@@ -29,12 +33,20 @@ SECRETS = {
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def url() -> str:
+    return postgres_server().new_database()
+
+
+@pytest.fixture
+def connection(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+    """As the sync has it."""
     monkeypatch.setattr(redact_module, "_remembered", set())
     environ = {"SOME_API_KEY": SECRETS["environment"], "PGPASSWORD": SECRETS["password"]}
     paths = locate({"CO_TUI_HOME": str(tmp_path)})
     KeptKeys(paths).keep(KeyOwner("openai", "https://api.openai.com"), SECRETS["kept"])
-    return open_store(paths, postgres_server().new_database(), environ)
+    password = partial(open_store._password, paths, environ, url)
+    with Server(url, password, partial(open_store._hiding, paths, environ)).connect() as connection:
+        yield connection
 
 
 def holding(secret: str) -> list[Fact]:
@@ -85,42 +97,29 @@ def _decoded(value: object) -> str:
 
 
 @pytest.mark.parametrize("kind", SECRETS)
-def test_no_known_secret_reaches_the_database(store: Store, kind: str) -> None:
+def test_no_known_secret_reaches_the_database(url: str, connection: Connection, kind: str) -> None:
     secret = SECRETS[kind]
-    with store:
-        writing = store.writing()
-        remember_secret(SECRETS["typed"])  # after the store was opened
-        written = [SessionStart(cwd="/home"), *holding(secret)]
-        events = writing.append("s", written).result()
-        assert [event.fact for event in events] == written, "the session that wrote it has the original"
-        writing.append("empty", [said(secret)]).result()
-        writing.save_reply("s", 0, json.dumps({"pieces": [{"text": f"reply {secret}"}]})).result()
-        writing.fork("s", "f", None, SessionFork(source_session_id="s", source_seq=1, cwd=secret)).result()
-        log = [from_json(json.dumps({**_record(event), "session_id": "i"})) for event in events]
-        writing.import_log(log).result()
-        found = everything(str(store._url))  # type: ignore[attr-defined]
-        assert secret not in found and json.dumps(secret)[1:-1] not in found
-        assert json.dumps(json.dumps(secret)[1:-1])[1:-1] not in found
-        with store.reading() as reading:
-            assert "[hidden]" in reading.session("empty").title and "[hidden]" in reading.session("s").title
-            assert reading.search("key is").hits, "the rest is found as ever"
-            stored = list(reading.events("s"))
-            assert [event.type for event in stored] == [event.type for event in events]
-            assert "unreadable" not in str([payload_of(event) for event in stored])
-            assert reading.partial_reply("s") == ['{"pieces":[{"text":"reply [hidden]"}]}']
+    remember_secret(SECRETS["typed"])  # after the connection was made
+    fork = SessionFork(source_session_id="s", source_seq=1, cwd=secret, repository=secret, branch=secret, model=secret)
+    log = log_of("s", *holding(secret), fork)
+    assert push_log(connection, log[:1]) is Push.DONE
+    assert push_log(connection, log, after=1) is Push.DONE
+    assert push_log(connection, log) is Push.DONE, "hidden or not, it is the same event"
+    assert push_log(connection, log_of("untitled", secret)) is Push.DONE
+    found = everything(url)
+    assert secret not in found and json.dumps(secret)[1:-1] not in found
+    assert json.dumps(json.dumps(secret)[1:-1])[1:-1] not in found
+    titles = connection.execute("SELECT title FROM sessions").fetchall()
+    assert len(titles) == 2 and all("[hidden]" in title for (title,) in titles)
+    stored = server_rows.events(connection, "s", 0)
+    assert [event.type for event in stored] == [event.type for event in log]
+    assert "unreadable" not in str([payload_of(event) for event in stored])
 
 
-def _record(event: object) -> dict[str, object]:
-    from co_tui.events.event import Event, encode
-
-    assert isinstance(event, Event)
-    return encode(event)
-
-
-def test_what_has_no_secret_is_stored_as_it_is(store: Store) -> None:
+def test_what_has_no_secret_is_stored_as_it_is(connection: Connection) -> None:
     image = base64.b64encode(bytes(range(256))).decode()
     content = ["the heron at https://example.com/a?b=c", {"kind": "binary", "data": image}]
     fact = Message(turn=1, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": content}]})
-    with store, store.reading() as reading:
-        store.writing().append("s", [SessionStart(), fact]).result()
-        assert list(reading.events("s"))[1].fact == fact
+    log = log_of("s", SessionStart(), fact, said("more"))
+    push_log(connection, log)
+    assert server_rows.events(connection, "s", 0) == log

@@ -47,9 +47,11 @@ def checked_other(row: SessionRow) -> SessionRow:
     problem = _problem(row)
     if problem:
         raise BadRows(f"Session {_shown(row.id)}, shared by {_shown(row.owner)}, is left out of the list: {problem}.")
-    texts = {name: value for name, value in row._asdict().items() if isinstance(value, str)}
-    clean = {name: one_line(storable_text(value), MOST_TEXT_CHARS) for name, value in texts.items()}
-    return row._replace(**clean, pinned=False, trashed="", shared=True)
+    values: dict[str, Any] = {
+        name: one_line(storable_text(value), MOST_TEXT_CHARS) if isinstance(value, str) else value
+        for name, value in row._asdict().items()
+    }
+    return SessionRow(**{**values, "pinned": False, "trashed": "", "shared": True})
 
 
 def _problem(row: SessionRow) -> str:

@@ -11,6 +11,7 @@ from psycopg import errors
 
 from co_tui.inert import one_line
 from co_tui.store.store_errors import StoreError
+from co_tui.store.stored_values import SessionRow
 from co_tui.store.sync.server.policies import admit_members, missing_policies, protect
 
 SCHEMA: Final = "co_tui"
@@ -179,14 +180,13 @@ STEPS: Final = (
 )
 _REPAIRED: Final = {"drafts": _DRAFTS, "files": _FILES, "leases": _LEASES, "deletions": _DELETIONS}
 """Tables that can be made again: what was in them is not needed, or is pushed again."""
-_NEEDED: Final = {
-    "sessions": "id title created updated model policy cwd repository branch last_seq turns messages compactions tokens"
-    " token_limit cost pinned trashed summary_cost repository_id owner shared",
-    "events": "session_id seq type timestamp version payload",
-    "drafts": "session_id number body",
-    "files": "owner name version body updated",
-    "leases": "owner session_id number writer host machine process expires",
-    "deletions": "owner session_id at seq deleted",
+_NEEDED: Final[dict[str, tuple[str, ...]]] = {
+    "sessions": SessionRow._fields,
+    "events": ("session_id", "seq", "type", "timestamp", "version", "payload"),
+    "drafts": ("session_id", "number", "body"),
+    "files": ("owner", "name", "version", "body", "updated"),
+    "leases": ("owner", "session_id", "number", "writer", "host", "machine", "process", "expires"),
+    "deletions": ("owner", "session_id", "at", "seq", "deleted"),
 }
 """The columns that are used, by their table."""
 _COLUMNS: Final = (
@@ -215,7 +215,9 @@ def _upgrade(connection: psycopg.Connection[Any], location: str) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             _take_steps(connection)
     except errors.InsufficientPrivilege:
-        if _version(connection) == 0:
+        if connection.execute("SELECT has_table_privilege(to_regclass('schema_steps'), 'SELECT')").fetchone() != (
+            True,
+        ):
             raise
         raise StoreError(
             f"Database {location} is from an older co-tui. The user who owns its tables upgrades it: `co-tui doctor`."
@@ -244,7 +246,7 @@ def _check(connection: psycopg.Connection[Any], location: str) -> None:
     """Make tables and policies that are missing; name what cannot be made."""
     missing = _missing_columns(connection)
     for table, columns in missing.items():
-        if columns != _NEEDED[table].split():
+        if columns != list(_NEEDED[table]):
             raise _damaged(location, f"table {table} has no column {columns[0]}")
         if table not in _REPAIRED:
             raise _damaged(location, f"table {table} is missing")
@@ -270,9 +272,7 @@ def _check(connection: psycopg.Connection[Any], location: str) -> None:
 
 def _missing_columns(connection: psycopg.Connection[Any]) -> dict[str, list[str]]:
     found = {tuple(row) for row in connection.execute(_COLUMNS).fetchall()}
-    missing = {
-        table: [each for each in names.split() if (table, each) not in found] for table, names in _NEEDED.items()
-    }
+    missing = {table: [each for each in names if (table, each) not in found] for table, names in _NEEDED.items()}
     return {table: columns for table, columns in missing.items() if columns}
 
 
