@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Final
 
+from co_tui.inert import one_line
+
 NOT_SHARED: Final = 'Sharing needs a database that others use too: set database = "postgresql://…" (see README).'
 
 
@@ -36,6 +38,14 @@ class SessionBusy(StoreError):
 
 class SessionOfAnother(SessionBusy):
     """The session belongs to another user, who shares it; `owner` is that user."""
+
+    @classmethod
+    def of(cls, session_id: str, owner: str) -> "SessionOfAnother":
+        return cls(
+            f"Session {session_id} belongs to {one_line(owner, 60)}: it can be read, not changed. "
+            f"Continue in a copy: `co-tui sessions --fork {session_id}`.",
+            owner,
+        )
 
 
 class SessionAbandoned(SessionBusy):

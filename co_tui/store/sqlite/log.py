@@ -12,7 +12,7 @@ from co_tui.store.session_counts import SessionCounters
 from co_tui.store.sqlite.bulk.removal import discard_at_once
 from co_tui.store.sqlite.message_index import free_id, last_id, seconds_of
 from co_tui.store.sqlite.schema import OF_REPLY, REPLY_ROWS, REPLY_SLOT, REPLY_SLOTS
-from co_tui.store.store_errors import SessionNotFound
+from co_tui.store.store_errors import SessionNotFound, SessionOfAnother
 from co_tui.store.timestamps import now
 
 _COLUMNS = tuple(SessionCounters.__dataclass_fields__)
@@ -37,6 +37,7 @@ class TextPlaces:
 def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact]) -> tuple[Event, ...]:
     """Add durable facts at the end of a session's log. The caller holds the transaction."""
     check_durable(facts)
+    refuse_others(connection, session_id)
     discard_at_once(connection, session_id)
     timestamp, counters = now(), counters_of(connection, session_id)
     if counters is None:
@@ -51,6 +52,13 @@ def append(connection: sqlite3.Connection, session_id: str, facts: Sequence[Fact
         events.append(event)
     save(connection, session_id, counters)
     return tuple(events)
+
+
+def refuse_others(connection: sqlite3.Connection, session_id: str) -> None:
+    """Raises `SessionOfAnother` for a session that another user shares."""
+    row = connection.execute("SELECT owner FROM sessions WHERE id = ? AND owner <> ''", (session_id,)).fetchone()
+    if row is not None:
+        raise SessionOfAnother.of(session_id, row[0])
 
 
 def counters_of(connection: sqlite3.Connection, session_id: str) -> SessionCounters | None:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
-from co_tui.inert import one_line
 from co_tui.paths import Paths
 from co_tui.store.prompt_drafts import PromptDraftFiles
 from co_tui.store.sqlite.schema import bytes_to_rewrite
@@ -107,7 +106,7 @@ class SqliteStore:
         with self.reading() as reading:
             owner = reading.owner(session_id)
         if owner:
-            raise of_another(session_id, owner)
+            raise SessionOfAnother.of(session_id, owner)
         return owner is None
 
     def delete(self, session_id: str) -> None:
@@ -156,11 +155,3 @@ class SessionClaim:
 
     def __exit__(self, *failure: object) -> None:
         self.release()
-
-
-def of_another(session_id: str, owner: str) -> SessionOfAnother:
-    return SessionOfAnother(
-        f"Session {session_id} belongs to {one_line(owner, 60)}: it can be read, not changed. "
-        f"Continue in a copy: `co-tui sessions --fork {session_id}`.",
-        owner,
-    )

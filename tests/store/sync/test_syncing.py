@@ -246,7 +246,7 @@ def test_what_others_share_is_listed_read_and_not_changed(server: PostgresServer
         with bob.reading() as reading:
             (row,) = reading.sessions()
             assert (row.owner, row.title, row.id) == ("alice", "the heron", "s")
-            assert [hit.session_id for hit in reading.search("heron").hits] == ["s"]
+            assert [hit.session.id for hit in reading.search("heron").hits] == ["s"]
             assert reading.latest("/x") is None and reading.prompts(9) == []
         with pytest.raises(SessionOfAnother):
             bob.claim("s")

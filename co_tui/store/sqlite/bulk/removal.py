@@ -6,7 +6,7 @@ from co_tui.store.sqlite import index_queue
 from co_tui.store.sqlite.bulk import unfinished
 from co_tui.store.sqlite.deletions import decide
 from co_tui.store.sqlite.transaction import A_MOMENT_S, STEP_CHARS, Steps, transaction
-from co_tui.store.store_errors import SessionNotFound
+from co_tui.store.store_errors import SessionNotFound, SessionOfAnother
 
 ROWS_AT_ONCE = 500
 
@@ -20,7 +20,9 @@ def delete(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
 def _deleted(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
     with transaction(connection):
         connection.execute("DELETE FROM drafts WHERE session_id = ?", (session_id,))
-        known = connection.execute("SELECT last_seq FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        known = connection.execute("SELECT last_seq, owner FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        if known is not None and known[1]:
+            raise SessionOfAnother.of(session_id, known[1])
         if known is not None:
             decide(connection, session_id, known[0], is_deleted=True)
         if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:

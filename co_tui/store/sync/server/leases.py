@@ -100,7 +100,7 @@ class Leases:
         taken = connection.execute(_TAKE, asked).fetchone()
         if taken is None:
             if (owner := connection.execute(_OF_ANOTHER, asked).fetchone()) is not None:
-                raise _of_another(session_id, owner[0])
+                raise SessionOfAnother.of(session_id, owner[0])
             lease = lease_in(connection.execute(FIND_LEASE, (session_id,)).fetchone())
             if lease is not None and is_dead(lease):
                 taken = connection.execute(_TAKE, {**asked, "abandoned": lease.number}).fetchone()
@@ -139,14 +139,6 @@ class Leases:
 def lease_in(row: tuple[Any, ...] | None) -> Lease | None:
     """What `FIND_LEASE` found."""
     return Lease(*row) if row else None
-
-
-def _of_another(session_id: str, owner: str) -> SessionOfAnother:
-    return SessionOfAnother(
-        f"Session {session_id} belongs to {one_line(owner, 60)}: it can be read, not changed. "
-        f"Continue in a copy: `co-tui sessions --fork {session_id}`.",
-        owner,
-    )
 
 
 def _refusal(session_id: str, lease: Lease | None) -> SessionBusy:

@@ -1,6 +1,7 @@
 """Several users of one database: whose sessions are listed, read, forked and changed; and who takes over from whom."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -11,14 +12,14 @@ from co_tui.events import Fact, SessionFork, SessionStart, SessionTrashed, Usage
 from co_tui.paths import locate
 from co_tui.store.housekeeping import pin, planned_clean_up
 from co_tui.store.port import Store
-from co_tui.store.postgres import leases as leases_module
-from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionNotFound, SessionOfAnother, StoreError
+from co_tui.store.sync.server import leases as leases_module
 from tests.store.test_contract import said
-from tests.support.postgres import postgres_server, postgres_store
+from tests.support.machines import Machine
+from tests.support.postgres import postgres_server
 
-Opened = Callable[[str], PostgresStore]
+Opened = Callable[[str], Machine]
 
 
 @pytest.fixture(scope="module", params=["members", "superusers"])
@@ -37,10 +38,10 @@ def url_of(request: pytest.FixtureRequest) -> Callable[[str], str]:
 
 @pytest.fixture
 def opened(url_of: Callable[[str], str], tmp_path: Path) -> Iterator[Opened]:
-    stores: list[PostgresStore] = []
+    stores: list[Machine] = []
 
-    def open_(user: str) -> PostgresStore:
-        stores.append(postgres_store(tmp_path / f"{user}{len(stores)}", url_of(user)))
+    def open_(user: str) -> Machine:
+        stores.append(Machine(tmp_path / f"{user}{len(stores)}", url_of(user)))
         return stores[-1]
 
     yield open_
@@ -50,9 +51,15 @@ def opened(url_of: Callable[[str], str], tmp_path: Path) -> Iterator[Opened]:
 
 def write(store: Store, session_id: str, *facts: Fact, cwd: str = "/shop") -> None:
     store.writing().append(session_id, [SessionStart(cwd=cwd), *facts]).result()
+    store.sync.complete()
+
+
+def share(store: Store, session_id: str, *, shared: bool = True) -> None:
+    store.sync.share(session_id, shared=shared).result()
 
 
 def listed(store: Store, cwd: str = "/shop") -> set[str]:
+    store.sync.complete()
     with store.reading() as reading:
         rows = reading.browse("", cwd)
         assert [row.id for row in reading.sessions()] == [row.id for row in sorted(rows, key=_age)]
@@ -89,9 +96,7 @@ def test_what_is_not_shared_is_not_seen_by_others_in_any_way(opened: Opened) -> 
     with pytest.raises(SessionNotFound):
         bob.writing().fork("secret-1", "stolen", None, fact).result()
     with pytest.raises(StoreError):
-        bob.writing().append("secret-1", [said("unasked")]).result()
-    with pytest.raises(StoreError):
-        bob.writing().share("secret-1", shared=True).result()
+        share(bob, "secret-1")
     with alice.reading() as reading:
         assert reading.session("secret-1").last_seq == 3 and reading.spent_since("2000") == 2.0
 
@@ -100,7 +105,8 @@ def test_a_shared_session_is_read_and_forked_and_not_changed(opened: Opened) -> 
     alice, bob = opened("alice"), opened("bob")
     write(alice, "shared-1", said("a spoonbill"))
     pin(alice, "shared-1")
-    alice.writing().share("shared-1", shared=True).result()
+    share(alice, "shared-1")
+    bob.sync.complete()
     with bob.reading() as reading, alice.reading() as own:
         row, hers = reading.session("shared-1"), own.session("shared-1")
         assert row.owner.startswith("alice") and row.shared and not row.pinned
@@ -118,7 +124,7 @@ def test_a_shared_session_is_read_and_forked_and_not_changed(opened: Opened) -> 
         lambda: bob.writing().append("shared-1", [said("mine now")]),
         lambda: bob.writing().append("shared-1", [SessionTrashed()]),
         lambda: bob.writing().delete("shared-1"),
-        lambda: bob.writing().share("shared-1", shared=False),
+        lambda: bob.sync.share("shared-1", shared=False),
     ):
         with pytest.raises(StoreError):
             change().result()
@@ -126,7 +132,7 @@ def test_a_shared_session_is_read_and_forked_and_not_changed(opened: Opened) -> 
     bob.writing().fork("shared-1", "copy-1", None, fact).result()
     bob.writing().append("copy-1", [said("and on")]).result()
     assert "copy-1" not in listed(alice), "a fork is not shared with its source"
-    alice.writing().share("shared-1", shared=False).result()
+    share(alice, "shared-1", shared=False)
     assert {"shared-1", "copy-1"} & listed(bob) == {"copy-1"}
     assert "shared-1" in listed(alice)
 
@@ -134,7 +140,8 @@ def test_a_shared_session_is_read_and_forked_and_not_changed(opened: Opened) -> 
 def test_a_shared_session_in_the_trash_is_its_owners_alone(opened: Opened) -> None:
     alice, bob = opened("alice"), opened("bob")
     write(alice, "gone-1", said("a bittern"), SessionTrashed())
-    alice.writing().share("gone-1", shared=True).result()
+    share(alice, "gone-1")
+    bob.sync.complete()
     with bob.reading() as reading:
         assert "gone-1" not in {row.id for row in reading.browse("", "/shop", in_trash=True)}
         assert not reading.search("bittern", in_trash=True).hits
@@ -150,11 +157,10 @@ def test_the_server_itself_refuses_a_member_who_uses_another_program(
     alice = opened("alice")
     write(alice, "private-1", said("a night heron"))
     write(alice, "public-1", said("a grey heron"))
-    alice.writing().share("public-1", shared=True).result()
+    share(alice, "public-1")
     with psycopg.connect(url_of("bob"), autocommit=True, options="-c search_path=co_tui") as connection:
-        for table in ("events", "message_texts"):
-            found = connection.execute(f"SELECT DISTINCT session_id FROM {table}".encode()).fetchall()
-            assert ("private-1",) not in found and ("public-1",) in found
+        found = connection.execute("SELECT DISTINCT session_id FROM events").fetchall()
+        assert ("private-1",) not in found and ("public-1",) in found
         for change in (
             "UPDATE sessions SET title = 'x'",
             "UPDATE sessions SET owner = current_user, shared = true",
@@ -163,7 +169,7 @@ def test_the_server_itself_refuses_a_member_who_uses_another_program(
         ):
             assert connection.execute(change.encode()).rowcount == 0 or "SET" in change
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("INSERT INTO events VALUES('public-1', 99, 'message', '', 1, '{}', NULL)")
+            connection.execute("INSERT INTO events VALUES('public-1', 99, 'message', '', 1, '{}')")
     with alice.reading() as reading:
         assert reading.session("public-1").title == "a grey heron" and len(list(reading.events("private-1"))) == 2
 
@@ -175,20 +181,20 @@ def test_only_the_owner_of_the_tables_upgrades_them(tmp_path: Path) -> None:
     last = "(SELECT max(number) FROM co_tui.schema_steps)"
     server.execute(f"DELETE FROM co_tui.schema_steps WHERE number = {last}", url.partition("?")[0].rpartition("/")[2])
     with (
-        postgres_store(tmp_path, member) as store,
+        Machine(tmp_path, member) as store,
         pytest.raises(StoreError, match="The user who owns its tables upgrades it"),
     ):
-        store.writing()
+        store.sync.complete()
     empty = server.empty_database().replace("postgres@", "bob@")
-    with postgres_store(tmp_path, empty) as store, pytest.raises(StoreError, match="or the right to create it"):
-        store.writing()
+    with Machine(tmp_path, empty) as store, pytest.raises(StoreError, match="or the right to create it"):
+        store.sync.complete()
 
 
 def test_sqlite_says_what_sharing_needs(tmp_path: Path) -> None:
     with SqliteStore(locate({"CO_TUI_HOME": str(tmp_path)})) as store:
         write(store, "s", said("a heron"))
         with pytest.raises(StoreError, match=r'^Sharing needs a database .* database = "postgresql://…"'):
-            store.writing().share("s", shared=True).result()
+            share(store, "s")
 
 
 # Taking over
@@ -204,9 +210,10 @@ def _leave_open(url: str, **columns: str) -> None:
 
 def test_what_another_machine_left_open_is_taken_over_only_when_asked_to(tmp_path: Path) -> None:
     url = postgres_server().new_database()
-    with postgres_store(tmp_path / "a", url) as before, postgres_store(tmp_path / "b", url) as store:
+    with Machine(tmp_path / "a", url) as before, Machine(tmp_path / "b", url) as store:
         write(before, "s", said("before"))
-        before.claim("s")
+        claim = before.claim("s")
+        store.sync.complete()
         _leave_open(url, host="'blue-laptop'", machine="'x.y'")
         with pytest.raises(SessionAbandoned, match=r"written on blue-laptop until .* --take-over") as asked:
             store.claim("s")
@@ -214,18 +221,29 @@ def test_what_another_machine_left_open_is_taken_over_only_when_asked_to(tmp_pat
         with store.claim("s", take_over=True):
             store.writing().append("s", [said("after")]).result()
             before.writing().append("s", [said("late")]).result()
-            with store.reading() as reading:
-                said_there = [event.fact for event in reading.events("s")]
-            assert said("after") in said_there and said("late") not in said_there, "it went to a fork"
+        store.sync.complete()
+        claim.release()
+        before.sync.complete()
+        assert before.said("s")[1:] == store.said("s")[1:] == ["before", "after"]
+        assert "before (from another machine)" in {row.title for row in before.reading().sessions()}
         store.claim("s").release()
+
+
+@contextmanager
+def opened_there(writing: Machine, store: Machine) -> Iterator[None]:
+    """A session that is known on both machines."""
+    write(writing, "s", said("x"))
+    store.sync.complete()
+    yield
 
 
 def test_taking_over_does_not_take_what_is_in_use(tmp_path: Path) -> None:
     url = postgres_server().new_database()
     with (
-        postgres_store(tmp_path / "a", url) as writing,
-        postgres_store(tmp_path / "b", url) as store,
+        Machine(tmp_path / "a", url) as writing,
+        Machine(tmp_path / "b", url) as store,
         writing.claim("s"),
+        opened_there(writing, store),
         pytest.raises(SessionBusy, match="is open in another co-tui") as refused,
     ):
         store.claim("s", take_over=True)
@@ -234,20 +252,21 @@ def test_taking_over_does_not_take_what_is_in_use(tmp_path: Path) -> None:
 
 def test_what_this_computer_held_before_its_restart_is_not_asked_about(tmp_path: Path) -> None:
     url = postgres_server().new_database()
-    with postgres_store(tmp_path / "a", url) as before, postgres_store(tmp_path / "b", url) as store:
-        before.claim("s")
+    with Machine(tmp_path / "a", url) as before, Machine(tmp_path / "b", url) as store:
+        write(before, "s", said("x"))
+        claim = before.claim("s")
+        store.sync.complete()
         computer = leases_module._machine().partition(".")[2]
         _leave_open(url, machine=f"'0123456789abcdef.{computer}'")
         store.claim("s").release()
+        claim.release()
 
 
 # Repositories
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_the_folders_of_a_repository_are_one_folder_where_asked(kind: str, tmp_path: Path) -> None:
-    sqlite = SqliteStore(locate({"CO_TUI_HOME": str(tmp_path)})) if kind == "sqlite" else None
-    with sqlite or postgres_store(tmp_path) as store:
+def test_the_folders_of_a_repository_are_one_folder_where_asked(tmp_path: Path) -> None:
+    with SqliteStore(locate({"CO_TUI_HOME": str(tmp_path)})) as store:
         there = {"repository": "/home/a/shop", "repository_id": "example.com/shop/web"}
         append = store.writing().append
         append("here", [SessionStart(cwd="/src/shop", repository="/src/shop", repository_id="x.org/other")]).result()
