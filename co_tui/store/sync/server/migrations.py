@@ -137,7 +137,7 @@ CREATE TABLE IF NOT EXISTS leases(
     PRIMARY KEY (owner, session_id)
 )
 """
-"""Each user has leases of their own, so that nobody can hold a session of another."""
+"""Each user has leases of their own, and can hold no session of another."""
 
 _DELETIONS: Final = """
 CREATE TABLE IF NOT EXISTS deletions(
