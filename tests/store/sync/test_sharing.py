@@ -225,7 +225,8 @@ def test_what_another_machine_left_open_is_taken_over_only_when_asked_to(tmp_pat
         claim.release()
         before.sync.complete()
         assert before.said("s")[1:] == store.said("s")[1:] == ["before", "after"]
-        assert "before (from another machine)" in {row.title for row in before.reading().sessions()}
+        with before.reading() as reading:
+            assert "before (from another machine)" in {row.title for row in reading.sessions()}
         store.claim("s").release()
 
 

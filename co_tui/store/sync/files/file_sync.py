@@ -75,6 +75,10 @@ class ServerFiles:
                 if self._send(files).result(REFRESH_S).is_whole:
                     break
 
+    def pull(self, file: SyncedFile) -> None:
+        """Bring a file up to date soon. Returns at once."""
+        self._send((file,))
+
     def changed(self, file: SyncedFile) -> None:
         self._known.add_unsent(file)
         with self._lock:

@@ -6,6 +6,7 @@ from typing import Final
 
 import psycopg
 
+from co_tui.store.sync.server.checked_rows import is_session_id
 from co_tui.store.sync.server.migrations import migrate
 from co_tui.store.sync.server.server import Connection, Server
 from co_tui.store.sync.server.server_failures import explained, is_lost
@@ -67,7 +68,8 @@ class Link:
         """Wait; returns the sessions that the server reported as changed. Raises `psycopg.Error`."""
         if not self._waker.wait(self._connection, timeout_s) or self._connection is None:
             return set()
-        return {each.payload.partition(" ")[2] for each in self._connection.notifies(timeout=0)}
+        heard = {each.payload.partition(" ")[2] for each in self._connection.notifies(timeout=0)}
+        return set(filter(is_session_id, heard))  # any user can send one
 
     def failed(self, error: psycopg.Error) -> Exception:
         """The sentence for a failure; a connection that is lost, or in an unknown state, is closed."""

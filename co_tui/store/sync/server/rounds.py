@@ -16,7 +16,7 @@ from co_tui.store.stored_values import Deletion
 from co_tui.store.sync.placing import Outcome, delete_elsewhere, place
 from co_tui.store.sync.server import server_rows
 from co_tui.store.sync.server.kept_journals import KeptSession
-from co_tui.store.sync.server.leases import Leases
+from co_tui.store.sync.server.leases import FORGET_LEASES, Leases
 from co_tui.store.sync.server.server import Connection
 from co_tui.store.sync.server.server_failures import explained, is_lost
 from co_tui.store.sync.server.server_rows import BadRows, Push
@@ -66,10 +66,12 @@ class Rounds:
         """Bring everything up to date, a session at a time, the newest first."""
         self.note_leases(connection)
         self._merge_deletions(connection)
-        yield
         listing = server_rows.listing(connection)
         for sentence in listing.bad:
             self._report_once(sentence)
+        self._change(partial(synced_rows.note_shared, shared=listing.shared))
+        self._change(partial(synced_rows.list_others, rows=listing.others))
+        yield
         with self._store.reading() as reading:
             here, pushed = reading.last_seqs(), reading.pushed_seqs(self._key)
         there = listing.own
@@ -79,8 +81,6 @@ class Rounds:
         for session_id in sorted(differing, reverse=True):
             self.one(connection, session_id, there.get(session_id))
             yield
-        self._change(partial(synced_rows.note_shared, shared=listing.shared))
-        self._change(partial(synced_rows.list_others, rows=listing.others))
         yield from self._fetch_some(connection)
 
     def some(self, connection: Connection, session_ids: Iterable[str]) -> None:
@@ -136,6 +136,7 @@ class Rounds:
         self.note_leases(connection)
 
     def note_leases(self, connection: Connection) -> None:
+        connection.execute(FORGET_LEASES)
         self.leased = frozenset(self._leases.live(connection)) - self.open.keys()
 
     def fetch(self, connection: Connection, session_id: str, most_bytes: int = MOST_BYTES_ASKED) -> int:

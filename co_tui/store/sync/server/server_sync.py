@@ -151,6 +151,7 @@ class ServerSync:
 
         self._store.drain()
         self._ask(work).result()
+        self._ask(lambda connection: None).result()  # after the files that this asked for
         if left := self.unpushed():
             raise StoreError(f"{left.text}. {left.reason}".rstrip())
 
@@ -197,8 +198,8 @@ class ServerSync:
 
     def close(self) -> None:
         with self._gate:
-            thread, self._is_closing = self._thread, True
-        if thread is None:
+            thread, was_closing, self._is_closing = self._thread, self._is_closing, True
+        if thread is None or was_closing:
             self.files.close()
             return
         self._store.drain()
@@ -313,7 +314,7 @@ class ServerSync:
         if self._rounds is None:
             leases = Leases(link.host)
             self._rounds = Rounds(self._store, self._key, leases, self._open, self._say, self._carry)
-            self._rounds.refresh_files = lambda session_id: self.files.changed(session_files(self._paths, session_id))
+            self._rounds.refresh_files = lambda session_id: self.files.pull(session_files(self._paths, session_id))
             self.files.redact, self.files.writer = link.redacted, leases.owner.writer
         if self._reason:
             self._say(f"Database {link.location} is back.")
