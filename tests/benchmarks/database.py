@@ -1,8 +1,7 @@
-"""What the store does most, on SQLite and on PostgreSQL, over networks of several round-trip times.
+"""What the store does most, without a server and with one over a slow network.
 
 `python -m tests.benchmarks database --sessions 1000 --messages 100000` makes it a smaller run. Times are until the
-answer is there; the round trips are counted, so that other networks can be computed. The best of several: what else
-runs on the machine counts little then.
+answer is there; the best of several: what else runs on the machine counts little then.
 """
 
 import tempfile
@@ -10,33 +9,22 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 from co_tui.events import Message, SessionResume
 from co_tui.paths import locate
 from co_tui.store.port import Store
-from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.timestamps import written
 from tests.benchmarks.figures import print_table, repeats
-from tests.benchmarks.filled_postgres import fill, size_of
-from tests.benchmarks.made_sessions import Speaker, made_session, make_database, message
-from tests.support.delayed_connections import DelayedConnections, delayed_connections
-from tests.support.postgres import postgres_server
+from tests.benchmarks.made_sessions import Speaker, make_database, message
+from tests.support.delayed_connections import delayed_connections
+from tests.support.postgres import postgres_server, synced_store
 
 SESSIONS, MESSAGES = 10_000, 1_000_000
-ROUND_TRIPS_MS = (0, 5, 50)
+ROUND_TRIP_MS = 200
 HERE = "/home/me/project7"
 PAGE = 100
 REPEATS = 7
-
-
-class Figure(NamedTuple):
-    milliseconds: float
-    round_trips: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.milliseconds:,.1f}"
 
 
 def main(sessions: int = 0, messages: int = 0) -> None:
@@ -47,38 +35,33 @@ def main(sessions: int = 0, messages: int = 0) -> None:
         paths = locate({"CO_TUI_HOME": str(home)})
         make_database(paths.database, sessions, each)
         sqlite_s = time.process_time() - started
-        server = postgres_server()
-        url, say = server.new_database(), Speaker()
-        fill(url, (made_session(number, sessions, each, say) for number in range(sessions)))
         print_table(
             [
                 ("sessions · messages", f"{sessions:,} · {sessions * each:,}"),
                 ("filling SQLite", f"{sqlite_s:.0f} s of processor time"),
-                ("filling PostgreSQL", f"{time.process_time() - started - sqlite_s:.0f} s, without the server's"),
-                *size_of(url),
             ]
         )
-        columns = {"SQLite": _figures(SqliteStore(paths))}
+        columns = {"no server": _figures(SqliteStore(paths))}
+        server = postgres_server()
         with delayed_connections(server.socket) as way:
-            store = PostgresStore(paths, way.url(url.split("?")[0].rpartition("/")[2]))
-            for milliseconds in ROUND_TRIPS_MS:
-                way.delay_s = milliseconds / 2_000
-                columns[f"PG {milliseconds} ms"] = _figures(store, way)
+            way.delay_s = ROUND_TRIP_MS / 2_000
+            url = way.url(server.new_database().split("?")[0].rpartition("/")[2])
+            store = synced_store(home, url)
+            columns[f"{ROUND_TRIP_MS} ms away"] = _figures(store)
             way.delay_s = 0
             store.close()
     _print(columns)
 
 
-def _print(columns: dict[str, dict[str, Figure]]) -> None:
+def _print(columns: dict[str, dict[str, float]]) -> None:
     *_, last = columns.values()
     width = max(map(len, last))
-    print(f"\n  {'milliseconds'.ljust(width)}" + "".join(f"{name:>12}" for name in columns) + "  round trips")
-    for name, figure in last.items():
-        cells = "".join(f"{column[name]!s:>12}" for column in columns.values())
-        print(f"  {name.ljust(width)}{cells}  {figure.round_trips:>11}")
+    print(f"\n  {'milliseconds'.ljust(width)}" + "".join(f"{name:>12}" for name in columns))
+    for name in last:
+        print(f"  {name.ljust(width)}" + "".join(f"{column[name]:>12,.1f}" for column in columns.values()))
 
 
-def _figures(store: Store, way: DelayedConnections | None = None) -> dict[str, Figure]:
+def _figures(store: Store) -> dict[str, float]:
     """Each is done once before it is measured: connections and caches are those of a program in use."""
     with store.reading() as reading:
         newest, yesterday = reading.sessions(1)[0].id, written(datetime.now(UTC) - timedelta(days=1))
@@ -98,12 +81,12 @@ def _figures(store: Store, way: DelayedConnections | None = None) -> dict[str, F
                     text, by_relevance=True, once_per_session=True
                 ),
             }
-        figures = {name: _taken(work, way) for name, work in asked.items()}
+        figures = {name: _taken(work) for name, work in asked.items()}
     writing, said = store.writing(), message(0, Speaker(), chinese=False)
-    figures["append a message"] = _taken(lambda: writing.append(newest, [said]).result(), way)
-    figures["append a turn of 20"] = _taken(lambda: writing.append(newest, [said] * 20).result(), way)
-    figures["resume: claim, read, log"] = _taken(lambda: _resume(store, newest), way)
-    figures["claim and release"] = _taken(lambda: store.claim(newest).release(), way)
+    figures["append a message"] = _taken(lambda: writing.append(newest, [said]).result())
+    figures["append a turn of 20"] = _taken(lambda: writing.append(newest, [said] * 20).result())
+    figures["resume: claim, read, log"] = _taken(lambda: _resume(store, newest))
+    figures["claim and release"] = _taken(lambda: store.claim(newest).release())
     return figures
 
 
@@ -116,12 +99,12 @@ def _resume(store: Store, session_id: str) -> None:
         store.writing().append(session_id, [SessionResume(model="openai:gpt-5", cwd=HERE)]).result()
 
 
-def _taken(work: Callable[[], object], way: DelayedConnections | None) -> Figure:
+def _taken(work: Callable[[], object]) -> float:
+    """Milliseconds."""
     work()
-    taken, asked = [], 0
+    taken = []
     for _ in range(repeats(REPEATS)):
-        before, started = way.round_trips if way else 0, time.perf_counter()
+        started = time.perf_counter()
         work()
         taken.append((time.perf_counter() - started) * 1000)
-        asked = way.round_trips - before if way else 0
-    return Figure(min(taken), asked)
+    return min(taken)

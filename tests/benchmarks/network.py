@@ -1,4 +1,4 @@
-"""How long the screen is blocked by a database over a network: the longest pause of the event loop in each action.
+"""How long the screen is blocked by a server over a slow network: the longest pause of the event loop in each action.
 
 A pause is also Python's own work, and what else runs on the machine: SQLite shows how much that is. Waits for the
 server in the thread that answers keys are counted; none is right.
@@ -17,7 +17,6 @@ from textual import events
 
 from co_tui.session.launch import Launch
 from co_tui.store.port import Store
-from co_tui.store.postgres.store import PostgresStore
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.app import CoTui
 from co_tui.ui.heavy_imports import collect_rarely, freeze_loaded
@@ -26,12 +25,12 @@ from tests.benchmarks.figures import median, percentile, print_table, repeats
 from tests.benchmarks.latency import SCREEN, frame, keys, store_talk
 from tests.support.delayed_connections import delayed_connections
 from tests.support.network_waits import recorded_network_waits
-from tests.support.postgres import postgres_server
+from tests.support.postgres import postgres_server, synced_store
 from tests.support.provider import Provider
 from tests.support.screen import launch_for
 from tests.support.waiting import until
 
-ONE_WAY_MS = (0, 50, 500)
+ONE_WAY_MS = (0, 100, 500)
 MESSAGES = 1_000
 BEAT_S = 0.002
 ROUNDS = 2
@@ -63,17 +62,17 @@ class Pauses:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Provider().serving() as provider:
         launch = launch_for(Path(folder) / "sqlite" / "home", provider)
-        columns = {"SQLite": asyncio.run(_measured(_stored(launch, partial(SqliteStore, launch.paths))))}
+        columns = {"no server": asyncio.run(_measured(_stored(launch, partial(SqliteStore, launch.paths))))}
         server = postgres_server()
         with delayed_connections(server.socket) as way:
             for milliseconds in ONE_WAY_MS:
                 way.delay_s = 0
                 launch = launch_for(Path(folder) / f"{milliseconds}" / "home", provider)
                 url = way.url(server.new_database().split("?")[0].rpartition("/")[2])
-                opened = partial(PostgresStore, launch.paths, url)
+                opened = partial(synced_store, Path(folder) / f"{milliseconds}" / "home", url)
                 launch = _stored(launch.but(store=opened()), opened)
                 way.delay_s = milliseconds / 1000
-                columns[f"PG {milliseconds} ms each way"] = asyncio.run(_measured(launch))
+                columns[f"{milliseconds} ms each way"] = asyncio.run(_measured(launch))
     for name, figures in columns.items():
         print(f"\n{name}: longest pause of the event loop in ms; for typing p50 / p95 from key to frame")
         print_table(list(figures.items()))
@@ -126,7 +125,7 @@ def _browser(app: CoTui) -> SessionsScreen:
 async def _open_browser(app: CoTui) -> None:
     app.run_command("sessions", "")
     await until(lambda: isinstance(app.screen, SessionsScreen) and app.screen.is_mounted)
-    await until(lambda: _browser(app).sessions.row is not None and not _browser(app)._query.listed.is_pending)
+    await until(lambda: _browser(app).sessions.row is not None)
 
 
 async def _browse(app: CoTui) -> None:
