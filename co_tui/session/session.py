@@ -122,8 +122,7 @@ class Session:
             surroundings = await surroundings_at_start(environment, model_handle)
             board = await board_facts(environment, model_handle.name, window)
             await recorder.record(SessionStart(**origin, surroundings=surroundings), *board)
-            if not environment.private:
-                await asyncio.to_thread(environment.files.mark_project, session_id, project_of(environment.cwd))
+            environment.files.mark_project(session_id, project_of(environment.cwd))
             session = cls(environment, lock, recorder, model_handle, window)
             session.mode_refused = await begin_in_mode(recorder, environment.settings.mode, at_home=environment.at_home)
             await session._complete_restores()

@@ -18,7 +18,7 @@ from co_tui.store.notes.checkpoints import Checkpoints
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.prompt_drafts import draft_file
-from co_tui.store.sync.files.synced_file import FileSync, OnChange, SyncedFile, session_files
+from co_tui.store.sync.files.synced_file import LOCAL_FILES, FileSync, OnChange, SyncedFile, session_files
 
 APPROVALS_FILE: Final = "approvals.json"
 RATIOS_FILE: Final = "token-ratios.json"
@@ -86,8 +86,8 @@ class SyncedFiles(NamedTuple):
         self.sync.refresh(self._memory, self._limits, self._ratios)
 
     def mark_project(self, session_id: str, project: str) -> None:
-        """Remember the project of a new session."""
-        if project:
+        """Remember the project of a new session, for other machines."""
+        if project and self.sync is not LOCAL_FILES:
             with contextlib.suppress(OSError):
                 write_atomically(self._mark(session_id), project)
                 self.session_changed(session_id)()

@@ -125,7 +125,7 @@ class SessionListing(NamedTuple):
         if self.typed and self.found is None:
             return f"No title matches “{one_line(self.typed, TYPED_CHARS)}”; searching all messages…"
         if self.typed:
-            return f"No matches for “{one_line(self.typed, TYPED_CHARS)}”. Esc clears. {self._not_searched}".rstrip()
+            return f"No matches for “{one_line(self.typed, TYPED_CHARS)}”. Esc clears.\n{self._not_searched}".rstrip()
         if self.in_trash:
             return "The trash is empty. Deleted sessions can be restored here. Esc goes back."
         return "No sessions yet. Send a prompt in the chat to start one. Esc goes back."
