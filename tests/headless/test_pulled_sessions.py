@@ -1,4 +1,4 @@
-"""The command line on a store that other machines share: what is new is pulled first, and what is not pushed is said."""
+"""The command line on a store that other machines share: what is new is pulled, what is not pushed is said."""
 
 import pytest
 
