@@ -41,12 +41,6 @@ def command(name: str | None) -> Callable[[CliFunction], CliFunction]:
     return register
 
 
-def stored_row(name: str, context: CommandContext) -> "SessionRow":
-    """The stored session of that name. Raises `StoreError`."""
-    with context.store.reading() as reading:
-        return reading.session(name)
-
-
 def under_policy_of(row: "SessionRow", call: CommandCall, *, quiet: bool = False) -> CommandContext:
     """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone, which
     is reported unless `quiet`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from co_tui import stored_commands  # noqa: F401 - registers its commands
 from co_tui.command_call import FUNCTIONS, CommandCall, command, silence_libraries, under_policy_of
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
+from co_tui.headless.sessions.stored_rows import refresh, stored_row
 from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line
 from co_tui.open_store import open_store
@@ -270,8 +271,11 @@ def _lab(call: CommandCall) -> int:
 
 def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
     """The named session, else the latest. Raises `StoreError` when there is none."""
+    if name:
+        return stored_row(name, context)
+    refresh(context)
     with context.store.reading() as reading:
-        return reading.session(name) if name else _latest(reading, context, cwd)
+        return _latest(reading, context, cwd)
 
 
 def _session_to_continue(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":

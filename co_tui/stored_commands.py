@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from co_tui.command_call import CommandCall, command, silence_libraries, stored_row, under_policy_of
+from co_tui.command_call import CommandCall, command, silence_libraries, under_policy_of
 from co_tui.headless.output import WRONG_USAGE, say
+from co_tui.headless.sessions.stored_rows import refresh, stored_row
 from co_tui.open_store import open_store
 from co_tui.settings.all_settings import check
 from co_tui.settings.rules import SettingsError
@@ -31,6 +32,7 @@ def _sessions(call: CommandCall) -> int:
 def _fork(call: CommandCall, name: str) -> int:
     """Copy a session; prints the copy's id."""
     row = stored_row(name, call.context)
+    refresh(call.context, row.id)
     silence_libraries(call.environ)
     from co_tui.headless.open_session import SessionOpening
     from co_tui.headless.sessions.fork_command import fork

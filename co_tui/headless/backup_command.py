@@ -40,7 +40,7 @@ def backup(
     with replaced_atomically(file) as stream, BackupWriter(stream, file.parent) as writer:
         for trouble in add_sessions(writer, context.store, names, keys, progress.report):
             say(trouble)
-        SyncedFiles(context.paths, context.store.files).refresh_stored(names)
+        SyncedFiles(context.paths, context.store.sync.files).refresh_stored(names)
         for trouble in add_files(writer, context.paths, keys, snapshots=snapshots):
             say(trouble)
         totals = writer.finish()

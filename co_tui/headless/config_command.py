@@ -27,7 +27,7 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
         from co_tui.session.history.learned_limits import forget_limits
         from co_tui.session.synced_files import SyncedFiles
 
-        changed = SyncedFiles(context.paths, context.store.files).limits_changed
+        changed = SyncedFiles(context.paths, context.store.sync.files).limits_changed
         caveat += forget_limits(context.paths.state, changed)
     say(f"{done}{caveat}")
     return DONE

@@ -20,6 +20,7 @@ from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events.wording import counted, percent
 from co_tui.headless.output import DONE, FAILED, CommandContext, has_terminal, os_error_sentence, put, say, table
+from co_tui.headless.sessions.stored_rows import unpushed_text
 from co_tui.inert import one_line
 from co_tui.paths import Paths, path_text
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
@@ -60,7 +61,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path, *, fu
         *_learned_limits(context.paths),
         ("snapshots", _snapshots(context.paths)),
         ("database", _database(context, troubles, full=full)),
-        *_session_files(context),
+        *_server(context),
     ]
     put(table(("WHAT", "FOUND"), rows))
     for warning in context.loaded.warnings:
@@ -177,15 +178,14 @@ def _database(context: CommandContext, troubles: list[str], *, full: bool) -> st
     return f"{place}: {health.verdict}, {size}, {health.sessions:,} sessions, {health.events:,} events{checked}"
 
 
-def _session_files(context: CommandContext) -> list[tuple[str, str]]:
-    """Where the files of sessions are, when they are not only here."""
-    files = context.store.files
-    if not files.is_remote:
+def _server(context: CommandContext) -> list[tuple[str, str]]:
+    """Where sessions and their files are carried to, and what is only here as yet."""
+    sync = context.store.sync
+    if not sync.server:
         return []
-    unsent = files.unsent()
-    sent = f"{counted(unsent, 'change')} not sent yet" if unsent else "all sent"
-    what = "checkpoints, memory, boards, approvals, learned limits and drafts in the database, copies here"
-    return [("session files", f"{what} ({sent}); snapshots only on this machine")]
+    state = unpushed_text(context) or "all pushed"
+    what = "sessions with their checkpoints, memory, boards, approvals, learned limits and drafts"
+    return [("server", f"{sync.server}: {state}"), ("", f"{what}; snapshots only on this machine")]
 
 
 def _not_writable(paths: Paths) -> list[str]:

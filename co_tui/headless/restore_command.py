@@ -46,7 +46,7 @@ class _Run:
                 else:
                     self._sessions.count(done)
             if not self._options.dry_run:
-                SyncedFiles(context.paths, context.store.files).refresh_stored(self._sessions.stored)
+                SyncedFiles(context.paths, context.store.sync.files).refresh_stored(self._sessions.stored)
         except KeyboardInterrupt:
             say(f"Stopped: {self._text}. The same command continues.")
             return INTERRUPTED

@@ -11,6 +11,7 @@ from co_tui.agent.redact import keys_in
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events import BoardChanged
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
+from co_tui.headless.sessions.stored_rows import stored_row
 from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.session.approvals.marks import Marks, source_of
@@ -27,12 +28,12 @@ from co_tui.store.store_errors import SessionBusy, SessionNotFound
 
 def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, str], cwd: Path) -> int:
     """Only reads the session, so that it can go on meanwhile. Returns the exit code."""
+    row = stored_row(name, context)
     with context.store.reading() as reading:
-        row = reading.session(name)
-        source = source_of(context.store, reading, row.id)
+        source = source_of(reading, row.id)
         state = replay(Marks(context.paths.machine_key).counted(reading.events(row.id), source))
     # Not the folder in the log: a file that was imported would choose whose later sessions begin with its words.
-    board = SyncedFiles(context.paths, context.store.files).board(cwd)
+    board = SyncedFiles(context.paths, context.store.sync.files).board(cwd)
     if state.cwd and state.cwd != path_text(cwd):
         say(f"Session {row.id} worked in {one_line(state.cwd, 300)}; notes are saved for {path_text(cwd)}.")
     try:

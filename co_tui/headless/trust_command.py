@@ -14,13 +14,13 @@ def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool) 
     """Trust the project around the folder with what its file wants now, or no longer; or list what is trusted."""
     known = Trust(context.paths.trust_file)
     if listed:
-        return _list(known, kept_for(SyncedFiles(context.paths, context.store.files), folder.absolute()))
+        return _list(known, kept_for(SyncedFiles(context.paths, context.store.sync.files), folder.absolute()))
     if not folder.is_dir():
         say(f"No folder {folder}.")
         return FAILED
     try:
         if revoke:
-            _forget_approvals(kept_for(SyncedFiles(context.paths, context.store.files), folder.absolute()))
+            _forget_approvals(kept_for(SyncedFiles(context.paths, context.store.sync.files), folder.absolute()))
         return _revoke(known, folder) if revoke else _trust(known, folder)
     except OSError as error:
         say(f"Cannot revoke what is always allowed there: {error.filename} ({error.strerror}).")

@@ -1,6 +1,7 @@
 """Everything sessions share: files, settings, the store, and how to reach models."""
 
 import asyncio
+import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,7 +118,7 @@ class Environment:
         def read() -> StoredLog:
             with self.store.reading() as reading:
                 log = list(reading.events(session_id, upto=upto))
-                source = source_of(self.store, reading, session_id) if log else Source.OTHERS
+                source = source_of(reading, session_id) if log else Source.OTHERS
             counted = list(self.marks.counted(log, source))
             state = replay(counted)
             return StoredLog(state, uncounted_rules(log, counted, state), source)
@@ -131,7 +132,7 @@ class Environment:
     @property
     def files(self) -> SyncedFiles:
         """The files of sessions, projects and the user, and what keeps them equal on other machines."""
-        return SyncedFiles(self.paths, self.store.files)
+        return SyncedFiles(self.paths, self.store.sync.files)
 
     @property
     def ratios(self) -> Ratios:
@@ -159,7 +160,7 @@ class Environment:
         return path_text(self.cwd) if self.host is None else self.host.text
 
     def origin(self, model: str, policy: str) -> dict[str, str]:
-        """The fields of a `Place`: what a session runs with, and where."""
+        """The fields of a `SessionOrigin`: what a session runs with, and where."""
         repository, branch = repository_of(self.cwd) if self.host is None else self.host.repository
         return {
             "model": model,
@@ -168,6 +169,7 @@ class Environment:
             "repository": repository,
             "branch": branch,
             "repository_id": repository_id_of(self.cwd),
+            "host": platform.node(),
         }
 
     async def window(self, model_handle: ModelHandle, settings: Settings | None = None) -> Window:

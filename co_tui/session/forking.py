@@ -1,6 +1,7 @@
 """Fork a session: a copy that continues on its own."""
 
 import asyncio
+import platform
 from contextlib import suppress
 from typing import Any
 
@@ -51,7 +52,7 @@ async def _copy(environment: Environment, target: str, fork: Fact) -> bool:
 
     def others_log() -> list[Event]:
         with environment.store.reading() as reading:
-            if source_of(environment.store, reading, source) is not Source.OTHERS:
+            if source_of(reading, source) is not Source.OTHERS:
                 return []
             log = [event.but(session_id=target) for event in without_decisions(reading.events(source, upto=seq))]
         last = log[-1].but(timestamp=now(), extra={})
@@ -83,5 +84,5 @@ async def _carry_files(environment: Environment, source: str, target: str, upto:
 async def fork_stored(environment: Environment, session_id: str, upto: int | None = None) -> str:
     """The same for a session that is not open in this process."""
     state = await environment.stored_state(session_id)
-    origin = {name: getattr(state, name) for name in ORIGIN}
+    origin = {**{name: getattr(state, name) for name in ORIGIN}, "host": platform.node()}
     return await fork_session(environment, state, origin, upto)

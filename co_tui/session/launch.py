@@ -72,7 +72,7 @@ class Launch(Record):
         """The files of sessions, projects and the user."""
         from co_tui.session.synced_files import SyncedFiles
 
-        return SyncedFiles(self.paths, self.store.files)
+        return SyncedFiles(self.paths, self.store.sync.files)
 
     @property
     def program(self) -> str:

@@ -18,7 +18,7 @@ from co_tui.store.notes.checkpoints import Checkpoints
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.prompt_drafts import draft_file
-from co_tui.store.sync.files.synced_file import FileSync, OnChange, SyncedFile
+from co_tui.store.sync.files.synced_file import LOCAL_FILES, FileSync, OnChange, SyncedFile, session_files
 
 APPROVALS_FILE: Final = "approvals.json"
 RATIOS_FILE: Final = "token-ratios.json"
@@ -54,12 +54,11 @@ class SyncedFiles(NamedTuple):
         """The board of a folder's repository and branch."""
         where = repository_branch_of(cwd)
         board = ContextBoard(self.paths.boards, *where)
-        if self.sync.is_remote:
-            board.on_change = partial(self.sync.changed, _board_file(board, cwd))
+        board.on_change = lambda: self.sync.changed(_board_file(board, cwd))
         return board
 
     def approvals_changed(self, cwd: Path) -> OnChange:
-        return lambda: self.sync.changed(approvals_file(self.paths, cwd)) if self.sync.is_remote else None
+        return lambda: self.sync.changed(approvals_file(self.paths, cwd))
 
     def refresh_session(self, session_id: str) -> None:
         """Bring the files of a session up to date."""
@@ -69,8 +68,6 @@ class SyncedFiles(NamedTuple):
     def refresh_shared(self, cwd: Path, session_id: str = "") -> None:
         """Bring up to date what sessions in a folder share: with that of its project, if it is also the project of the
         session that is resumed there, or was before."""
-        if not self.sync.is_remote:
-            return
         joins = bool(session_id) and self._project_of(session_id) == project_of(cwd)
         board = _board_file(ContextBoard(self.paths.boards, *repository_branch_of(cwd)), cwd)
         approvals = approvals_file(self.paths, cwd)
@@ -84,14 +81,13 @@ class SyncedFiles(NamedTuple):
 
     def refresh_stored(self, session_ids: Iterable[str]) -> None:
         """Bring up to date the files of these sessions, and what all sessions share."""
-        if self.sync.is_remote:
-            for session_id in session_ids:
-                self.refresh_session(session_id)
-            self.sync.refresh(self._memory, self._limits, self._ratios)
+        for session_id in session_ids:
+            self.refresh_session(session_id)
+        self.sync.refresh(self._memory, self._limits, self._ratios)
 
     def mark_project(self, session_id: str, project: str) -> None:
-        """Remember the project of a new session."""
-        if self.sync.is_remote and project:
+        """Remember the project of a new session, for other machines."""
+        if project and self.sync is not LOCAL_FILES:
             with contextlib.suppress(OSError):
                 write_atomically(self._mark(session_id), project)
                 self.session_changed(session_id)()
@@ -111,8 +107,7 @@ class SyncedFiles(NamedTuple):
         return self.paths.session(session_id) / PROJECT_MARK
 
     def _session(self, session_id: str) -> SyncedFile:
-        name = f"sessions/{session_id}/"
-        return SyncedFile(name, self.paths.session(session_id), "session", session_id=session_id)
+        return session_files(self.paths, session_id)
 
     @property
     def _memory(self) -> SyncedFile:

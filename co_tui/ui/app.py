@@ -193,7 +193,7 @@ class CoTui(AppInternals, CommandMenus):
     async def chat_mounted(self) -> None:
         """Show the stored session and paint; only then mount the remaining widgets and load the engine."""
         self.chat.set_renderer(self.renderer)
-        await self.controller.show_first()
+        self.controller.show_stored(self.launch.session_id, under_own_policy=True)
         self._forward_early_keys()
         painted = guarded_callback(self, "Starting", self._painted)
         self.call_after_refresh(lambda: self.set_timer(FIRST_KEYS_S, painted))

@@ -17,6 +17,8 @@ class SessionOrigin(Logged):
     branch: str = ""
     repository_id: str = ""
     """The repository as `host/path` of its remote, the same on every machine; empty if unknown."""
+    host: str = ""
+    """The name of the machine; empty if unknown."""
     mark: str = ""
     """See `MARK`."""
     host: str = ""

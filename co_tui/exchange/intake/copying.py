@@ -25,15 +25,15 @@ class BroughtSession(NamedTuple):
 def copy_sessions(
     source: Store, target: Store, names: Iterable[str], keys: Sequence[str], border: Border, *, dry_run: bool = False
 ) -> Iterator[BroughtSession]:
-    """Copy one session after the other, without the user's own keys and what a server may have decided. Raises
+    """Copy one session after the other, without the user's own keys and what others may have decided. Raises
     `StoreError`."""
     with source.reading() as reading, target.reading() as there:
         for session_id in names:
             log = _news(reading, there, session_id, keys)
-            if log and source.is_remote:
-                log = list(border(log, Source.OTHERS if reading.session(session_id).owner else Source.OWN))
             if not log:
                 continue  # deleted meanwhile
+            if reading.is_from_elsewhere(session_id):
+                log = list(border(log, Source.OTHERS if reading.session(session_id).owner else Source.OWN))
             try:
                 taken = look_up_exactly(there, log) if dry_run else take_in_exactly(target, log)
             except ImportRefused as why:

@@ -44,6 +44,7 @@ from co_tui.headless.acp.options import MODE, MODEL, POLICY, mode_state
 from co_tui.headless.acp.prompt_blocks import Block, read_prompt
 from co_tui.headless.open_session import SessionOpening, environment_of
 from co_tui.headless.output import CommandContext
+from co_tui.headless.sessions.stored_rows import refresh, stored_row
 from co_tui.inert import one_line
 from co_tui.session.approvals.modes import ModeRefused
 from co_tui.session.attachments import AttachmentRefused
@@ -133,6 +134,7 @@ class Agent:
                 fork = await source.session.fork()
             else:
                 opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers)
+                await asyncio.to_thread(refresh, self._context, session_id)
                 servers = McpServers()
                 fork = await fork_stored(environment_of(opening, servers), session_id)
         except StoreError as error:
@@ -150,6 +152,8 @@ class Agent:
         start = int(cursor) if cursor and cursor.isdecimal() else 0
 
         def read() -> list[SessionInfo]:
+            if not start:
+                refresh(self._context)
             with self._context.store.reading() as reading:
                 rows = reading.sessions(limit=start + PAGE + 1, cwd=cwd or "")[start:]
             return [
@@ -250,8 +254,7 @@ class Agent:
             raise RequestError(INVALID, f"{cwd} is not a folder with an absolute path.")
         own = {}
         if session_id:
-            with self._context.store.reading() as reading:
-                own = {"policy": reading.session(session_id).policy}
+            own = {"policy": stored_row(session_id, self._context).policy}
         loaded = self._loaded(folder, **own)
         servers = {**loaded.settings.mcp_servers, **{each.name: _server(each) for each in mcp_servers or ()}}
         settings = loaded.settings.but(mcp_servers=servers)

@@ -38,7 +38,7 @@ def copy(
             tally.count(brought)
         if not options.dry_run:
             for store in (source, target):  # the files here are copies of both
-                SyncedFiles(context.paths, store.files).refresh_stored(tally.same)
+                SyncedFiles(context.paths, store.sync.files).refresh_stored(tally.same)
     except KeyboardInterrupt:
         say(f"Stopped: {tally.text}. The same command continues.")
         return INTERRUPTED

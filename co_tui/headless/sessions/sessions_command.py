@@ -1,11 +1,13 @@
 """`co-tui sessions`: list, search, pin, trash, restore, prune and delete stored sessions."""
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from co_tui.events.wording import counted, percent
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, has_terminal, put, put_json, say, table
+from co_tui.headless.sessions.stored_rows import refresh, say_unpushed, stored_row
 from co_tui.inert import inert, one_line
 from co_tui.session.clean_up import retention_policy
 from co_tui.session.event_wording import clean_up_text, cost_text
@@ -73,13 +75,24 @@ def _misplaced(options: "Namespace | SimpleNamespace") -> str:
 
 
 def _list_sessions(context: CommandContext, *, search: str, limit: int, as_json: bool, in_trash: bool = False) -> int:
-    """List the newest sessions."""
+    """List the newest sessions, with those that a server has."""
+    refresh(context)
     with context.store.reading() as reading:
         rows = reading.sessions(limit=limit, search=search, in_trash=in_trash)
+        not_searched = len(reading.not_fetched()) if search and not in_trash else 0
         if as_json:
             for row in rows:
                 put_json({**row.as_json(), **(_match(reading, row.id, search) if search else {})})
-            return DONE
+    if not as_json:
+        _print_rows(rows, search, in_trash=in_trash)
+    if not_searched:
+        shared = counted(not_searched, "shared session")
+        say(f"Not searched: {shared} whose text is not here yet. `co-tui show` fetches it.")
+    say_unpushed(context)
+    return DONE
+
+
+def _print_rows(rows: Sequence[SessionRow], search: str, *, in_trash: bool) -> None:
     if rows:
         put(table(("ID", "UPDATED", "MESSAGES", "CONTEXT", "COST", "TITLE"), map(_cells, rows)))
         if others := sorted({row.owner for row in rows if row.owner}):
@@ -88,7 +101,6 @@ def _list_sessions(context: CommandContext, *, search: str, limit: int, as_json:
         say(f"No session{' in the trash' if in_trash else ''} contains {search!r}.")
     else:
         say("The trash is empty." if in_trash else "No sessions yet. `co-tui run -p …` starts one.")
-    return DONE
 
 
 def _match(reading: Reading, session_id: str, search: str) -> dict[str, object]:
@@ -136,7 +148,7 @@ def _prune(context: CommandContext, *, dry_run: bool, as_json: bool, verbose: bo
 
 
 def _restore(context: CommandContext, name: str) -> int:
-    row = _named(context, name)
+    row = stored_row(name, context)
     if not row.trashed:
         say(f"Session {row.id} is not in the trash.")
         return DONE
@@ -145,7 +157,7 @@ def _restore(context: CommandContext, name: str) -> int:
 
 
 def _delete(context: CommandContext, name: str) -> int:
-    row = _named(context, name)
+    row = stored_row(name, context)
     if row.trashed:
         say(f"Session {row.id} is already in the trash. --forever deletes it.")
         return DONE
@@ -154,7 +166,7 @@ def _delete(context: CommandContext, name: str) -> int:
 
 
 def _delete_forever(context: CommandContext, name: str, *, yes: bool) -> int:
-    row = _named(context, name)
+    row = stored_row(name, context)
     if yes and name != row.id:
         # The same line run twice would find another session, whose id begins with the same letters.
         say(f"--yes needs the whole id. Did you mean {row.id}?")
@@ -197,22 +209,17 @@ def _agreed(question: str, *, yes: bool) -> bool:
 
 
 def _set_pinned(context: CommandContext, name: str, *, pinned: bool) -> int:
-    row = _named(context, name)
+    row = stored_row(name, context)
     if row.pinned != pinned:
         pin(context.store, row.id, pinned=pinned)
     return _done(row, "pinned" if pinned else "unpinned")
 
 
 def _set_shared(context: CommandContext, name: str, *, shared: bool) -> int:
-    row = _named(context, name)
-    context.store.writing().share(row.id, shared=shared).result()
-    to_all = f"shared: all users of {context.store.location} can read and fork it"
+    row = stored_row(name, context)
+    context.store.sync.share(row.id, shared=shared).result()
+    to_all = f"shared: all users of {context.store.sync.server} can read and fork it"
     return _done(row, to_all if shared else "no longer shared")
-
-
-def _named(context: CommandContext, name: str) -> SessionRow:
-    with context.store.reading() as reading:
-        return reading.session(name)
 
 
 def _done(row: SessionRow, what: str) -> int:

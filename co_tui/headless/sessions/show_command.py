@@ -5,6 +5,7 @@ from co_tui.events.stored_messages import REPLACES, Role, pieces
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import argument_lines
 from co_tui.headless.output import DONE, CommandContext, put, put_json, say
+from co_tui.headless.sessions.stored_rows import refresh, say_unpushed, stored_row
 from co_tui.inert import inert
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import Entry, SessionState
@@ -35,6 +36,7 @@ def show(context: CommandContext, name: str, *, history: bool, as_json: bool) ->
     else:
         for entry in entries:
             put(_prose(entry))
+    say_unpushed(context)
     return DONE
 
 
@@ -61,9 +63,11 @@ def _text(role: Role, text: str) -> str:
 
 
 def load_state(context: CommandContext, name: str) -> SessionState:
-    """A stored session's state; a reply that a crash cut short is brought into the log first."""
+    """A stored session's state, with what a server has of it; a reply that a crash cut short is brought into the log
+    first."""
+    row = stored_row(name, context)
+    refresh(context, row.id)
     with context.store.reading() as reading:
-        row = reading.session(name)
         if reading.partial_reply(row.id):
             _recover(context, row.id)
         return replay(reading.events(row.id))

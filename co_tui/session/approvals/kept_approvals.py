@@ -15,7 +15,7 @@ from co_tui.session.synced_files import APPROVALS_FILE, SyncedFiles
 from co_tui.settings.permission_rules import Rule
 from co_tui.store.file_lock import file_lock
 from co_tui.store.sync.files.kinds import MARKS
-from co_tui.store.sync.files.synced_file import OnChange, not_synced
+from co_tui.store.sync.files.synced_file import LOCAL_FILES, OnChange, not_synced
 
 LIMIT_BYTES: Final = 1_000_000
 MOST_RULES: Final = 200
@@ -142,7 +142,7 @@ def kept_for(files: SyncedFiles, cwd: Path, *, keeps_more: bool = True) -> KeptA
         project,
         Marks(files.paths.machine_key),
         keeps_more=keeps_more,
-        is_synced=files.sync.is_remote,
+        is_synced=files.sync is not LOCAL_FILES,
         on_change=files.approvals_changed(cwd),
     )
 

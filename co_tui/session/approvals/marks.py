@@ -28,10 +28,12 @@ from co_tui.settings.permission_rules import MCP, Rule
 
 if TYPE_CHECKING:
     from co_tui.session.state.session_state import SessionState
-    from co_tui.store.port import Reading, Store
+    from co_tui.store.port import Reading
 
 KEY_BYTES: Final = 32
 _FOREVER: Final = 1 << 62
+_NOT_MARKED: Final = (MARK, "host")
+"""Fields that decide nothing."""
 
 
 class Marks:
@@ -89,7 +91,11 @@ class Marks:
 
     def _of_fact(self, session_id: str, fact: Fact, host: str) -> str:
         # Without defaults, so that a field that a later version adds does not end the marks of this one.
-        content = {name: value for name, value in vars(fact).items() if name != MARK and value != _default(fact, name)}
+        content = {
+            name: value
+            for name, value in vars(fact).items()
+            if name not in _NOT_MARKED and value != _default(fact, name)
+        }
         # What is allowed on one host is not on another.
         return self._made([fact.TYPE, session_id, host if isinstance(fact, ApprovalDecided) else "", content])
 
@@ -113,11 +119,11 @@ def _default(fact: Fact, name: str) -> object:
     return getattr(type(fact), name, None)
 
 
-def source_of(store: "Store", reading: "Reading", session_id: str) -> Source:
+def source_of(reading: "Reading", session_id: str) -> Source:
     """Who may have written a stored log."""
-    if not store.is_remote:
-        return Source.HERE
-    return Source.OTHERS if reading.session(session_id).owner else Source.OWN
+    if reading.session(session_id).owner:
+        return Source.OTHERS
+    return Source.OWN if reading.is_from_elsewhere(session_id) else Source.HERE
 
 
 def is_narrow(rule: Rule) -> bool:

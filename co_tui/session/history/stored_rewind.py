@@ -73,7 +73,7 @@ async def rewind_stored(
 
 
 async def _align_checkpoints(store: Store, paths: Paths, recorder: Recorder) -> None:
-    synced = SyncedFiles(paths, store.files)
+    synced = SyncedFiles(paths, store.sync.files)
     await asyncio.to_thread(synced.refresh_session, recorder.session_id)
     await CompactionFiles(recorder, synced.checkpoints(recorder.session_id), None).align()
 

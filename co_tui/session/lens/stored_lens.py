@@ -35,7 +35,7 @@ class StoredRequests:
         """What the next request is made from under these settings."""
         if state.session_id not in self._refreshed:
             self._refreshed.add(state.session_id)
-            SyncedFiles(self._paths, self._store.files).refresh_session(state.session_id)
+            SyncedFiles(self._paths, self._store.sync.files).refresh_session(state.session_id)
         is_open = self._is_open(state)
         source = stored_source(
             state,

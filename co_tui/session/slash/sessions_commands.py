@@ -72,8 +72,8 @@ async def share(host: CommandHost, arguments: str) -> None:
         raise WrongArguments(f"/share takes nothing or `off`, not {one_line(arguments, 40)!r}.")
     host.require_writable()
     store, session_id = host.launch.store, host.session_id or host.opened().id
-    await asyncio.wrap_future(store.writing().share(session_id, shared=arguments != "off"))
-    to_all = f"Shared: all users of {one_line(store.location, 200)} can read and fork it. /share off stops it."
+    await asyncio.wrap_future(store.sync.share(session_id, shared=arguments != "off"))
+    to_all = f"Shared: all users of {one_line(store.sync.server, 200)} can read and fork it. /share off stops it."
     host.say(to_all if arguments != "off" else "No longer shared.")
 
 

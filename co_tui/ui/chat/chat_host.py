@@ -20,7 +20,7 @@ class WaitingPrompts(Protocol):
 class EarlierMessages(Protocol):
     """Messages of the shown session that are not loaded yet."""
 
-    async def load(self) -> None:
+    def load(self) -> None:
         """Show the page before the first loaded block."""
 
     async def load_back_to(self, seq: int) -> None:

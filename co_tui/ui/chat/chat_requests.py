@@ -178,8 +178,8 @@ class ChatRequests(SteadyScreen, Screen[None]):
     # Reading
 
     @on(Transcript.NearTop)
-    async def _near_top(self) -> None:
-        await self._host.controller.older.load()
+    def _near_top(self) -> None:
+        self._host.controller.older.load()
 
     # Dispatched by name: the timeline's module is imported after the first paint.
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:

@@ -68,6 +68,7 @@ class ChatScreen(ChatRequests):
         self._limit_reached = ""
         """The limit that ended the turn, for an alert."""
         self._embedded_is_missing = False
+        self._unpushed = ""
         self._can_withdraw = False
         """Whether a prompt waits for a session."""
 
@@ -235,15 +236,20 @@ class ChatScreen(ChatRequests):
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
         where = host.text if (host := self._launch.host) is not None else ""
-        missing, way = self._embedded_is_missing, self.shortcut_for("model")
+        missing, way, unpushed = self._embedded_is_missing, self.shortcut_for("model"), self._unpushed
         facts = TitleFacts(
-            state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way, where
+            state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way, where, unpushed
         )
         self.query_one(TitleLine).show(facts)
 
     def show_embedded_missing(self, missing: bool) -> None:
         """Whether the embedded model is not installed."""
         self._embedded_is_missing = missing
+        self._show_title()
+
+    def show_unpushed(self, what: str) -> None:
+        """What is only on this machine as yet; empty if all is pushed."""
+        self._unpushed = what
         self._show_title()
 
     # Status

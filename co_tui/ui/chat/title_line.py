@@ -22,6 +22,8 @@ MISSING_NOTICES = (
 )
 """The same while the embedded model is chosen but not installed."""
 SEPARATOR = Content.styled(" · ", "$muted")
+NOT_PUSHED = "not pushed"
+"""The shortest form of what is only on this machine."""
 MAX_FOR_TITLE = 30
 """Cells of the session's title that take precedence over everything but the model's name."""
 
@@ -47,6 +49,8 @@ class TitleFacts(NamedTuple):
     """The key or command that chooses another model."""
     where: str = ""
     """The folder on another host, if the session works there."""
+    unpushed: str = ""
+    """What is only on this machine as yet."""
 
 
 class TitleLine(Static):
@@ -79,7 +83,7 @@ def title_line(facts: TitleFacts, room: int) -> Content:
 
 
 def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
-    """The right side, longest form first; what affects permissions is always kept."""
+    """The right side, longest form first; what affects permissions is always kept, and that something is only here."""
     model = short_name(facts.model)
     if model.endswith(":"):  # the server's first model, unknown until the first request
         model = f"{model[:-1]} (the server's first model)"
@@ -90,11 +94,13 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     policy, branch = one_line(policy_label(facts.policy), 24), one_line(facts.branch, 24)
     without_provider = model_name(facts.model)
     host = facts.where.rpartition(":/")[0]
+    unpushed = facts.unpushed
     for who, where, further in (
-        (model, facts.where, (effort, policy, sandbox, branch)),
-        (without_provider, facts.where, (effort, policy, sandbox, branch)),
-        (without_provider, host, (effort, policy, sandbox)),
-        (without_provider, host, (sandbox,)),
+        (model, facts.where, (unpushed, effort, policy, sandbox, branch)),
+        (without_provider, facts.where, (unpushed, effort, policy, sandbox, branch)),
+        (without_provider, host, (unpushed, effort, policy, sandbox)),
+        (without_provider, host, (unpushed, sandbox)),
+        (without_provider, host, (unpushed and NOT_PUSHED, sandbox)),
     ):
         parts = [
             waits,

@@ -55,8 +55,9 @@ async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None"
 async def fork(host: CommandHost, seq: str) -> None:
     """A session that is only read here can be forked, too."""
     if host.session is None and host.sessions.is_read_only and not seq:
+        trouble = await host.sessions.stored.refresh(host.session_id)
         await host.sessions.stored.fork(host.session_id)
-        host.say("Forked. The original is unchanged.")
+        host.say(f"Forked. The original is unchanged. {trouble}".rstrip())
     else:
         await without_dialog.fork(host, seq)
 

@@ -82,18 +82,9 @@ class SessionController:
     def restart_mcp_servers(self) -> None:
         self.backend.restart_servers(self.bridge.state.model or self.launch.choice.model)
 
-    async def show_first(self) -> None:
-        """Show the session the app is started with; one on a server is read after the first paint."""
-        is_read_later = bool(self.session_id) and self.launch.store.is_remote
-        await self.show_stored("" if is_read_later else self.session_id, under_own_policy=True)
-
-    async def show_stored(self, session_id: str, *, under_own_policy: bool = False) -> None:
+    def show_stored(self, session_id: str, *, under_own_policy: bool = False) -> None:
         """Show the end of a stored session, read without the engine; an empty chat without an id."""
-        if session_id != self.bridge.state.session_id:
-            self.older.show_reading(self.launch.store, session_id)
-        state, trouble = await self.older.open(self.launch.store, session_id)
-        if session_id and session_id != self.session_id:
-            return  # the user left it meanwhile
+        state, trouble = self.older.open(self.launch.store, session_id)
         if trouble:
             self.session_id = ""
         if under_own_policy and (gone := self.settings.adopt_policy(state.policy)):
@@ -121,9 +112,6 @@ class SessionController:
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
         with self._opening:
-            if self.session_id and self.older.stored is None and self.launch.store.is_remote:
-                await self.show_stored(self.session_id, under_own_policy=True)
-                model = self.launch.model or self.bridge.state.model or self.launch.choice.model
             if self.session_id:
                 self._opening.settle_folder()
             if not await self._start_engine(model):
@@ -170,8 +158,8 @@ class SessionController:
         if is_new:
             self._drafts.forget_next()
         else:
-            await self.show_replayed(session.resumed_from)
-            if self.launch.store.files.is_remote and (draft := self._drafts.fetched()) is not None:
+            self.show_replayed(session.resumed_from)
+            if (draft := self._drafts.fetched()) is not None:
                 self.chat.prompt.set_text(draft)
         self.session, self.session_id = session, session.id
         self._report_shown()
@@ -183,10 +171,12 @@ class SessionController:
         if session.state.pending:
             self.sender.ask_pending(session)
 
-    async def show_replayed(self, state: SessionState) -> None:
+    def show_replayed(self, state: SessionState) -> None:
         """Replace the preview with the state the engine replayed from the whole log."""
-        if state.seq != self.bridge.state.seq:  # recovery appended a reply that a crash had cut short
-            await self.show_stored(state.session_id)
+        stored = self.older.stored
+        # Recovery may have appended a reply that a crash had cut short, and a server may have had newer events.
+        if state.seq != self.bridge.state.seq or (stored is not None and stored.is_replaced()):
+            self.show_stored(state.session_id)
         self.bridge.begin(state)
         self.chat.show_replayed(state)
 
@@ -302,7 +292,7 @@ class SessionController:
         self.chat.prompt.text = ""
         self._opening.begin(came_from=self.session_id if self.session_id != session_id else None)
         self.session_id = session_id
-        await self.show_stored(session_id, under_own_policy=True)
+        self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
         if self.session_id and self.backend.ready:
             await self._open_shown(self.launch.loaded.overriding_model)

@@ -37,7 +37,9 @@ class EngineStart:
 
     async def load(self, model: str) -> str:
         """Load the engine; returns why it cannot be used, empty if it can."""
-        self._backend.launch.store.report_to(partial(self._note_from_thread, asyncio.get_running_loop()))
+        store, loop = self._backend.launch.store, asyncio.get_running_loop()
+        store.report_to(partial(_from_thread, loop, self._chat.feed.note))
+        store.sync.show_unpushed(lambda unpushed: _from_thread(loop, self._chat.show_unpushed, unpushed.text))
         try:
             await asyncio.to_thread(self._backend.load, model)
         except Exception as error:
@@ -49,10 +51,6 @@ class EngineStart:
         except Exception as error:  # sessions work without them
             report(self._host, "Starting MCP servers", error)
         return ""
-
-    def _note_from_thread(self, loop: asyncio.AbstractEventLoop, sentence: str) -> None:
-        with contextlib.suppress(RuntimeError):  # the app has ended
-            loop.call_soon_threadsafe(self._chat.feed.note, sentence)
 
     async def follow_up(self) -> None:
         """Fill the prompt history, report dropped approvals, and start the upkeep."""
@@ -77,6 +75,11 @@ class EngineStart:
                 else "A saved approval was too broad and is"
             )
             self._chat.feed.note(f"{many} asked again: {one_line(', '.join(dropped), 300)}")
+
+
+def _from_thread(loop: asyncio.AbstractEventLoop, show: Callable[[str], object], text: str) -> None:
+    with contextlib.suppress(RuntimeError):  # the app has ended
+        loop.call_soon_threadsafe(show, text)
 
 
 async def run_upkeep(launch: Launch, is_idle: Callable[[], bool], notify: Callable[[str], object]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from co_tui.events import Event
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import SessionBusy, SessionOfAnother, StoreError
-from co_tui.ui.background import run_in_background
+from co_tui.ui.background import in_own_thread, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions, ShownSession
@@ -33,9 +33,9 @@ class SwitchedSession(ShownSession, Protocol):
     def is_shown(self, session_id: str) -> bool:
         """False once the user left it."""
 
-    async def show_stored(self, session_id: str) -> None: ...
+    def show_stored(self, session_id: str) -> None: ...
 
-    async def show_replayed(self, state: SessionState) -> None: ...
+    def show_replayed(self, state: SessionState) -> None: ...
 
     def follow(self, events: AsyncIterator[Event]) -> None: ...
 
@@ -133,17 +133,27 @@ class SessionOpening:
             return None
         if answer == "take over":
             return await self._opened(session_id, model, take_over=True)
+        if answer in ("fork", "read"):
+            not_refreshed = await in_own_thread(self._backend.launch.store.sync.refresh, session_id)
+            if not shown.is_shown(session_id):
+                return None
         if answer == "fork":
             shown.session_id = await self._backend.fork(session_id)
-            await shown.show_stored(shown.session_id)
+            shown.show_stored(shown.session_id)
             self._chat.feed.note("Forked. The original is unchanged.")
+            self._note(not_refreshed)
             return await self._opened(shown.session_id, model)
         if answer == "read":
             await self._read_only(isinstance(busy, SessionOfAnother))
+            self._note(not_refreshed)
         elif self._came_from is not None and not self.is_read_only:
             back = partial(shown.switch_session, self._came_from)
             run_in_background(self._chat.app, "Going back", back, group="return", latest=True)
         return None
+
+    def _note(self, trouble: str) -> None:
+        if trouble:
+            self._chat.feed.note(trouble)
 
     async def _read_only(self, of_another: bool) -> None:
         """Show the whole state of a session that another process writes, or another user owns, and follow it."""
@@ -152,7 +162,7 @@ class SessionOpening:
         state = await asyncio.to_thread(stored.replayed) if stored is not None else SessionState()
         if shown.older.stored is not stored:
             return
-        await shown.show_replayed(state)
+        shown.show_replayed(state)
         stored = shown.older.stored  # read again if the log has grown
         if stored is not None:
             self._read_only_id = shown.session_id

@@ -7,8 +7,8 @@ from co_tui.paths import path_text
 from co_tui.session.slash.sessions_commands import export_file, write_export
 from co_tui.store.housekeeping import move_to_trash, pin, restore_from_trash
 from co_tui.store.port import Store
-from co_tui.store.store_errors import StoreError
-from co_tui.ui.ask_store import ask_store
+from co_tui.store.store_errors import SessionNotFound, StoreError
+from co_tui.ui.background import in_own_thread
 from co_tui.ui.control.backend import Backend
 
 if TYPE_CHECKING:
@@ -46,13 +46,21 @@ class StoredSessions:
         return self._backend.launch.store
 
     async def find(self, name: str) -> str:
-        """The id of a session, from a part of it."""
+        """The id of a session, from a part of it; one that is not here yet is pulled."""
+        try:
+            return self._found(name)
+        except SessionNotFound as unknown:
+            if trouble := await self.refresh():
+                raise SessionNotFound(f"{unknown} {trouble}") from None
+            return self._found(name)
 
-        def read() -> str:
-            with self._store.reading() as reading:
-                return reading.session(name).id
+    def _found(self, name: str) -> str:
+        with self._store.reading() as reading:
+            return reading.session(name).id
 
-        return await ask_store(self._store, read)
+    async def refresh(self, session_id: str = "") -> str:
+        """Pull what is new of one session or of all; returns why that was not possible."""
+        return await in_own_thread(self._store.sync.refresh, session_id)
 
     async def rename(self, session_id: str, title: str) -> None:
         if (session := self._open(session_id)) is not None:
@@ -70,7 +78,7 @@ class StoredSessions:
     async def share(self, session_id: str, *, shared: bool) -> None:
         """Let other users of the database read it, or no longer."""
         self._require_engine()
-        await asyncio.wrap_future(self._store.writing().share(session_id, shared=shared))
+        await asyncio.wrap_future(self._store.sync.share(session_id, shared=shared))
 
     async def trash(self, session_id: str) -> None:
         await self._leave(session_id)
@@ -113,9 +121,7 @@ class StoredSessions:
 
     async def _leave(self, session_id: str) -> None:
         """Switch to a new session if this one is shown; one open elsewhere stays shown, and is refused later."""
-        is_ours = self._open(session_id) is not None or session_id not in await ask_store(
-            self._store, self._store.claimed
-        )
+        is_ours = self._open(session_id) is not None or session_id not in self._store.claimed()
         if is_ours and session_id == self._here.session_id:
             await self._here.switch_session("")
 

@@ -1,10 +1,8 @@
 """A stored session on the screen: its end at once, older pages as the reader scrolls up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import App
 
@@ -13,8 +11,6 @@ from co_tui.events.stored_messages import prompt_of
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import StoreError
-from co_tui.ui.ask_store import ask_store
-from co_tui.ui.background import run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import Block
@@ -25,7 +21,8 @@ if TYPE_CHECKING:
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 600
-READING = "Reading the session…"
+POLL_S: Final = 0.5
+"""How often the store is read for what another process appends."""
 
 
 class StoredTranscript:
@@ -40,6 +37,7 @@ class StoredTranscript:
             self._usage = reading.usage(self._row.id)
             self._newest = self._page(reading)
             self._first_seq = self._newest[0].seq or 1 if self._newest else 1
+            self._last_seq = self._newest[-1].seq or 0 if self._newest else 0
             reads_all = self._first_seq > 1 and self._row.compactions and self._row.last_seq <= LARGEST_PAGE_EVENTS
             self._known = list(reading.events(self._row.id)) if reads_all else self._newest
 
@@ -55,7 +53,7 @@ class StoredTranscript:
         seen = recent if is_whole else SessionState()
         return SessionState(
             session_id=row.id,
-            seq=row.last_seq,
+            seq=self._last_seq,
             title=row.title,
             model=row.model,
             policy=row.policy,
@@ -87,31 +85,21 @@ class StoredTranscript:
 
     async def new_events(self, keep_reading: Callable[[], bool]) -> AsyncIterator[Event]:
         """Yield the events another process appends to this session, for as long as `keep_reading()`."""
-        seq = max(self._row.last_seq, self._newest[-1].seq or 0 if self._newest else 0)
-        loop, grown = asyncio.get_running_loop(), asyncio.Event()
-
-        def changed() -> None:
-            with suppress(RuntimeError):  # the app has ended
-                loop.call_soon_threadsafe(grown.set)
-
-        with self.store.follow(self._row.id, changed) as following:
-            while keep_reading():
-                grown.clear()
-                for event in await asyncio.to_thread(self._after, seq):
-                    seq = event.seq or seq
-                    yield event
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(following.poll_s):
-                        await grown.wait()
+        seq = self._last_seq
+        while keep_reading():
+            for event in await asyncio.to_thread(self._after, seq):
+                seq = event.seq or seq
+                yield event
+            await asyncio.sleep(POLL_S)
 
     def _after(self, seq: int) -> list[Event]:
-        try:
-            with self.store.reading() as reading:
-                return list(reading.events(self._row.id, after=seq))
-        except StoreError:
-            if self.store.is_remote:
-                return []  # it is read again when the server is back
-            raise
+        with self.store.reading() as reading:
+            return list(reading.events(self._row.id, after=seq))
+
+    def is_replaced(self) -> bool:
+        """Whether the log has another event where it ended when it was read: the server had other ones."""
+        with self.store.reading() as reading:
+            return list(reading.events(self._row.id, self._last_seq - 1, self._last_seq)) != self._newest[-1:]
 
     def newest(self) -> BlockBuilder:
         """The blocks of the last page."""
@@ -162,50 +150,39 @@ class OlderMessages:
         self._reading = asyncio.Lock()
         """Held while older events are read in a thread: each page is loaded once."""
 
-    def show_reading(self, store: "Store", session_id: str) -> None:
-        """Empty the chat while a session is read over a network."""
-        if session_id and store.is_remote:
-            builder = BlockBuilder(self._chat.shortcut_for)
-            builder.note(READING)
-            self._chat.show_session(builder, SessionState())
-
-    async def open(self, store: "Store", session_id: str) -> tuple[SessionState, str]:
+    def open(self, store: "Store", session_id: str) -> tuple[SessionState, str]:
         """Read the end of a session; returns its state, and why it cannot be read. An empty id closes it."""
         self.stored = None
         if not session_id:
             return SessionState(), ""
         try:
-            stored = await ask_store(store, StoredTranscript, store, session_id, self._chat.shortcut_for)
+            self.stored = StoredTranscript(store, session_id, self._chat.shortcut_for)
         except StoreError as error:
             return SessionState(), str(error)
-        self.stored = stored
-        return stored.preview_state(), ""
+        return self.stored.preview_state(), ""
 
-    async def load(self) -> None:
+    def load(self) -> None:
         """Load one more page, when the reader scrolls near the first loaded block."""
-        if self.stored is None or self._reading.locked():
+        if (stored := self.stored) is None or self._reading.locked():
             return
-        load = partial(self._load, lambda stored: ask_store(stored.store, stored.older))
-        if self.stored.store.is_remote:  # the screen answers keys meanwhile
-            run_in_background(self._chat, "Reading older messages", load, group="older")
-        else:
-            await load()
+        try:
+            self._show(stored, stored.older())
+        except StoreError as error:
+            self._cannot_load(error)
 
     async def load_back_to(self, seq: int) -> None:
         """Load everything from an event on, in a thread; a load under way finishes first."""
-        await self._load(lambda stored: asyncio.to_thread(stored.back_to, seq))
-
-    async def _load(self, read: Callable[[StoredTranscript], Awaitable[list[Block]]]) -> None:
         async with self._reading:
             if (stored := self.stored) is None:
                 return
             try:
-                blocks = await read(stored)
+                self._show(stored, await asyncio.to_thread(stored.back_to, seq))
             except StoreError as error:
                 self._cannot_load(error)
-                return
-            if blocks and stored is self.stored:
-                self._chat.show_older(blocks)
+
+    def _show(self, stored: StoredTranscript, blocks: list[Block]) -> None:
+        if blocks and stored is self.stored:
+            self._chat.show_older(blocks)
 
     def _cannot_load(self, error: StoreError) -> None:
         self.stored = None

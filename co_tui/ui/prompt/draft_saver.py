@@ -47,9 +47,9 @@ class DraftSaver:
 
     def fetched(self) -> str | None:
         """What was typed in the session on another machine, once its files are here; None if that is what is shown, or
-        something was typed here since."""
+        that was changed here since."""
         typed, draft = self._written(), self.read()
-        return None if typed == draft or typed not in ("", self._before) else draft
+        return None if typed == draft or typed != self._before else draft
 
     def save(self) -> None:
         """Save now, instead of any pending save."""

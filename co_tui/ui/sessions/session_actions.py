@@ -25,6 +25,9 @@ FORMS: Final = {"m": "Markdown, to read", "h": "HTML, one page to share", "j": "
 class SessionEditor(Protocol):
     """Changes stored sessions. All raise `StoreError`."""
 
+    async def refresh(self, session_id: str = "") -> str:
+        """Pull what is new of one session or of all; returns why that was not possible."""
+
     async def rename(self, session_id: str, title: str) -> None: ...
 
     async def keep_first(self, session_id: str, pinned: bool) -> None: ...

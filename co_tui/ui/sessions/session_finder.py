@@ -8,12 +8,9 @@ from typing import Final, NamedTuple, TypeVar
 from co_tui.events import Message
 from co_tui.events.stored_messages import prompt_of
 from co_tui.session.repository_identity import same_folders
-from co_tui.store.cached_list import CachedSessions
 from co_tui.store.port import Reading, Store
 from co_tui.store.search.message_search import Hit
-from co_tui.store.search.session_filter import matches_filter
 from co_tui.store.stored_values import Preview, SessionRow
-from co_tui.ui.background import in_own_thread
 
 T = TypeVar("T")
 FIRST_PAGE: Final = 100
@@ -29,12 +26,6 @@ class Listed(NamedTuple):
     of: int
     last: Sequence[SessionRow] = ()
     """The ones at the end, if not all before them are loaded."""
-    as_of: str = ""
-    """When a cached list was read, as a timestamp."""
-    is_pending: bool = False
-    """Whether the store has not answered yet."""
-    has_failed: bool = False
-    """Whether it could not be asked: what is listed was known before."""
 
     @property
     def missing(self) -> int:
@@ -47,6 +38,8 @@ class Found(NamedTuple):
 
     hits: tuple[Hit, ...] = ()
     is_more: bool = False
+    not_searched: int = 0
+    """How many sessions of others were not searched, since their text is not here."""
 
 
 class Previewed(NamedTuple):
@@ -56,8 +49,8 @@ class Previewed(NamedTuple):
     hits: tuple[Hit, ...] = ()
     is_claimed: bool = False
     """Whether any process has it open."""
-    trouble: str = ""
-    """Why it could not be read."""
+    is_fetched: bool = True
+    """Whether its text is here."""
 
 
 class StoredPrompt(NamedTuple):
@@ -73,46 +66,17 @@ class SessionFinder:
 
     def __init__(self, store: Store, cwd: str) -> None:
         self._store = store
-        self.is_remote = store.is_remote
-        self._reading = None if store.is_remote else store.reading()
-        self._cached: CachedSessions | None = None
+        self._reading = store.reading()
         self.cwd = cwd
         self.folders: tuple[str, ...] = ()
         """This folder, and what it is called on other machines; known once something was listed."""
 
     def close(self) -> None:
-        if self._reading is not None:
-            self._reading.close()
+        self._reading.close()
 
     def listed(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE, last: int = 0) -> Listed:
         """`limit` sessions from the start and `last` from the end. Fast: the indexes answer it."""
-        assert self._reading is not None, "over a network, `listed_remotely`"
-        return self._listed(self._reading, typed, in_trash, limit, last)
-
-    async def listed_remotely(self, typed: str, *, in_trash: bool, limit: int = FIRST_PAGE, last: int = 0) -> Listed:
-        """The same in a thread. The first page is cached."""
-
-        def read(reading: Reading) -> Listed:
-            listed = self._listed(reading, typed, in_trash, limit, last)
-            if self._store.cached_list is not None and not in_trash and not typed.strip() and limit == FIRST_PAGE:
-                self._cached = self._store.cached_list.write(listed.rows, listed.of)
-            return listed
-
-        return await self._in_thread(read)
-
-    def cached(self, typed: str, *, in_trash: bool) -> Listed:
-        """What is known until the store answers: of the cached sessions those that match."""
-        if self._cached is None and self._store.cached_list is not None:
-            self._cached = self._store.cached_list.read()
-        if in_trash or self._cached is None:
-            return Listed([], 0, 0, is_pending=True)
-        rows = [row for row in self._cached.rows if matches_filter(typed, row.title, row.cwd)]
-        rows.sort(key=lambda row: row.updated, reverse=True)
-        rows.sort(key=lambda row: (not row.pinned, row.cwd not in (self.folders or (self.cwd,))))
-        matching = len(rows) if typed.strip() else self._cached.of
-        return Listed(rows, matching, self._cached.of, as_of=self._cached.as_of, is_pending=True)
-
-    def _listed(self, reading: Reading, typed: str, in_trash: bool, limit: int, last: int) -> Listed:
+        reading = self._reading
         if not self.folders:
             self.folders = (self.cwd, *same_folders(reading, Path(self.cwd)))
         also = self.folders[1:]
@@ -130,15 +94,15 @@ class SessionFinder:
             page = reading.search(
                 typed, by_relevance=by_relevance, limit=MOST_HITS, once_per_session=True, in_trash=in_trash
             )
-            return Found(page.hits, page.next is not None)
+            return Found(page.hits, page.next is not None, 0 if in_trash else len(reading.not_fetched()))
 
         return await self._in_thread(search)
 
     async def previewed(self, session_id: str, typed: str) -> Previewed:
         def read(reading: Reading) -> Previewed:
-            is_claimed = session_id in self._store.claimed()  # first: then both use one connection
+            is_claimed = session_id in self._store.claimed()
             hits = reading.search(typed, session_id=session_id, limit=PREVIEW_HITS).hits if typed.strip() else ()
-            return Previewed(reading.preview(session_id), hits, is_claimed)
+            return Previewed(reading.preview(session_id), hits, is_claimed, session_id not in reading.not_fetched())
 
         return await self._in_thread(read)
 
@@ -168,7 +132,7 @@ class SessionFinder:
                 return work(reading)
 
         try:
-            return await (in_own_thread(read) if self.is_remote else asyncio.to_thread(read))
+            return await asyncio.to_thread(read)
         except asyncio.CancelledError:
             is_cancelled = True
             for reading in opened:

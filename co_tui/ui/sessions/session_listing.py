@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import Final, NamedTuple
 
+from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.store.search.session_filter import matches_filter
-from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.sessions.session_finder import FIRST_PAGE, Found, Listed, SessionFinder
 
@@ -72,12 +72,6 @@ def _local(timestamp: str) -> datetime:
     return datetime.fromisoformat(timestamp).astimezone()
 
 
-def _as_of(timestamp: str) -> str:
-    """The time of day, with the day unless it is today."""
-    when = _local(timestamp)
-    return f"{when:%H:%M}" if when.date() == datetime.now().astimezone().date() else f"{when.day} {when:%B %H:%M}"
-
-
 class SessionListing(NamedTuple):
     """Sessions whose title or folder matches, then those whose messages do."""
 
@@ -96,7 +90,8 @@ class SessionListing(NamedTuple):
         last, missing = self.listed.last, self.listed.missing
         gap = [SessionLine(f"… {missing:,} more …", is_gap=True)] if last and missing else []
         shown = [*self._grouped(rows, folders, today), *gap, *self._grouped(last, folders, today)]
-        return [*shown, *lines_under(heading, found, today)]
+        lines = [*shown, *lines_under(heading, found, today)]
+        return [*lines, SessionLine(self._not_searched)] if lines and self._not_searched else lines
 
     def _grouped(self, rows: Sequence[SessionRow], folders: Collection[str], today: date) -> Iterable[SessionLine]:
         return lines_under(IN_TRASH, rows, today) if self.in_trash else lines_of(rows, folders, today)
@@ -113,27 +108,24 @@ class SessionListing(NamedTuple):
         return "+" if self.found is not None and self.found.is_more else ""
 
     @property
-    def _is_unknown(self) -> bool:
-        """Whether nothing is known yet, not even from the cache."""
-        return self.listed.is_pending and not self.listed.as_of
+    def _not_searched(self) -> str:
+        """A sentence about the messages that a search does not cover; empty if it covers all."""
+        number = self.found.not_searched if self.typed and self.found is not None else 0
+        return f"Not searched: {counted(number, 'shared session')} whose text is not here yet." if number else ""
 
     @property
     def title(self) -> str:
         name = "Trash" if self.in_trash else "Sessions"
         shown = f"{self.listed.matching + len(self._matching_messages):,}{self._more} of " if self.typed else ""
-        as_of = f" · as of {_as_of(self.listed.as_of)}" if self.listed.as_of else ""
-        as_of += " · server not reached" if self.listed.has_failed else ""
-        return f"{name} · {shown}{self.listed.of:,}{as_of}" if not self._is_unknown else name
+        return f"{name} · {shown}{self.listed.of:,}"
 
     @property
     def empty_text(self) -> str:
         """The sentence shown in place of an empty list."""
-        if self._is_unknown:
-            return "Reading the sessions…"
         if self.typed and self.found is None:
             return f"No title matches “{one_line(self.typed, TYPED_CHARS)}”; searching all messages…"
         if self.typed:
-            return f"No matches for “{one_line(self.typed, TYPED_CHARS)}”. Esc clears."
+            return f"No matches for “{one_line(self.typed, TYPED_CHARS)}”. Esc clears.\n{self._not_searched}".rstrip()
         if self.in_trash:
             return "The trash is empty. Deleted sessions can be restored here. Esc goes back."
         return "No sessions yet. Send a prompt in the chat to start one. Esc goes back."
@@ -152,34 +144,15 @@ class SessionQuery:
         self.in_trash = self.by_relevance = False
         self._limit, self._last = FIRST_PAGE, 0
         """How many are loaded from the start, and from the end."""
-        self._is_restarted = False
 
     def restart(self, *, in_trash: bool) -> None:
         """Go back to the first page."""
         self.in_trash, self._limit, self._last, self.found = in_trash, FIRST_PAGE, 0, None
-        self._is_restarted = True
 
     def load(self, typed: str) -> None:
         """Raises `StoreError`, with nothing listed."""
         self.typed, self.listed = typed, Listed([], 0, 0)
         self.listed = self._finder.listed(typed, in_trash=self.in_trash, limit=self._limit, last=self._last)
-
-    def use_cached(self, typed: str) -> None:
-        """List what is known until the store answers; what is listed for the same filter stays."""
-        if typed != self.typed or self._is_restarted or not self.listed.rows:
-            self.typed, self.listed = typed, self._finder.cached(typed, in_trash=self.in_trash)
-        self.listed = self.listed._replace(is_pending=True, has_failed=False)
-        self._is_restarted = False
-
-    async def load_remotely(self, typed: str) -> None:
-        """As `load`, in a thread. Raises `StoreError`, with what was known still listed."""
-        try:
-            self.listed = await self._finder.listed_remotely(
-                typed, in_trash=self.in_trash, limit=self._limit, last=self._last
-            )
-        except StoreError:
-            self.listed = self.listed._replace(is_pending=False, has_failed=True)
-            raise
 
     async def search(self, typed: str) -> Found:
         """The hits in all messages. Raises `StoreError`."""

@@ -24,6 +24,7 @@ from co_tui.ui.sessions.session_finder import Previewed, SessionFinder
 PREVIEWING: Final = "Reading the session"
 READ_AFTER_S: Final = 0.04
 """How long a session is highlighted before its messages are read: scrolling through the list reads none."""
+NOT_FETCHED: Final = "text not here yet: open it to fetch it"
 TITLE_CHARS = 120
 FACT_CHARS = 80
 SAID_CHARS = 500
@@ -127,10 +128,8 @@ class PreviewPane(VerticalScroll):
         try:
             previewed = await self._finder.previewed(row.id, typed)
         except StoreError as error:
-            if not self._finder.is_remote:
-                self.notify(str(error), severity="error", markup=False)
-                return
-            previewed = Previewed(trouble=str(error))  # the list reports it, too: one message is enough
+            self.notify(str(error), severity="error", markup=False)
+            return
         if row == self._shown[0]:
             self._update(row, previewed)
 
@@ -144,6 +143,6 @@ class PreviewPane(VerticalScroll):
     def _note(self, row: SessionRow, previewed: Previewed) -> str:
         if row.id == self._present:
             return "● open in this chat"
-        if previewed.trouble:
-            return previewed.trouble
+        if not previewed.is_fetched:
+            return NOT_FETCHED
         return "open in another co-tui" if previewed.is_claimed else ""

@@ -29,9 +29,7 @@ from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_line import HELP, OrderedKeys
 
 T = TypeVar("T")
-SEARCHING, LISTING = "Searching sessions", "Listing sessions"
-ASK_AFTER_S: Final = 0.1
-"""How long the user must not type before a server is asked to filter."""
+SEARCHING, REFRESHING = "Searching sessions", "Pulling new sessions"
 PAUSE_S: Final = 0.25
 """How long the user must not type before all messages are searched, too."""
 OF_OTHERS: Final = ("fork", "export")
@@ -81,7 +79,6 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self._actions = SessionActions(editor, self._finder, self._ask)
         self._present = present
         self._pause: Timer | None = None
-        self._when_listed: Callable[[], None] | None = None
         self._is_closed = False
 
     def compose(self) -> ComposeResult:
@@ -97,6 +94,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self.app.theme_changed_signal.subscribe(self, lambda _: self.call_after_refresh(self._preview, again=True))
         self._list()
         self.filter.focus()
+        run_in_background(self, REFRESHING, self._refresh_all, group="refresh")
 
     def on_unmount(self) -> None:
         self._finder.close()
@@ -118,33 +116,23 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         self._pause = self.set_timer(PAUSE_S, guarded_callback(self, SEARCHING, self._search))
         self.refresh_bindings()
 
-    def _list(self, then: Callable[[], object] = lambda: None) -> None:
-        """List at once; over a network what is known first, then what the server answers. `then` follows."""
-        if self._finder.is_remote:
-            self._query.use_cached(self._typed)
-            self._show()
-            load = partial(self._load_remotely, self._typed, then)
-            run_in_background(self, LISTING, load, group="list", latest=True)
-            return
+    def _list(self) -> None:
         try:
             self._query.load(self._typed)
         except StoreError as error:
             self.notify(str(error), severity="error", markup=False)
         self._show()
-        then()
 
-    async def _load_remotely(self, typed: str, then: Callable[[], object]) -> None:
-        if typed:
-            await asyncio.sleep(ASK_AFTER_S)
-        try:
-            await self._query.load_remotely(typed)
-        except StoreError as error:
-            self.notify(str(error), severity="error", markup=False)
-        self._show()
-        then()
-        waiting, self._when_listed = self._when_listed, None
-        if waiting is not None:
-            waiting()
+    async def _refresh_all(self) -> None:
+        """List again with what other machines have added and changed."""
+        await self._refresh()
+        if not self._is_closed:
+            self._list()
+
+    async def _refresh(self, session_id: str = "") -> None:
+        """Pull what is new of one session or of all; says why if that is not possible."""
+        if trouble := await self._editor.refresh(session_id):
+            self.notify(trouble, markup=False)
 
     def _search(self) -> None:
         # The newest search cancels the one before.
@@ -203,7 +191,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         in_trash = self._query.in_trash
         match action:
             case "resume":
-                return (self.sessions.row is not None or self._query.listed.is_pending) and not in_trash
+                return self.sessions.row is not None and not in_trash
             case "change":
                 return self.sessions.row is not None and self._can_change(self.sessions.row, str(parameters[0]))
             case "turn_to":
@@ -249,11 +237,9 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
 
     def _to_end(self) -> None:
         """Highlight the oldest session, loaded or not."""
-        move = partial(self.sessions.move, self._query.listed.of)
         if self._query.reach_end():
-            self._list(move)
-        else:
-            move()
+            self._list()
+        self.sessions.move(self._query.listed.of)
 
     def action_sort(self) -> None:
         self._query.by_relevance = not self._query.by_relevance
@@ -292,8 +278,6 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
         def do_now() -> None:
             if (row := self.sessions.row) is not None:
                 do(row)
-            elif self._query.listed.is_pending:  # the key is meant for what is still to be listed
-                self._when_listed = do_now
 
         self._after_typing(do_now)
 
@@ -323,6 +307,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
     async def _changed(self, change: str, row: SessionRow) -> None:
         match change:
             case "fork":
+                await self._refresh(row.id)
                 if (chosen := await self._actions.choose_fork(row)) is not None:
                     self._close(chosen)
             case "rename":
@@ -334,6 +319,7 @@ class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
             case "delete":
                 await self._actions.delete(row)
             case "export":
+                await self._refresh(row.id)
                 if sentence := await self._actions.export(row):
                     self.notify(sentence, timeout=10, markup=False)
 

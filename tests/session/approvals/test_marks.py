@@ -26,11 +26,14 @@ from co_tui.events.decisions import Source, undecided, without_decisions
 from co_tui.exchange.backup.names import home_files
 from co_tui.paths import locate
 from co_tui.session.approvals.kept_approvals import KeptApprovals
-from co_tui.session.approvals.marks import KEY_BYTES, Marks, is_narrow, uncounted_rules
+from co_tui.session.approvals.marks import KEY_BYTES, Marks, is_narrow, source_of, uncounted_rules
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.permission_rules import Rule, parse_rule
+from co_tui.store.sqlite.synced_rows import record_pushed
 from co_tui.store.sync.files.kinds import MARKS
+from tests.support.fake_sync import list_shared
+from tests.support.stores import store_in
 
 ADDRESS = "openai-chat:m@http://10.0.0.5/v1"
 START = SessionStart(cwd="/w", model=ADDRESS, surroundings={"date": "today"})
@@ -63,6 +66,25 @@ def test_what_this_machine_marked_counts_wherever_the_log_was(marks: Marks, sour
     found = state(marks, log, source)
     assert found == replay(log) and found.allowed == (Rule("Bash", "make x"),)
     assert found.model == ADDRESS and found.board == log[1].fact and found.began_in is not None
+
+
+def test_the_name_of_the_machine_decides_nothing(marks: Marks) -> None:
+    first, *rest = logged(marks, START, BOARD, ASKED, ALLOWED)
+    renamed = [first.but(fact=first.fact.but(host="another")), *rest]
+    assert state(marks, renamed).began_in == state(marks, [first, *rest]).began_in is not None
+    assert marks.marked("s", START.but(host="here"), "/w") == marks.marked("s", START, "/w").but(host="here")
+
+
+def test_what_was_pulled_is_not_believed_as_what_was_written_here(tmp_path: Path) -> None:
+    with store_in(tmp_path) as store, store.reading() as reading:
+        for name in ("here", "pushed", "pulled"):
+            store.writing().append(name, [START]).result()
+            store.writing().change(
+                lambda connection, name=name: record_pushed(connection, "db", name, 1, pulled=name == "pulled")
+            ).result()
+        list_shared(store, "shared", "of alice")
+        expected = {"here": Source.HERE, "pushed": Source.HERE, "pulled": Source.OWN, "shared": Source.OTHERS}
+        assert {name: source_of(reading, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(

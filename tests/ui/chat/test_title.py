@@ -25,6 +25,8 @@ def test_the_conversation_has_its_name_however_narrow_it_is(room: int, line: str
 def test_what_waits_and_what_is_safe_stays() -> None:
     told = str(title_line(FACTS._replace(questions=2, sandboxed=True, private=True), 70))
     assert "2 approvals pending · private · claude-sonnet-5 · sandboxed" in told and "balanced" not in told
+    for room, unpushed in ((100, " · 2 sessions not pushed yet"), (60, "claude-sonnet-5 · not pushed")):
+        assert unpushed in str(title_line(FACTS._replace(unpushed="2 sessions not pushed yet"), room))
     assert str(title_line(TitleFacts(model="embedded"), 58)).split() == ["co-tui", "embedded"]
 
 

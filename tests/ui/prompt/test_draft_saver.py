@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from co_tui.store.prompt_drafts import SyncedDrafts, new_session_draft
+from co_tui.store.prompt_drafts import PromptDraftFiles, new_session_draft
 from co_tui.store.sqlite.in_memory import InMemoryPromptDrafts
 from co_tui.store.sync.files.synced_file import LocalFiles, SyncedFile
 from co_tui.ui.prompt.draft_saver import DraftSaver
@@ -62,7 +62,7 @@ def test_a_slow_write_does_not_take_the_place_of_a_newer_one() -> None:
 
 def test_what_was_typed_on_another_machine_replaces_what_is_only_shown_here(tmp_path: Path) -> None:
     sync = SentDrafts()
-    drafts, text = SyncedDrafts(tmp_path, lambda: sync), ""
+    drafts, text = PromptDraftFiles(tmp_path, sync), ""
     saver = DraftSaver(Host(), drafts, lambda: "s", Path, lambda: text)  # type: ignore[arg-type]  # all it needs of an app
     drafts.write("s", "half")
     assert sync.names == ["drafts/s"]
@@ -75,8 +75,10 @@ def test_what_was_typed_on_another_machine_replaces_what_is_only_shown_here(tmp_
     saver.await_fetched()
     assert saver.fetched() is None
     drafts.file("s").write_text("from elsewhere")
-    text = "typed here meanwhile"
+    text = "typed here since"
     assert saver.fetched() is None
+    text = ""
+    assert saver.fetched() is None, "what is deleted here stays so"
     drafts.write(new_session_draft(tmp_path), "of a folder here")
     assert sync.names == ["drafts/s"]
 
