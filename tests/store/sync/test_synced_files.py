@@ -301,6 +301,7 @@ def test_a_session_whose_lease_ran_out_is_taken_over_with_its_files(
     server.execute(
         "UPDATE co_tui.leases SET expires = now() - interval '1 second'", url.split("?")[0].rpartition("/")[2]
     )
+    desktop.settle()
     with desktop.store.claim("s", take_over=True):
         desktop.resume("s")
         desktop.checkpoint(2, "Two")

@@ -68,7 +68,8 @@ class Link:
         """Wait; returns the sessions that the server reported as changed. Raises `psycopg.Error`."""
         if not self._waker.wait(self._connection, timeout_s) or self._connection is None:
             return set()
-        heard = {each.payload.partition(" ")[2] for each in self._connection.notifies(timeout=0)}
+        own = self._connection.info.backend_pid
+        heard = {each.payload.partition(" ")[2] for each in self._connection.notifies(timeout=0) if each.pid != own}
         return set(filter(is_session_id, heard))  # any user can send one
 
     def failed(self, error: psycopg.Error) -> Exception:

@@ -83,6 +83,19 @@ class Rounds:
             yield
         yield from self._fetch_some(connection)
 
+    def push_changed(self, connection: Connection, session_ids: Iterable[str]) -> None:
+        """Push what was written here; a session that is not as it was left on the server is looked at whole."""
+        self.some(connection, [each for each in session_ids if not self._is_pushed(connection, each)])
+
+    def _is_pushed(self, connection: Connection, session_id: str) -> bool:
+        """Push behind what is known to be on the server, without asking first; False if that is not possible."""
+        with self._store.reading() as reading:
+            here, after = reading.last_seq(session_id), reading.pushed_seq(self._key, session_id)
+            tip = _tip(reading, session_id, after)
+        if here is None or tip is None or session_id in self.problems or self.open.get(session_id) == 0:
+            return False
+        return here == after or self._push(connection, session_id, after, is_a_try=True)
+
     def some(self, connection: Connection, session_ids: Iterable[str]) -> None:
         """Bring these sessions of the user up to date."""
         ids = list(session_ids)
@@ -115,15 +128,26 @@ class Rounds:
     def lease(self, connection: Connection, session_id: str, *, take_over: bool) -> None:
         """Take the lease of a session that this process opens, and level it. The caller has its lock."""
         number = self._leases.take(connection, session_id, take_over=take_over)
-        self._merge_deletions(connection, held=session_id)
-        last = server_rows.listing(connection, [session_id]).own.get(session_id)
-        self._level(connection, session_id, last)
+        if not self._is_pulled(connection, session_id):
+            self._merge_deletions(connection, held=session_id)
+            self._level(connection, session_id, _last(connection, session_id))
         self.open[session_id] = number
+
+    def _is_pulled(self, connection: Connection, session_id: str) -> bool:
+        """Pull what follows the last shared event, with one question; False if that is not the whole story."""
+        with self._store.reading() as reading:
+            here, known = reading.last_seq(session_id), reading.pushed_seq(self._key, session_id)
+            tip = _tip(reading, session_id, known)
+        found = server_rows.events(connection, session_id, known - 1) if known else []
+        if not found or (found[0].type, found[0].timestamp) != tip or (len(found) > 1 and here != known):
+            return False
+        self._import(connection, session_id, found[1:])
+        return True
 
     def release(self, connection: Connection, session_id: str) -> None:
         """Push the rest of a session that was closed; a fork is made now, if it needs one."""
         self.open.pop(session_id, None)
-        self.some(connection, [session_id])
+        self.push_changed(connection, [session_id])
         self._leases.release(connection, session_id)
 
     def release_all(self, connection: Connection) -> None:
@@ -213,7 +237,8 @@ class Rounds:
         pairs = zip(tips, ((each.seq, each.type, each.timestamp) for each in events), strict=False)
         return after + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
-    def _push(self, connection: Connection, session_id: str, after: int) -> None:
+    def _push(self, connection: Connection, session_id: str, after: int, *, is_a_try: bool = False) -> bool:
+        """Push what follows a shared event; whether all of it is there. Why it is not is noted, unless it `is_a_try`."""
         with self._store.reading() as reading:
             row, tip = reading.session(session_id), _tip(reading, session_id, after)
             while events := list(reading.events(session_id, after, after + EVENTS_AT_ONCE)):
@@ -221,12 +246,14 @@ class Rounds:
                 lease = self._leases.number_of(session_id)
                 done = server_rows.push(connection, row._replace(last_seq=upto), after, tip, events, lease)
                 if done is not Push.DONE:
-                    self._refused(session_id, done)
-                    return
+                    if not is_a_try:
+                        self._refused(session_id, done)
+                    return False
                 after, tip = upto, (events[-1].type, events[-1].timestamp)
                 self._record(session_id, after)
-            if not reading.pushed_seq(self._key, session_id) == after:
+            if reading.pushed_seq(self._key, session_id) != after:
                 self._record(session_id, after)
+        return True
 
     def _refused(self, session_id: str, done: Push) -> None:
         match done:
@@ -238,7 +265,9 @@ class Rounds:
                 pass  # it changed in this moment: the next round looks again
 
     def _pull(self, connection: Connection, session_id: str, after: int) -> None:
-        events = server_rows.events(connection, session_id, after)
+        self._import(connection, session_id, server_rows.events(connection, session_id, after))
+
+    def _import(self, connection: Connection, session_id: str, events: Sequence[Event]) -> None:
         if not events:
             return
         self._store.writing().import_log(events, keeps_age=True, keeps_trash=True).result()

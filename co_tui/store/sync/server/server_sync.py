@@ -295,7 +295,8 @@ class ServerSync:
         with self._gate:
             changed, self._changed = self._changed, set()
         try:
-            rounds.some(connection, heard | changed)
+            rounds.push_changed(connection, changed)
+            rounds.some(connection, heard - changed)
         except BaseException:
             with self._gate:
                 self._changed |= changed
