@@ -21,8 +21,6 @@ class SessionOrigin(Logged):
     """The name of the machine; empty if unknown."""
     mark: str = ""
     """See `MARK`."""
-    host: str = ""
-    """The machine; empty if unknown."""
 
 
 class SessionStart(SessionOrigin):
