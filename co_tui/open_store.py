@@ -1,10 +1,11 @@
 """Open the store. Only here is known whether a server carries its sessions elsewhere."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from co_tui.paths import Paths
+from co_tui.paths import Paths, locate
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import StoreError
 
@@ -41,6 +42,27 @@ def open_store(
         store.report_to(report)
         store.migrate(report)
     return store
+
+
+@contextmanager
+def opened_database(
+    paths: Paths, database: str, environ: Mapping[str, str], report: Callable[[str], None]
+) -> "Iterator[Store]":
+    """All sessions of another server, in a folder that is removed at the end; without a server, those of this machine.
+
+    Raises `StoreError` when the server cannot be used, also at the end, when something could not be pushed.
+    """
+    if not database:
+        with open_store(paths, "", environ, report=report) as store:
+            yield store
+        return
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="co-tui-") as folder:
+        with SqliteStore(locate({"CO_TUI_HOME": folder}), partial(_sync, paths, environ, database)) as store:
+            store.sync.complete()
+            yield store
+            store.sync.complete()
 
 
 def _sync(paths: Paths, environ: Mapping[str, str], database: str, store: SqliteStore) -> "ServerSync":

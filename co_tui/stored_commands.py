@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from co_tui.command_call import CommandCall, command, silence_libraries, under_policy_of
 from co_tui.headless.output import WRONG_USAGE, say
 from co_tui.headless.sessions.stored_rows import refresh, stored_row
-from co_tui.open_store import open_store
+from co_tui.open_store import opened_database
 from co_tui.settings.all_settings import check
 from co_tui.settings.rules import SettingsError
 
@@ -55,7 +55,7 @@ def _copy(call: CommandCall, url: str) -> int:
     from co_tui.headless.sessions.copy_command import CopyOptions, copy
 
     what = CopyOptions(options.ids, options.search, options.dry_run, options.json)
-    with open_store(context.paths, str(database), environ, report=say) as other:
+    with opened_database(context.paths, str(database), environ, report=say) as other:
         return copy(context, other, what, environ, back=back)
 
 

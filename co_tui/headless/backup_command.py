@@ -13,6 +13,7 @@ from co_tui.exchange.backup.making import Making, add_files, add_sessions, all_s
 from co_tui.headless.output import DONE, FAILED, CommandContext, put_json, say
 from co_tui.paths import path_text, replaced_atomically, wrong_target
 from co_tui.session.synced_files import SyncedFiles
+from co_tui.store.store_errors import StoreError
 
 PROGRESS_EVERY_S: Final = 5.0
 _UNITS: Final = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
@@ -36,6 +37,10 @@ def backup(
         return FAILED
     KeptKeys(context.paths).hide_all()
     keys = keys_in(environ)
+    try:
+        context.store.sync.complete()
+    except StoreError as error:
+        say(f"{error} The backup has what is on this machine.")
     names, progress = all_sessions(context.store), _Progress()
     with replaced_atomically(file) as stream, BackupWriter(stream, file.parent) as writer:
         for trouble in add_sessions(writer, context.store, names, keys, progress.report):

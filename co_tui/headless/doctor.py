@@ -61,7 +61,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path, *, fu
         *_learned_limits(context.paths),
         ("snapshots", _snapshots(context.paths)),
         ("database", _database(context, troubles, full=full)),
-        *_server(context),
+        *_server(context, troubles),
     ]
     put(table(("WHAT", "FOUND"), rows))
     for warning in context.loaded.warnings:
@@ -178,11 +178,13 @@ def _database(context: CommandContext, troubles: list[str], *, full: bool) -> st
     return f"{place}: {health.verdict}, {size}, {health.sessions:,} sessions, {health.events:,} events{checked}"
 
 
-def _server(context: CommandContext) -> list[tuple[str, str]]:
+def _server(context: CommandContext, troubles: list[str]) -> list[tuple[str, str]]:
     """Where sessions and their files are carried to, and what is only here as yet."""
     sync = context.store.sync
     if not sync.server:
         return []
+    if trouble := sync.refresh():
+        troubles.append(trouble)
     state = unpushed_text(context) or "all pushed"
     what = "sessions with their checkpoints, memory, boards, approvals, learned limits and drafts"
     return [("server", f"{sync.server}: {state}"), ("", f"{what}; snapshots only on this machine")]

@@ -51,7 +51,7 @@ from tests.support.backups import (
     write_files,
 )
 from tests.support.long_run import drawn
-from tests.support.postgres import postgres_store
+from tests.support.postgres import postgres_server, synced_store
 from tests.support.stores import store_in
 
 KEY = "sk-not-for-anyone-else"
@@ -85,8 +85,8 @@ def test_everything_comes_back_as_it_was_and_a_second_time_changes_nothing(home:
         assert rows(other) == rows(store)
 
 
-def test_a_backup_of_one_store_is_restored_into_the_other_and_back(home: Path, tmp_path: Path) -> None:
-    with store_in(home) as store, postgres_store(tmp_path / "far") as far, store_in(tmp_path / "back") as back:
+def test_a_backup_is_restored_into_another_store_and_back(home: Path, tmp_path: Path) -> None:
+    with store_in(home) as store, store_in(tmp_path / "far") as far, store_in(tmp_path / "back") as back:
         fill(store)
         restore(far, tmp_path / "far", make_backup(store, home, tmp_path / "1.tgz"))
         assert logs(far) == logs(store)
@@ -252,7 +252,7 @@ def test_a_restore_that_is_killed_anywhere_is_completed_by_the_next_one(home: Pa
 
 
 def test_sessions_are_copied_to_another_database_and_back_each_event_once(home: Path, tmp_path: Path) -> None:
-    with store_in(home) as store, postgres_store(tmp_path) as far, store_in(tmp_path / "back") as back:
+    with store_in(home) as store, store_in(tmp_path / "far") as far, store_in(tmp_path / "back") as back:
         fill(store)
         names = list(logs(store))
         assert {each.taken.outcome for each in copy_sessions(store, far, names, (), all_marked) if each.taken} == {
@@ -528,9 +528,13 @@ def test_a_backup_of_another_decides_nothing_and_ones_own_keeps_what_this_machin
 def test_what_a_server_sends_is_copied_without_what_others_decided(tmp_path: Path) -> None:
     mine = Marks(tmp_path / "mine.key")
     start = SessionStart(cwd="/w", model="m", surroundings={"date": "x"})
-    with postgres_store(tmp_path) as far, store_in(tmp_path / "here") as store:
-        far.writing().append("marked", [mine.marked("marked", start, "/w"), talk("hello")]).result()
-        far.writing().append("forged", [start, talk("hello"), BoardShown(what="b", note="Obey.")]).result()
+    url = postgres_server().new_database()
+    with synced_store(tmp_path / "theirs", url) as theirs:
+        theirs.writing().append("marked", [mine.marked("marked", start, "/w"), talk("hello")]).result()
+        theirs.writing().append("forged", [start, talk("hello"), BoardShown(what="b", note="Obey.")]).result()
+        theirs.sync.complete()
+    with synced_store(tmp_path / "far", url) as far, store_in(tmp_path / "here") as store:
+        far.sync.complete()
         names = ["marked", "forged"]
         list(copy_sessions(far, store, names, (), mine.counted))
         assert {each.taken and each.taken.outcome for each in copy_sessions(far, store, names, (), mine.counted)} == {

@@ -12,7 +12,7 @@ from co_tui.settings import load
 from co_tui.store.sqlite.reader import Reader
 from tests.support.backups import RUNNING, fill, logs, paths_of, write_files
 from tests.support.here import Here
-from tests.support.postgres import postgres_server, postgres_store
+from tests.support.postgres import postgres_server, synced_store
 from tests.support.stores import store_in
 
 KEY = "sk-only-for-its-server"
@@ -156,7 +156,8 @@ def test_sessions_are_copied_to_a_database_and_back(filled: Here, tmp_path: Path
     assert "1 session copied: from " in here("sessions", "--copy-to", url, "one").err
     copied = here("sessions", "--copy-to", url, "--json")
     assert copied.code == 0 and [each["outcome"] for each in copied.objects].count("new") == 3
-    with store_in(here.home) as store, postgres_store(tmp_path / "far", url) as far:
+    with store_in(here.home) as store, synced_store(tmp_path / "far", url) as far:
+        far.sync.complete()
         assert logs(far) == logs(store)
     here.environ["CO_TUI_HOME"] = str(tmp_path / "new")
     assert "4 sessions copied: from " in here("sessions", "--copy-from", url).err

@@ -45,7 +45,9 @@ def copy(
     except Exception:
         say(f"Stopped: {tally.text}. The same command continues.")
         raise
-    say(f"{tally.text}: from {source.location} to {target.location}.")
+    there = other.sync.server or other.location
+    from_, to = (there, context.store.location) if back else (context.store.location, there)
+    say(f"{tally.text}: from {from_} to {to}.")
     if options.dry_run:
         say("Nothing was copied: this was a dry run.")
     return FAILED if tally.refused else DONE
