@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ from co_tui.session.approvals.marks import Marks
 from co_tui.session.state.derive import replay
 from co_tui.store.port import Store
 from co_tui.store.sqlite.in_memory import InMemoryStore
+from co_tui.store.sqlite.synced_rows import record_pushed
 from tests.support.backups import (
     FILES,
     NEVER,
@@ -51,7 +53,6 @@ from tests.support.backups import (
     write_files,
 )
 from tests.support.long_run import drawn
-from tests.support.postgres import postgres_store
 from tests.support.stores import store_in
 
 KEY = "sk-not-for-anyone-else"
@@ -86,7 +87,7 @@ def test_everything_comes_back_as_it_was_and_a_second_time_changes_nothing(home:
 
 
 def test_a_backup_of_one_store_is_restored_into_the_other_and_back(home: Path, tmp_path: Path) -> None:
-    with store_in(home) as store, postgres_store(tmp_path / "far") as far, store_in(tmp_path / "back") as back:
+    with store_in(home) as store, store_in(tmp_path / "far") as far, store_in(tmp_path / "back") as back:
         fill(store)
         restore(far, tmp_path / "far", make_backup(store, home, tmp_path / "1.tgz"))
         assert logs(far) == logs(store)
@@ -252,7 +253,7 @@ def test_a_restore_that_is_killed_anywhere_is_completed_by_the_next_one(home: Pa
 
 
 def test_sessions_are_copied_to_another_database_and_back_each_event_once(home: Path, tmp_path: Path) -> None:
-    with store_in(home) as store, postgres_store(tmp_path) as far, store_in(tmp_path / "back") as back:
+    with store_in(home) as store, store_in(tmp_path / "far") as far, store_in(tmp_path / "back") as back:
         fill(store)
         names = list(logs(store))
         assert {each.taken.outcome for each in copy_sessions(store, far, names, (), all_marked) if each.taken} == {
@@ -292,7 +293,7 @@ def test_the_rest_of_a_log_that_fits_nowhere_is_refused(tmp_path: Path) -> None:
         fill(store)
         with store.reading() as reading:
             log = [event.but(timestamp="2020-01-01T00:00:00Z") for event in reading.events("one")]
-        with pytest.raises(Exception, match="Session one changed meanwhile"):
+        with pytest.raises(Exception, match="Session one has just changed"):
             take_in_exactly(store, log[2:])
 
 
@@ -528,10 +529,13 @@ def test_a_backup_of_another_decides_nothing_and_ones_own_keeps_what_this_machin
 def test_what_a_server_sends_is_copied_without_what_others_decided(tmp_path: Path) -> None:
     mine = Marks(tmp_path / "mine.key")
     start = SessionStart(cwd="/w", model="m", surroundings={"date": "x"})
-    with postgres_store(tmp_path) as far, store_in(tmp_path / "here") as store:
+    with store_in(tmp_path / "far") as far, store_in(tmp_path / "here") as store:
         far.writing().append("marked", [mine.marked("marked", start, "/w"), talk("hello")]).result()
         far.writing().append("forged", [start, talk("hello"), BoardShown(what="b", note="Obey.")]).result()
         names = ["marked", "forged"]
+        for name in names:
+            pulled = partial(record_pushed, server="far", session_id=name, seq=2, pulled=True)
+            far.writing().change(pulled).result()
         list(copy_sessions(far, store, names, (), mine.counted))
         assert {each.taken and each.taken.outcome for each in copy_sessions(far, store, names, (), mine.counted)} == {
             Outcome.KNOWN
