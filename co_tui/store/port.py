@@ -168,6 +168,10 @@ class Reading(Closable, Protocol):
         """The sessions that were deleted, here or elsewhere, and those that came back."""
         ...
 
+    def deletion(self, session_id: str) -> "Deletion | None":
+        """What was last decided about a session; None if it was never deleted."""
+        ...
+
     def health(self, *, full: bool = True) -> "Health":
         """A check of the whole store, slow for a large one; without `full`, a large one is checked in part."""
         ...
@@ -215,8 +219,8 @@ class Writing(LogWriting, Protocol):
         """
         ...
 
-    def delete(self, session_id: str) -> "Future[None]":
-        """Delete a session, and remember that it was."""
+    def delete(self, session_id: str, deletion: "Deletion | None" = None) -> "Future[None]":
+        """Delete a session, and remember that it was: now, or as it was decided elsewhere."""
         ...
 
     def replace_tail(self, session_id: str, after: int, events: "Sequence[Event]") -> "Future[None]":
@@ -300,8 +304,11 @@ class Store(Closable, Protocol):
         """
         ...
 
-    def delete(self, session_id: str) -> None:
-        """Remove a session for good, with its prompt draft and its files. The caller has claimed it."""
+    def delete(self, session_id: str, deletion: "Deletion | None" = None) -> None:
+        """Remove a session for good, with its prompt draft and its files. The caller has claimed it.
+
+        `deletion` is the decision, if it was made elsewhere.
+        """
         ...
 
     def claimed(self) -> frozenset[str]:

@@ -105,8 +105,13 @@ class Deletion(NamedTuple):
     at: str
     """When, as a timestamp."""
     seq: int = 0
-    """The last event it had: words added elsewhere after it become a fork."""
+    """The last event of its conversation: what was said elsewhere after it becomes a fork."""
     is_deleted: bool = True
+
+    @property
+    def age(self) -> tuple[str, bool]:
+        """The highest counts; of two at the same moment, that to delete."""
+        return self.at, self.is_deleted
 
 
 class Health(NamedTuple):

@@ -292,7 +292,7 @@ def test_the_rest_of_a_log_that_fits_nowhere_is_refused(tmp_path: Path) -> None:
         fill(store)
         with store.reading() as reading:
             log = [event.but(timestamp="2020-01-01T00:00:00Z") for event in reading.events("one")]
-        with pytest.raises(Exception, match="Session one changed meanwhile"):
+        with pytest.raises(Exception, match="Session one has just changed"):
             take_in_exactly(store, log[2:])
 
 

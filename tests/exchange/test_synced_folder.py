@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.events import Message, SessionStart
+from co_tui.events import Message, SessionPinned, SessionStart, SessionTrashed
 from tests.support.growing_files import said
 from tests.support.here import Here
 from tests.support.stores import listed, replayed, store_in
@@ -72,13 +72,59 @@ def test_what_diverged_is_a_fork_on_both_and_no_file_with_news_is_overwritten(
     assert laptop.export().startswith("1\n"), "the desk's log is not here yet"
     assert "a fork" in laptop.bring_in()
     laptop.export()
-    assert "a fork" in desk.bring_in()
+    assert "one (from another machine)" in desk.bring_in()
     both = [["one", "at the desk"], ["one", "on the train"]]
     for _ in range(2):
         for machine in (laptop, desk):
             machine.bring_in()
             machine.export()
             assert sorted(machine.texts().values()) == both, "nothing twice, nothing lost"
+
+
+def test_what_is_deleted_is_deleted_everywhere_but_for_what_was_said_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "synced"
+    desk, laptop = (Machine(tmp_path / name, folder, monkeypatch) for name in ("desk", "laptop"))
+    desk.say("one")
+    desk.say("other", "second")
+    desk.export()
+    laptop.bring_in()
+    laptop.say("on the train", "second")
+    kept = (folder / "ours.jsonl").read_text()
+    with store_in(desk.home) as store:
+        store.writing().append("second", [SessionTrashed(), SessionPinned(pinned=False)]).result()
+        for name in ("ours", "second"):
+            with store.claim(name):
+                store.delete(name)
+    desk.bring_in()
+    assert desk.texts() == {}, "a folder brings nothing back"
+    desk.export()
+    assert not list(folder.glob("*.jsonl"))
+    assert "Session second was deleted elsewhere. What was said here since is in session co-tui-" in laptop.bring_in()
+    assert list(laptop.texts().values()) == [["other", "on the train"]]
+    laptop.export()
+    desk.bring_in()
+    assert desk.texts() == laptop.texts()
+    (folder / "ours.jsonl").write_text(kept)
+    assert "deleted; name its file to restore it" in desk.bring_in()
+    desk.run("import", str(folder / "ours.jsonl"))
+    desk.export()
+    laptop.bring_in()
+    assert desk.texts()["ours"] == laptop.texts()["ours"] == ["one"], "restored by name, on all machines"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"session_id": "ours"}', '{"session_id": "ours", "at": "x", "seq": 0, "deleted": true}']
+)
+def test_a_damaged_deletion_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
+    desk = Machine(tmp_path / "desk", tmp_path / "synced", monkeypatch)
+    desk.say("one")
+    desk.export()
+    (tmp_path / "synced" / "deleted").mkdir()
+    (tmp_path / "synced" / "deleted" / "ours.json").write_text(content)
+    desk.bring_in()
+    assert desk.texts() == {"ours": ["one"]}
 
 
 @pytest.mark.parametrize(

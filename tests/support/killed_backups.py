@@ -35,7 +35,7 @@ def work(file: Path, home: Path, steps: Steps) -> None:
     around = steps.around
     adding.log.insert = around(adding.log.insert)  # type: ignore[attr-defined]
     adding.log.save = around(adding.log.save)  # type: ignore[attr-defined]
-    take_in._store = around(take_in._store)
+    take_in.place = around(take_in.place)
     restoring.bring_reply = around(copying.bring_reply)  # type: ignore[attr-defined]
     restoring.replaced_atomically = around(restoring.replaced_atomically)  # type: ignore[attr-defined]
     restoring.os.utime = around(os.utime)  # type: ignore[attr-defined]

@@ -17,10 +17,12 @@ from co_tui.exchange.backup.read_log import event_of, log_lines, read_log, read_
 from co_tui.exchange.backup.running_parts import is_running_part, reason_to_ask
 from co_tui.exchange.importers.imported import ImportRefused
 from co_tui.exchange.intake.copying import BroughtSession, bring_reply
-from co_tui.exchange.intake.take_in import Outcome, TakenIn, is_stored, look_up_exactly, take_in_exactly
+from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up_exactly, take_in_exactly
 from co_tui.paths import Paths, path_text, replaced_atomically
 from co_tui.settings.files import LIMIT_BYTES
 from co_tui.store.port import Store
+from co_tui.store.sync.branches import has_conversation
+from co_tui.store.sync.placing import is_known
 
 _IN_MEMORY_BYTES: Final = 8_000_000
 _OF_SESSIONS: Final = ("data/sessions/", "state/snapshots/")
@@ -96,10 +98,10 @@ class Restoring:
 
     def _taken(self, session_id: str, lines: Sequence[bytes]) -> tuple[TakenIn, int]:
         """What came of a log, and the seq of its last event. One whose end is known is not read any further."""
-        end = event_of(lines[-1])
+        end = _end(session_id, lines)
         with self._store.reading() as reading:
-            if end is not None and end.session_id == session_id and is_stored(reading, end):
-                return TakenIn(Outcome.KNOWN, session_id), end.seq or 0
+            if end and is_known(reading, end):
+                return TakenIn(Outcome.KNOWN, session_id), end[-1].seq or 0
             log = self._passed(read_log(session_id, lines))
             if self._options.dry_run:
                 return look_up_exactly(reading, log), log[-1].seq or 0
@@ -152,6 +154,19 @@ class Restoring:
         if not exists:
             return FileOutcome.RESTORED, ""
         return (FileOutcome.REPLACED, "") if self._options.force else (FileOutcome.KEPT, "the one here differs")
+
+
+def _end(session_id: str, lines: Sequence[bytes]) -> list[Event]:
+    """A log from its last message on; empty if that is not to be read."""
+    end: list[Event] = []
+    for line in reversed(lines):
+        event = event_of(line)
+        if event is None or event.session_id != session_id:
+            return []
+        end.insert(0, event)
+        if has_conversation(end):
+            break
+    return end
 
 
 def _is_same(file: Path, content: IO[bytes]) -> bool:

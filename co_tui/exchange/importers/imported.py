@@ -1,6 +1,5 @@
 """A session that another program wrote, as co-tui keeps it."""
 
-import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -32,12 +31,6 @@ class ImportedSession(Record):
     """How many damaged lines or records were left out."""
     left_out: Mapping[str, int] = {}
     """What the program wrote but a session here cannot hold, counted by kind; kinds are words for people."""
-
-
-def stable_id(source: str, *identity: str) -> str:
-    """The id of the session that a program knows under some identity."""
-    digest = hashlib.sha256("\0".join((source, *identity)).encode(errors="replace")).hexdigest()
-    return f"{source}-{digest[:16]}"
 
 
 def written(moment: datetime) -> str:

@@ -1,7 +1,7 @@
 """Copy sessions from one store to another, by the idempotent steps of an import: a second time changes nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from co_tui.agent.redact import HIDDEN
 from co_tui.events import Event
@@ -11,6 +11,11 @@ from co_tui.exchange.importers.imported import ImportRefused
 from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up_exactly, take_in_exactly
 from co_tui.store.port import Reading, Store
 from co_tui.store.store_errors import SessionBusy
+from co_tui.store.sync.branches import has_conversation
+from co_tui.store.sync.placing import is_known
+
+END_EVENTS: Final = 20
+"""How much of a log is compared first."""
 
 
 class BroughtSession(NamedTuple):
@@ -31,7 +36,7 @@ def copy_sessions(
         for session_id in names:
             log = _news(reading, there, session_id, keys)
             if not log:
-                continue  # deleted meanwhile
+                continue  # deleted since
             if reading.is_from_elsewhere(session_id):
                 log = list(border(log, Source.OTHERS if reading.session(session_id).owner else Source.OWN))
             try:
@@ -47,16 +52,11 @@ def copy_sessions(
 
 
 def _news(reading: Reading, there: Reading, session_id: str, keys: Sequence[str]) -> list[Event]:
-    """The log from the last event that the other store has, too; all of it if that is another one there."""
-    known = there.last_events(session_id, 1)
-    seq = (known[0].seq or 0) if known else 0
-    here = reading.last_events(session_id, 1)
-    upto = (here[0].seq or 0) if here else 0
-    if known and upto:
-        log = list(without_keys(reading.events(session_id, min(seq, upto) - 1, upto), keys, and_lookalikes=False))
-        stored = known if seq <= upto else list(there.events(session_id, upto - 1, upto))
-        if log[:1] == stored:
-            return log
+    """The log, or only its end if the other store has that."""
+    end = reading.last_events(session_id, END_EVENTS)
+    upto = end[-1].seq if end else 0
+    if has_conversation(end) and is_known(there, end):
+        return end
     return list(without_keys(reading.events(session_id, upto=upto), keys, and_lookalikes=False))
 
 

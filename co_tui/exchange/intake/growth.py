@@ -7,9 +7,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from co_tui.events import (
-    Clear,
     CompactionComplete,
-    CompactionUndone,
     Event,
     Fact,
     Message,
@@ -19,19 +17,10 @@ from co_tui.events import (
     SessionRename,
     UsageInfo,
 )
-from co_tui.events.facts import BY_TYPE
 from co_tui.exchange.importers.imported_log import IMPORTED_FROM
 from co_tui.exchange.importers.message_identity import identity, is_begun_in
+from co_tui.store.sync.branches import CONVERSATION, renumbered
 
-CONVERSATION: Final = (Message, CompactionComplete, CompactionUndone, Clear, Rewind)
-"""What changes the history. All else (names, pins, the trash, being opened) leaves a session untouched."""
-SEQ_FIELDS: Final = frozenset(
-    name
-    for kind in BY_TYPE.values()
-    for name, hint in kind.FIELDS.items()
-    if hint == tuple[Ref, ...] or name in ("to_seq", "compaction_seq")
-)
-"""The fields of facts that refer to other events of the log."""
 BY_IMPORT: Final = "import"
 
 
@@ -54,17 +43,6 @@ class Growth(NamedTuple):
     """What to append to the stored session, with its seqs and the file's times."""
     shared_seq: int = 0
     """The last stored event that both have in common."""
-    differs_by: str = ""
-    """What makes the first event of the file that differs unlike any other."""
-
-    @property
-    def adds_to_history(self) -> bool:
-        """Whether something was said or changed there that is not here."""
-        return self.change is Change.DIVERGED or any(isinstance(event.fact, CONVERSATION) for event in self.tail)
-
-    @property
-    def messages(self) -> int:
-        return sum(isinstance(event.fact, Message) for event in self.tail)
 
 
 class _Step(NamedTuple):
@@ -230,28 +208,3 @@ def _numbered(
     """The events behind the stored ones; what they refer to is meant as it is stored here."""
     seqs = {theirs.seq: mine.seq for mine, theirs in zip(here[:shared], there[:shared], strict=True)}
     return renumbered(events, stored[-1].seq or 0, stored[-1].session_id, seqs)
-
-
-def renumbered(events: Sequence[Event], after: int, session_id: str, seqs: Mapping[int, int]) -> tuple[Event, ...]:
-    """The events with the seqs from just after one, and all references to the events of `seqs` or to each other."""
-    moved = dict(seqs)
-    moved |= {event.seq: after + number for number, event in enumerate(events, 1) if event.seq}
-    return tuple(
-        event.but(session_id=session_id, seq=after + number, fact=_moved(event.fact, moved))
-        for number, event in enumerate(events, 1)
-    )
-
-
-def _moved(fact: Fact, seqs: Mapping[int, int]) -> Fact:
-    if all(old == new for old, new in seqs.items()):
-        return fact
-    changes = {name: _moved_value(getattr(fact, name), seqs) for name in fact.FIELDS.keys() & SEQ_FIELDS}
-    return fact.but(**changes) if changes else fact
-
-
-def _moved_value(value: Any, seqs: Mapping[int, int]) -> Any:
-    """A seq or references to messages; what else has such a name stays."""
-    if isinstance(value, int):
-        return seqs.get(value, value)
-    refs = isinstance(value, tuple) and all(isinstance(each, tuple) for each in value)
-    return tuple((seqs.get(seq, seq), number) for seq, number in value) if refs else value

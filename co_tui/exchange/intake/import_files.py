@@ -1,7 +1,8 @@
 """Import many files, one at a time; one that cannot be read does not stop the rest."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up, take_in
 from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.store.port import Store
+from co_tui.store.sync.placing import Carry
 
 ERROR_CHARS = 200
 
@@ -66,13 +68,25 @@ class ImportTally:
         return ", ".join(filter(None, parts))
 
 
-def import_files(store: Store, files: Iterable[Path], *, dry_run: bool = False) -> Iterator[FileImport]:
-    """Import each file in turn; with `dry_run` only find out what would be done. Raises `StoreError`."""
+def import_files(
+    store: Store,
+    files: Iterable[Path],
+    *,
+    dry_run: bool = False,
+    of_folders: Collection[Path] = (),
+    carry: Carry | None = None,
+) -> Iterator[FileImport]:
+    """Import each file in turn; with `dry_run` only find out what would be done. Raises `StoreError`.
+
+    What is `of_folders` restores no session that was deleted. `carry` copies the files of one that becomes a fork.
+    """
     for file in files:
-        yield _import(store, file, dry_run=dry_run)
+        from_folder = file in of_folders
+        one = partial(look_up, store) if dry_run else partial(take_in, store, carry=carry)
+        yield _import(partial(one, from_folder=from_folder), file)
 
 
-def _import(store: Store, file: Path, *, dry_run: bool) -> FileImport:
+def _import(take: Callable[[ImportedSession], TakenIn], file: Path) -> FileImport:
     try:
         found = load(file)
     except ImportRefused as refused:
@@ -84,12 +98,7 @@ def _import(store: Store, file: Path, *, dry_run: bool) -> FileImport:
     refusals: list[str] = []
     for session in found:
         try:
-            taken.append((session, _looked_up(store, session) if dry_run else take_in(store, session)))
+            taken.append((session, take(session)))
         except ImportRefused as refused:
             refusals.append(str(refused))
     return FileImport(file, tuple(taken), tuple(refusals))
-
-
-def _looked_up(store: Store, session: ImportedSession) -> TakenIn:
-    with store.reading() as reading:
-        return look_up(reading, session)

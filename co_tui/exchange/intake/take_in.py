@@ -1,24 +1,23 @@
 """Store a session of a file: new, continued where it grew, or as a fork where both sides went on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from functools import partial
 from typing import Final, NamedTuple
 
-from co_tui.events import Event, SessionFork, SessionRename, SessionTrashed
-from co_tui.events.decisions import without_decisions
-from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
+from co_tui.events import Event, Message, SessionFork, SessionRename, SessionTrashed
+from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
-from co_tui.exchange.intake.growth import CONVERSATION, Change, Growth, foreign_growth
-from co_tui.exchange.intake.own_growth import event_identity, own_growth
+from co_tui.exchange.intake.growth import Change, Growth, foreign_growth
 from co_tui.store.port import Reading, Store
+from co_tui.store.session_ids import stable_id
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.stored_values import ImportOutcome
+from co_tui.store.sync import placing
+from co_tui.store.sync.branches import CONVERSATION
+from co_tui.store.sync.placing import Carry, Placed, is_known, place, planned
 
 MAX_FORKS: Final = 8
-"""Of one session of a file."""
-MAX_FORK_PLACES: Final = 300
-"""Where a fork is looked for when its original is gone: at so many of the file's last events."""
+"""Of one session of another program's file."""
 
 
 class Outcome(Enum):
@@ -48,6 +47,8 @@ class TakenIn(NamedTuple):
     restored: bool = False
     """It was in the trash."""
     fork_of: str = ""
+    deleted: bool = False
+    """It was deleted, and stays so."""
 
 
 class _Plan(NamedTuple):
@@ -55,84 +56,125 @@ class _Plan(NamedTuple):
     growth: Growth = Growth(Change.NONE)
 
 
-def take_in(store: Store, session: ImportedSession) -> TakenIn:
-    """Store what is not stored yet. Raises `ImportRefused` with a sentence."""
+def take_in(
+    store: Store, session: ImportedSession, *, from_folder: bool = False, carry: Carry | None = None
+) -> TakenIn:
+    """Store what is not stored yet. Raises `ImportRefused` with a sentence.
+
+    One of ours that was deleted or trashed is restored, unless it comes `from_folder`: such a folder is shared by
+    machines, and what was last decided on any of them counts. `carry` copies the files of one that becomes a fork.
+    """
+    if session.source == CO_TUI:
+        return _take_in_own(store, session, from_folder, carry)
     with store.reading() as reading:
-        plan = _planned(reading, session)
+        plan = _planned_foreign(reading, session)
     try:
-        _store(store, session, plan)
+        _store_foreign(store, session, plan)
     except SessionBusy:
-        raise _open_elsewhere(plan) from None
+        raise _open_elsewhere(plan.taken.session_id) from None
     return plan.taken
+
+
+def look_up(store: Store, session: ImportedSession, *, from_folder: bool = False) -> TakenIn:
+    """What `take_in` would do; writes nothing."""
+    with store.reading() as reading:
+        if session.source != CO_TUI:
+            return _planned_foreign(reading, session).taken
+        keeps_id = _keeps_id(store, from_folder=from_folder)
+        taken = _taken(planned(reading, session.log, keeps_id=keeps_id, revives=not from_folder).placed)
+        return taken if from_folder else _with_trash(reading, taken)
 
 
 def take_in_exactly(store: Store, log: Sequence[Event]) -> TakenIn:
     """Store what is not stored yet of a log of ours, as it is: what it allows, its pin and its place in the trash hold.
 
-    It may begin with the last event that is stored. Only for the user's own logs. Raises `ImportRefused` with a
-    sentence.
+    It may be only the end of one that is stored. Only for the user's own logs. Raises `ImportRefused` with a sentence.
     """
     with store.reading() as reading:
-        plan = _planned_exactly(reading, log)
+        if known := _known_end(reading, log):
+            return known
     try:
-        _store(store, _session_of(log), plan, as_it_was=True)
+        return _taken(place(store, log, keeps_id=False, revives=True))
     except SessionBusy:
-        raise _open_elsewhere(plan) from None
-    return plan.taken
+        raise _open_elsewhere(log[0].session_id) from None
 
 
 def look_up_exactly(reading: Reading, log: Sequence[Event]) -> TakenIn:
     """What `take_in_exactly` would do; writes nothing."""
-    return _planned_exactly(reading, log).taken
+    return _known_end(reading, log) or _taken(planned(reading, log, keeps_id=False, revives=True).placed)
 
 
-def look_up(reading: Reading, session: ImportedSession) -> TakenIn:
-    """What `take_in` would do; writes nothing."""
-    return _planned(reading, session).taken
+def _known_end(reading: Reading, log: Sequence[Event]) -> TakenIn | None:
+    """That the end of a log is stored; None for a whole log."""
+    if log[0].seq == 1:
+        return None
+    if not is_known(reading, log):
+        raise ImportRefused(f"Session {log[0].session_id} has just changed. Try again.")
+    return TakenIn(Outcome.KNOWN, log[0].session_id)
 
 
-def is_stored(reading: Reading, event: Event) -> bool:
-    """Whether this event is at its place in the stored log, with what it decides or without.
-
-    Logs only grow, and times are exact: then all before it is there, too.
-    """
-    seq = event.seq or 0
-    stored = reading.events(event.session_id, after=seq - 1, upto=seq)
-    return list(without_decisions([event])) == list(without_decisions(stored))
+def _open_elsewhere(session_id: str) -> ImportRefused:
+    return ImportRefused(f"Session {session_id} has grown, but is open. Close it, then try again.")
 
 
-def _open_elsewhere(plan: _Plan) -> ImportRefused:
-    return ImportRefused(f"Session {plan.taken.session_id} has grown, but is open. Close it, then try again.")
+# Our own logs
 
 
-def _session_of(log: Sequence[Event]) -> ImportedSession:
-    return ImportedSession(source=CO_TUI, session_id=log[0].session_id, title="", messages=[], log=tuple(log))
+def _take_in_own(store: Store, session: ImportedSession, from_folder: bool, carry: Carry | None) -> TakenIn:
+    try:
+        keeps_id = _keeps_id(store, from_folder=from_folder)
+        taken = _taken(place(store, session.log, keeps_id=keeps_id, revives=not from_folder, carry=carry))
+        if from_folder or taken.outcome is Outcome.FORKED:
+            return taken
+        with store.reading() as reading:
+            taken = _with_trash(reading, taken)
+        if taken.restored:
+            with store.claim(taken.session_id):
+                store.writing().append(taken.session_id, [SessionTrashed(trashed=False)]).result()
+        return taken
+    except SessionBusy:
+        raise _open_elsewhere(session.session_id) from None
 
 
-def _planned_exactly(reading: Reading, log: Sequence[Event]) -> _Plan:
-    session_id = log[0].session_id
-    stored = reading.last_events(session_id, 1)
-    if not stored:
-        return _Plan(TakenIn(Outcome.NEW, session_id))
-    seq = min(stored[0].seq or 0, log[-1].seq or 0)
-    same = next((event for event in log if event.seq == seq), None)
-    if same is not None and is_stored(reading, same):
-        tail = tuple(event for event in log if (event.seq or 0) > seq)
-        growth = Growth(Change.GREW if tail else Change.NONE, tail, seq)
-        trash = [event.fact.trashed for event in tail if isinstance(event.fact, SessionTrashed)]
-        return _Plan(_taken(session_id, growth)._replace(trashed=trash[-1:] == [True]), growth)
-    if log[0].seq != 1:
-        raise ImportRefused(f"Session {session_id} changed meanwhile. Try again.")
-    plan = _planned_own(reading, _session_of(log))
-    return plan._replace(taken=plan.taken._replace(restored=False))
+def _keeps_id(store: Store, *, from_folder: bool) -> bool | None:
+    """Which side keeps its id where both went on: the one here, unless a folder brings it and no server decides."""
+    return None if from_folder and not store.sync.server else False
 
 
-def _outcome(growth: Growth) -> Outcome:
-    return Outcome.CONTINUED if growth.change is Change.GREW else Outcome.KNOWN
+def _with_trash(reading: Reading, taken: TakenIn) -> TakenIn:
+    is_here = bool(reading.last_events(taken.session_id, 1))
+    return taken._replace(restored=is_here and bool(reading.session(taken.session_id).trashed))
 
 
-def _planned(reading: Reading, session: ImportedSession) -> _Plan:
-    return (_planned_own if session.source == CO_TUI else _planned_foreign)(reading, session)
+def _taken(placed: Placed) -> TakenIn:
+    match placed.outcome:
+        case placing.Outcome.NEW:
+            return TakenIn(Outcome.NEW, placed.session_id)
+        case placing.Outcome.FORKED:
+            return TakenIn(Outcome.FORKED, placed.fork_id, fork_of=placed.fork_of)
+        case placing.Outcome.CONTINUED | placing.Outcome.REBASED if placed.added:
+            return _grown(placed.session_id, placed.added)
+        case outcome:
+            return TakenIn(Outcome.KNOWN, placed.session_id, deleted=outcome is placing.Outcome.DELETED)
+
+
+def _grown(session_id: str, added: Sequence[Event]) -> TakenIn:
+    titles = [event.fact.title for event in added if isinstance(event.fact, SessionRename)]
+    trash = [event.fact.trashed for event in added if isinstance(event.fact, SessionTrashed)]
+    changes = [event.type for event in added if isinstance(event.fact, CONVERSATION)]
+    messages = changes.count(Message.TYPE)
+    return TakenIn(
+        Outcome.CONTINUED,
+        session_id,
+        added=messages,
+        rewrites=len(changes) - messages,
+        added_events=len(added),
+        renamed="".join(titles[-1:]),
+        trashed=trash[-1:] == [True],
+    )
+
+
+# Other programs' sessions
 
 
 def _planned_foreign(reading: Reading, session: ImportedSession) -> _Plan:
@@ -140,11 +182,12 @@ def _planned_foreign(reading: Reading, session: ImportedSession) -> _Plan:
     grown: _Plan | None = None
     diverged: Growth | None = None
     free = ""
-    for session_id in (session.session_id, *_fork_ids(session.source, session.session_id)):
-        if not _exists(reading, session_id):
+    forks = [stable_id(session.source, session.session_id, f"fork {number}") for number in range(1, MAX_FORKS + 1)]
+    for session_id in (session.session_id, *forks):
+        if not reading.last_events(session_id, 1):
             free = free or session_id
             continue
-        growth = _growth(reading, session_id, session)
+        growth = foreign_growth(list(reading.events(session_id)), session.log)
         if growth.change is Change.NONE:
             return _plan_for(reading, session_id, growth)
         if growth.change is Change.GREW:
@@ -153,89 +196,23 @@ def _planned_foreign(reading: Reading, session: ImportedSession) -> _Plan:
             diverged = diverged or growth
     if grown is not None:
         return grown
-    return _Plan(TakenIn(Outcome.NEW, session.session_id)) if diverged is None else _forked(session, free, diverged)
-
-
-def _fork_ids(source: str, session_id: str) -> list[str]:
-    return [stable_id(source, session_id, f"fork {number}") for number in range(1, MAX_FORKS + 1)]
-
-
-def _planned_own(reading: Reading, session: ImportedSession) -> _Plan:
-    """Forks have the ids of what they differ by: two machines fork each other's, and must not meet in one id."""
-    for original in _originals(session):
-        if _exists(reading, original) and not _growth(reading, original, session).adds_to_history:
-            return _plan_for(reading, original, Growth(Change.NONE))
-    session_id, diverged = session.session_id, Growth(Change.NONE)
-    tried: set[str] = set()
-    while _exists(reading, session_id) and session_id not in tried and len(tried) <= MAX_FORKS:
-        tried.add(session_id)
-        growth = _growth(reading, session_id, session)
-        if growth.change is not Change.DIVERGED:
-            return _plan_for(reading, session_id, growth)
-        session_id, diverged = stable_id(CO_TUI, session.session_id, growth.differs_by), growth
-    if tried:
-        return _forked(session, "" if session_id in tried or len(tried) > MAX_FORKS else session_id, diverged)
-    return _fork_without_original(reading, session) or _Plan(TakenIn(Outcome.NEW, session_id))
-
-
-def _originals(session: ImportedSession) -> Iterator[str]:
-    """What the session was forked from by an import: that fork may come back to where all of it is from."""
-    for event in session.log:
-        if isinstance(event.fact, SessionFork):
-            source, own = event.fact.source_session_id, session.session_id
-            if own.startswith(f"{CO_TUI}-") or own in _fork_ids(own.rpartition("-")[0], source):
-                yield source
-
-
-def _fork_without_original(reading: Reading, session: ImportedSession) -> _Plan | None:
-    """The fork that is left of a session whose original was deleted."""
-    events = [event for event in session.log if isinstance(event.fact, CONVERSATION)]
-    for event in events[-MAX_FORK_PLACES:]:
-        fork = stable_id(CO_TUI, session.session_id, event_identity(event))
-        if _exists(reading, fork) and (growth := _growth(reading, fork, session)).change is not Change.DIVERGED:
-            return _plan_for(reading, fork, growth)
-    return None
-
-
-def _forked(session: ImportedSession, free_id: str, diverged: Growth) -> _Plan:
-    if not free_id:
+    if diverged is None:
+        return _Plan(TakenIn(Outcome.NEW, session.session_id))
+    if not free:
         raise ImportRefused(f"Session {session.session_id} has {MAX_FORKS} forks here already. Delete one.")
-    return _Plan(TakenIn(Outcome.FORKED, free_id, fork_of=session.session_id), diverged)
-
-
-def _exists(reading: Reading, session_id: str) -> bool:
-    return bool(reading.last_events(session_id, 1))
-
-
-def _growth(reading: Reading, session_id: str, session: ImportedSession) -> Growth:
-    stored = list(reading.events(session_id))
-    return (own_growth if session.source == CO_TUI else foreign_growth)(stored, session.log)
+    return _Plan(TakenIn(Outcome.FORKED, free, fork_of=session.session_id), diverged)
 
 
 def _plan_for(reading: Reading, session_id: str, growth: Growth) -> _Plan:
-    restored = bool(reading.session(session_id).trashed)
-    return _Plan(_taken(session_id, growth)._replace(restored=restored), growth)
+    known = TakenIn(Outcome.KNOWN, session_id)
+    taken = _grown(session_id, growth.tail) if growth.change is Change.GREW else known
+    return _Plan(_with_trash(reading, taken), growth)
 
 
-def _taken(session_id: str, growth: Growth) -> TakenIn:
-    titles = [event.fact.title for event in growth.tail if isinstance(event.fact, SessionRename)]
-    changes = sum(isinstance(event.fact, CONVERSATION) for event in growth.tail)
-    return TakenIn(
-        _outcome(growth),
-        session_id,
-        added=growth.messages,
-        rewrites=changes - growth.messages,
-        added_events=len(growth.tail),
-        renamed="".join(titles[-1:]),
-    )
-
-
-def _store(store: Store, session: ImportedSession, plan: _Plan, *, as_it_was: bool = False) -> None:
-    # A session of ours that moves here is as old as it is; what others kept comes in new.
-    bring = partial(store.writing().import_log, keeps_age=session.source == CO_TUI, keeps_trash=as_it_was)
+def _store_foreign(store: Store, session: ImportedSession, plan: _Plan) -> None:
+    bring = store.writing().import_log
     taken = plan.taken
-    session_id = taken.session_id
-    log = [event.but(session_id=session_id) for event in session.log]
+    log = [event.but(session_id=taken.session_id) for event in session.log]
     match taken.outcome:
         case Outcome.NEW:
             bring(log).result()
@@ -244,11 +221,11 @@ def _store(store: Store, session: ImportedSession, plan: _Plan, *, as_it_was: bo
             log.append(log[-1].but(seq=(log[-1].seq or 0) + 1, fact=fork, extra={}))
             bring(log).result()
         case Outcome.CONTINUED:
-            with store.claim(session_id):
+            with store.claim(taken.session_id):
                 done = bring(plan.growth.tail).result()
             assert done is ImportOutcome.CONTINUED
         case Outcome.KNOWN if taken.restored:
-            with store.claim(session_id):
+            with store.claim(taken.session_id):
                 bring(log).result()
         case Outcome.KNOWN:
             pass

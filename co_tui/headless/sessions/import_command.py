@@ -9,12 +9,15 @@ from co_tui.events.wording import counted
 from co_tui.exchange.importers import ImportedSession
 from co_tui.exchange.importers.default_folders import files_in, files_of, files_of_all
 from co_tui.exchange.importers.programs.opencode import is_storage
+from co_tui.exchange.intake.folder_deletions import apply_deletions, deletions_in
 from co_tui.exchange.intake.import_files import FileImport, ImportTally, import_files
 from co_tui.exchange.intake.take_in import Outcome, TakenIn
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put, put_json, say, table
 from co_tui.headless.sessions.brought_tally import TITLE_CHARS, growth_text
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
+from co_tui.store.sync.branches import FORKS
+from co_tui.store.sync.placing import carry_files
 
 PROGRESS_EVERY_S = 1.0
 MAX_REFUSALS_SHOWN = 20
@@ -44,11 +47,17 @@ class _Found(NamedTuple):
 def import_sessions(context: CommandContext, options: ImportOptions, environ: Mapping[str, str], home: Path) -> int:
     """Store the sessions of the files, of the folders among them, and of programs' own places."""
     found = [*_named(options.files), *_of_programs(options, environ, home)]
-    if not found:
+    folders = [folder for folder in options.files if deletions_in(folder)]
+    if not found and not folders:
         say(_nothing_found(options))
         return DONE if options.all_programs else FAILED
     run = _Run(context, options, found)
     try:
+        for folder in () if options.dry_run else folders:
+            for sentence in apply_deletions(context.store, folder, carry_files(context.paths)):
+                say(sentence)
+        if not found:
+            return DONE
         run.go()
     except KeyboardInterrupt:
         done = f"Stopped after {run.total.files:,} of {counted(len(found), 'file')}"
@@ -65,9 +74,16 @@ def _named(files: Sequence[Path]) -> Iterator[_Found]:
     """Each file, and whether it was named itself rather than its folder."""
     for file in files:
         if file.is_dir() and not is_storage(file):
-            yield from (_Found(each, _NAMED, False) for each in files_in(file))
+            yield from (_Found(each, _NAMED, False) for each in _in_folder(file))
         else:
             yield _Found(file, _NAMED, True)
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """The files of sessions, forks first: they say which branch of a session is a fork elsewhere."""
+    deletions = deletions_in(folder)
+    files = [file for file in files_in(folder) if file not in deletions]
+    return sorted(files, key=lambda file: not file.name.startswith(f"{FORKS}-"))
 
 
 def _of_programs(options: ImportOptions, environ: Mapping[str, str], home: Path) -> Iterator[_Found]:
@@ -102,7 +118,11 @@ class _Run:
     def go(self) -> None:
         reported = time.monotonic()
         files = (each.file for each in self._found)
-        imports = import_files(self._context.store, files, dry_run=self._options.dry_run)
+        of_folders = {each.file for each in self._found if each.program == _NAMED and not each.is_named}
+        carry = carry_files(self._context.paths)
+        imports = import_files(
+            self._context.store, files, dry_run=self._options.dry_run, of_folders=of_folders, carry=carry
+        )
         for number, (found, done) in enumerate(zip(self._found, imports, strict=True), 1):
             self._count(found, done)
             self._report(found, done)
@@ -189,7 +209,7 @@ def _outcome_text(taken: TakenIn) -> str:
         case Outcome.NEW:
             return ""
         case Outcome.KNOWN:
-            return "already imported"
+            return "deleted; name its file to restore it" if taken.deleted else "already imported"
         case Outcome.CONTINUED:
             return growth_text(taken)
         case Outcome.FORKED:

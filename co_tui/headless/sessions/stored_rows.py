@@ -32,8 +32,8 @@ def refresh(context: CommandContext, session_id: str = "") -> None:
 
 def say_unpushed(context: CommandContext) -> None:
     """Say what is only on this machine, if anything is."""
-    if sentence := unpushed_text(context):
-        say(sentence)
+    if unpushed := context.store.sync.unpushed():
+        say(f"{unpushed.text}.")
 
 
 def unpushed_text(context: CommandContext) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from co_tui.store.sqlite.reader import Reader
     from co_tui.store.sqlite.writer import Writer
+    from co_tui.store.stored_values import Deletion
 
 IN_MEMORY = Path(":memory:")
 """The name of the database in messages."""
@@ -57,8 +58,8 @@ class InMemoryStore:
             self._claimed.add(session_id)
         return InMemoryLock(self._claimed, session_id)
 
-    def delete(self, session_id: str) -> None:
-        self.writing().delete(session_id).result()
+    def delete(self, session_id: str, deletion: "Deletion | None" = None) -> None:
+        self.writing().delete(session_id, deletion).result()
         self.prompt_drafts.write(session_id, "")
 
     def claimed(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
 from co_tui.store.sqlite import session_list, synced_rows
 from co_tui.store.sqlite.connect import connect_for_reading
-from co_tui.store.sqlite.deletions import deletions
+from co_tui.store.sqlite.deletions import deletion_of, deletions
 from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS, seen
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import QueryCancelled, StoreError
@@ -264,6 +264,9 @@ class Reader:
 
     def deletions(self) -> list[Deletion]:
         return self._ask(deletions, [])
+
+    def deletion(self, session_id: str) -> Deletion | None:
+        return self._ask(lambda connection: deletion_of(connection, session_id), None)
 
     def not_fetched(self) -> frozenset[str]:
         return frozenset(self._ask(synced_rows.not_fetched, []))

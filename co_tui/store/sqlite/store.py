@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from co_tui.store.sqlite.lock import SessionLockFile
     from co_tui.store.sqlite.reader import Reader
     from co_tui.store.sqlite.writer import Writer
+    from co_tui.store.stored_values import Deletion
 
 SLOW_MIGRATION_BYTES = 30_000_000
 
@@ -109,9 +110,9 @@ class SqliteStore:
             raise SessionOfAnother.of(session_id, owner)
         return owner is None
 
-    def delete(self, session_id: str) -> None:
+    def delete(self, session_id: str, deletion: "Deletion | None" = None) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.
-        self.writing().delete(session_id).result()
+        self.writing().delete(session_id, deletion).result()
         self.prompt_drafts.write(session_id, "")
         for folder in (self._session_folder(session_id), self._snapshots(session_id)):
             if folder.exists():

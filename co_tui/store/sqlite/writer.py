@@ -130,8 +130,9 @@ class Writer:
         steps = partial(adding.import_log, events=events, keeps_age=keeps_age, keeps_trash=keeps_trash)
         return self._submit(_LongChange(steps, events[0].session_id))
 
-    def delete(self, session_id: str) -> Future[None]:
-        return self._submit(_LongChange(partial(removal.delete, session_id=session_id), session_id))
+    def delete(self, session_id: str, deletion: Deletion | None = None) -> Future[None]:
+        steps = partial(removal.delete, session_id=session_id, deletion=deletion)
+        return self._submit(_LongChange(steps, session_id))
 
     def replace_tail(self, session_id: str, after: int, events: Sequence[Event]) -> Future[None]:
         return self.change(lambda connection: replace_tail(connection, session_id, after, events), session_id)

@@ -4,7 +4,6 @@ Logs only grow, and times are exact: an event is the same in two copies if its s
 is a pure function of the logs, so that all machines make the same of the same copies.
 """
 
-import hashlib
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
@@ -29,6 +28,7 @@ from co_tui.events.decisions import BY_BORDER
 from co_tui.events.facts import BY_TYPE
 from co_tui.inert import one_line
 from co_tui.store.session_counts import SessionCounters
+from co_tui.store.session_ids import stable_id
 
 CONVERSATION: Final = (Message, CompactionComplete, CompactionUndone, Clear, Rewind)
 """What changes the history. All else (names, pins, the trash, being opened) leaves a conversation as it is."""
@@ -52,12 +52,6 @@ class Merged(NamedTuple):
     """All events after the shared ones."""
     added: tuple[Event, ...]
     """Those of them that only the other copy had."""
-
-
-def stable_id(source: str, *identity: str) -> str:
-    """The id of the session that a program knows under some identity."""
-    digest = hashlib.sha256("\0".join((source, *identity)).encode(errors="replace")).hexdigest()
-    return f"{source}-{digest[:16]}"
 
 
 def is_same(mine: Event, theirs: Event) -> bool:
@@ -106,7 +100,7 @@ def forked(log: Sequence[Event], shared: int) -> tuple[Event, ...]:
 def missing(mine: Iterable[Event], theirs: Iterable[Event]) -> tuple[Event, ...]:
     """What only the first of two tails has, at any place; without the refusals that an import adds."""
     known = _places(theirs)
-    return tuple(event for event in mine if not (_taken(known, event) or _is_refused_by_import(event)))
+    return tuple(event for event in mine if not (_taken(known, event) or is_refused_by_import(event)))
 
 
 def rebased(mine_tail: Sequence[Event], theirs_tail: Sequence[Event], last_seq_of_theirs: int) -> tuple[Event, ...]:
@@ -185,7 +179,8 @@ def _taken(places: dict[tuple[str, str], deque[int]], event: Event) -> int:
     return left.popleft() if left else 0
 
 
-def _is_refused_by_import(event: Event) -> bool:
+def is_refused_by_import(event: Event) -> bool:
+    """Whether an import added it, since the log left a question open."""
     return isinstance(event.fact, ApprovalDecided) and event.fact.by == BY_BORDER
 
 
@@ -207,5 +202,5 @@ def _title(log: Iterable[Event]) -> str:
 def _host(log: Iterable[Event]) -> str:
     """The machine that a session was last opened on."""
     opened = [event.fact for event in log if isinstance(event.fact, SessionStart | SessionResume | SessionFork)]
-    hosts = (one_line(getattr(fact, "host", ""), HOST_CHARS) for fact in reversed(opened))
+    hosts = (one_line(fact.host, HOST_CHARS) for fact in reversed(opened))
     return next(filter(None, hosts), UNKNOWN_HOST)

@@ -3,19 +3,23 @@
 A fork is stored before anything is replaced, so that what was cut off is completed by doing it again.
 """
 
+import shutil
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from enum import Enum
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from co_tui.events import Event
 from co_tui.events.decisions import Source, without_decisions
+from co_tui.paths import Paths
 from co_tui.store.port import Reading, Store
 from co_tui.store.stored_values import Deletion
 from co_tui.store.sync.branches import (
     branch_id,
     forked,
     has_conversation,
+    is_refused_by_import,
     is_same,
     merged,
     shared_seq,
@@ -90,50 +94,74 @@ def place(
         with store.reading() as reading:
             return planned(reading, log, keeps_id=keeps_id, revives=revives)
 
-    def perform(plan: Plan) -> Placed:
-        placed, writing = plan.placed, store.writing()
-        if plan.log:
-            if plan.log[0].session_id != log[0].session_id:
-                below = None if keeps_id is None else False
-                return _as_fork(log, place(store, plan.log, keeps_id=below, claim=claim, carry=carry))
-            writing.import_log(plan.log, keeps_age=True, keeps_trash=True).result()
-        if plan.fork:
-            below = None if keeps_id is None else False
-            stored = place(store, plan.fork, keeps_id=below, claim=claim, carry=carry).session_id
-            if carry is not None:
-                carry(placed.session_id, stored)
-            placed = placed._replace(fork_id=stored)
-        if placed.outcome is Outcome.CONTINUED:
-            writing.import_log(plan.tail, keeps_age=True, keeps_trash=True).result()
-        elif plan.tail:
-            writing.replace_tail(placed.session_id, plan.shared, plan.tail).result()
-        return placed
-
+    # Below, only what is the same everywhere decides, or else what is here.
+    place_fork = partial(place, store, keeps_id=None if keeps_id is None else False, claim=claim, carry=carry)
     first = plan()
     if not first.tail:
-        return perform(first)
+        return _performed(store, log, first, place_fork, carry)
     with claim(log[0].session_id):
-        return perform(plan())
+        return _performed(store, log, plan(), place_fork, carry)
+
+
+def _performed(
+    store: Store, log: Sequence[Event], plan: Plan, place_fork: Callable[[Sequence[Event]], Placed], carry: Carry | None
+) -> Placed:
+    placed, writing = plan.placed, store.writing()
+    if plan.log and plan.log[0].session_id != log[0].session_id:
+        return _as_fork(log, place_fork(plan.log))
+    if plan.log:
+        writing.import_log(plan.log, keeps_age=True, keeps_trash=True).result()
+    if plan.fork:
+        placed = placed._replace(fork_id=place_fork(plan.fork).session_id)
+        if carry is not None:
+            carry(placed.session_id, placed.fork_id)
+    if placed.outcome is Outcome.CONTINUED and plan.tail:
+        writing.import_log(plan.tail, keeps_age=True, keeps_trash=True).result()
+    elif plan.tail:
+        writing.replace_tail(placed.session_id, plan.shared, plan.tail).result()
+    return placed
 
 
 def planned(reading: Reading, log: Sequence[Event], *, keeps_id: bool | None = None, revives: bool = False) -> Plan:
     """What `place` would do; writes nothing."""
-    session_id, last = log[0].session_id, log[-1]
+    session_id = log[0].session_id
     here = reading.last_events(session_id, 1)
     if not here:
         return _absent(reading, log, revives=revives)
-    if is_known(reading, last):
+    if is_known(reading, log):
         return Plan(Placed(Outcome.KNOWN, session_id))
     end = here[0].seq or 0
-    if end < len(log) and is_same(here[0], log[end - 1]):
-        return Plan(Placed(Outcome.CONTINUED, session_id, tuple(log[end:])), shared=end, tail=tuple(log[end:]))
+    if end < len(log) and is_known(reading, log[:end]):
+        return _continued(session_id, end, tuple(log[end:]))
     return _merged(reading, list(reading.events(session_id)), log, keeps_id)
 
 
-def is_known(reading: Reading, event: Event) -> bool:
-    """Whether an event is at its place here. Logs only grow: then all before it is, too."""
-    seq = event.seq or 0
-    return any(is_same(each, event) for each in reading.events(event.session_id, seq - 1, seq))
+def carry_files(paths: Paths) -> Carry:
+    """Copies what is kept in the folders of a session to those of its fork."""
+
+    def carry(source: str, target: str) -> None:
+        for folder in (paths.session, paths.snapshots):
+            with suppress(OSError, shutil.Error):  # without them, it can still be continued
+                shutil.copytree(folder(source), folder(target), symlinks=True, dirs_exist_ok=True)
+
+    return carry
+
+
+def _continued(session_id: str, end: int, tail: tuple[Event, ...]) -> Plan:
+    if all(map(is_refused_by_import, tail)):
+        return Plan(Placed(Outcome.KNOWN, session_id))
+    return Plan(Placed(Outcome.CONTINUED, session_id, tail), shared=end, tail=tail)
+
+
+def is_known(reading: Reading, log: Sequence[Event]) -> bool:
+    """Whether the end of a log, from its last message on, is here at its place: then all that was said before is, too.
+
+    Names and pins alone say nothing: they are moved behind what was said.
+    """
+    said = max((number for number, event in enumerate(log) if has_conversation([event])), default=0)
+    end = log[said:]
+    here = list(reading.events(end[0].session_id, (end[0].seq or 1) - 1, end[-1].seq))
+    return len(here) == len(end) and all(map(is_same, here, end))
 
 
 def delete_elsewhere(
@@ -151,10 +179,9 @@ def delete_elsewhere(
     """
     session_id = deletion.session_id
     with store.reading() as reading:
-        known = _decision(reading, session_id)
+        known = reading.deletion(session_id)
         is_here = bool(reading.last_events(session_id, 1))
-    is_known = known is not None and _age(known) >= _age(deletion)
-    if is_known and known != deletion:
+    if known is not None and known.age >= deletion.age:
         return ""
     if not (deletion.is_deleted and is_here):
         store.writing().record_deletion(deletion).result()
@@ -169,23 +196,12 @@ def delete_elsewhere(
             fork_id = place(store, fork, keeps_id=False, claim=claim, carry=carry).session_id
             if carry is not None:
                 carry(session_id, fork_id)
-        # The decision first: deleting would make one of its own, of now.
-        store.writing().record_deletion(deletion).result()
-        store.delete(session_id)
+        store.delete(session_id, deletion)
     return fork_id
 
 
-def _decision(reading: Reading, session_id: str) -> Deletion | None:
-    return next((each for each in reading.deletions() if each.session_id == session_id), None)
-
-
-def _age(deletion: Deletion) -> tuple[str, bool]:
-    """The highest counts; of two at the same moment, that to delete."""
-    return deletion.at, deletion.is_deleted
-
-
 def _absent(reading: Reading, log: Sequence[Event], *, revives: bool) -> Plan:
-    deletion = _decision(reading, log[0].session_id)
+    deletion = reading.deletion(log[0].session_id)
     if revives or deletion is None or not deletion.is_deleted:
         return Plan(Placed(Outcome.NEW, log[0].session_id), log=tuple(log))
     if not has_conversation(log[deletion.seq :]):
@@ -216,7 +232,7 @@ def _starts(tail: Sequence[Event], mine: Sequence[Event]) -> bool:
 def _rank(reading: Reading, first: Event) -> tuple[bool, str, str]:
     """The lowest keeps the id. A branch that is a fork somewhere has lost it there."""
     fork = branch_id(first.session_id, first)
-    has_lost = bool(reading.last_events(fork, 1)) or _decision(reading, fork) is not None
+    has_lost = bool(reading.last_events(fork, 1)) or reading.deletion(fork) is not None
     return has_lost, first.timestamp, first.type
 
 

@@ -15,8 +15,9 @@ from co_tui.exchange.importers.builder import SessionBuilder
 from co_tui.exchange.importers.default_folders import AIDER_HISTORY
 from co_tui.exchange.importers.foreign_files import TextDocument
 from co_tui.exchange.importers.foreign_parts import said, thought
-from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
+from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.importer import TextImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "aider"
 _START: Final = "# aider chat started at "

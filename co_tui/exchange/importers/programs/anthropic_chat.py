@@ -17,8 +17,9 @@ from co_tui.exchange.importers.foreign_values import (
     text,
     text_of_blocks,
 )
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import ANY_CHAT, DocumentImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "anthropic"
 _ROLES: Final = ("user", "assistant")

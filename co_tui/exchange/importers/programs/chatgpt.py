@@ -20,9 +20,10 @@ from co_tui.exchange.importers.foreign_parts import (
     thought,
 )
 from co_tui.exchange.importers.foreign_values import NOTICES, OTHER_PARTS, objects, read_time, readable, text
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
 from co_tui.exchange.importers.programs.claude_ai import with_rest
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "chatgpt"
 _LEFT_OUT: Final = {

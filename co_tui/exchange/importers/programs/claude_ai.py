@@ -15,8 +15,9 @@ from co_tui.exchange.importers.foreign_values import (
     readable,
     text,
 )
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "claude-ai"
 _NOTES: Final = ("token_budget", "flag")

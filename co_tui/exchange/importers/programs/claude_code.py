@@ -37,8 +37,9 @@ from co_tui.exchange.importers.foreign_values import (
     text,
     text_of_blocks,
 )
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "claude-code"
 _SYNTHETIC: Final = "<synthetic>"

@@ -14,8 +14,9 @@ from co_tui.events.event import decode
 from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import read_time, readable
-from co_tui.exchange.importers.imported import ImportedSession, stable_id, written
+from co_tui.exchange.importers.imported import ImportedSession, written
 from co_tui.exchange.importers.importer import OWN, DocumentImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "co-tui"
 MAX_MISSING_EVENTS: Final = 10_000

@@ -24,8 +24,9 @@ from co_tui.exchange.importers.foreign_values import (
     read_time,
     text,
 )
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import LOOSE, DocumentImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "codex"
 _ROWS: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")

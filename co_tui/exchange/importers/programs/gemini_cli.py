@@ -26,8 +26,9 @@ from co_tui.exchange.importers.foreign_values import (
     readable,
     text,
 )
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "gemini-cli"
 _SNAPSHOT: Final = "<state_snapshot>"

@@ -24,8 +24,9 @@ from co_tui.exchange.importers.foreign_values import (
     result_content,
     text,
 )
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "goose"
 _BLOCKS: Final = ("toolRequest", "toolResponse", "frontendToolRequest")

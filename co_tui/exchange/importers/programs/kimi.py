@@ -29,8 +29,9 @@ from co_tui.exchange.importers.foreign_values import (
     result_content,
     text,
 )
-from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
+from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "kimi"
 _START: Final = "<start>"

@@ -12,9 +12,10 @@ from co_tui.events.storable import storable
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_values import EMPTY_REPLIES, count, read_time, readable, text
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DatabaseImporter
 from co_tui.exchange.importers.llm_threads import attached, attachments, has_threads, threads
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "llm"
 _RESPONSE: Final = (

@@ -26,9 +26,10 @@ from co_tui.exchange.importers.foreign_values import (
     readable,
     text,
 )
-from co_tui.exchange.importers.imported import ImportedSession, stable_id
+from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import ANY_CHAT, DocumentImporter
 from co_tui.exchange.openai_format import to_message
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "openai"
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")

@@ -23,9 +23,10 @@ from co_tui.exchange.importers.foreign_values import (
     readable,
     text,
 )
-from co_tui.exchange.importers.imported import ImportedSession, ImportRefused, stable_id
+from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.importer import DocumentImporter
 from co_tui.inert import one_line
+from co_tui.store.session_ids import stable_id
 
 NAME: Final = "opencode"
 _MAX_FILES: Final = 200_000

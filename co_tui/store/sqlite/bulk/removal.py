@@ -4,27 +4,33 @@ import sqlite3
 
 from co_tui.store.sqlite import index_queue
 from co_tui.store.sqlite.bulk import unfinished
-from co_tui.store.sqlite.deletions import decide
+from co_tui.store.sqlite.deletions import decide, last_said, record_deletion
 from co_tui.store.sqlite.transaction import A_MOMENT_S, STEP_CHARS, Steps, transaction
 from co_tui.store.store_errors import SessionNotFound, SessionOfAnother
+from co_tui.store.stored_values import Deletion
 
 ROWS_AT_ONCE = 500
 
 
-def delete(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
-    """Remove a session and all that belongs to it; it is gone for everyone after the first step."""
+def delete(connection: sqlite3.Connection, session_id: str, deletion: Deletion | None = None) -> Steps[None]:
+    """Remove a session and all that belongs to it; it is gone for everyone after the first step.
+
+    `deletion` is the decision, if it was made elsewhere.
+    """
     with unfinished.at_work(session_id):
-        yield from _deleted(connection, session_id)
+        yield from _deleted(connection, session_id, deletion)
 
 
-def _deleted(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
+def _deleted(connection: sqlite3.Connection, session_id: str, deletion: Deletion | None) -> Steps[None]:
     with transaction(connection):
         connection.execute("DELETE FROM drafts WHERE session_id = ?", (session_id,))
-        known = connection.execute("SELECT last_seq, owner FROM sessions WHERE id = ?", (session_id,)).fetchone()
-        if known is not None and known[1]:
-            raise SessionOfAnother.of(session_id, known[1])
-        if known is not None:
-            decide(connection, session_id, known[0], is_deleted=True)
+        known = connection.execute("SELECT owner FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        if known is not None and known[0]:
+            raise SessionOfAnother.of(session_id, known[0])
+        if deletion is not None:
+            record_deletion(connection, deletion)
+        else:
+            decide(connection, session_id, last_said(connection, session_id), is_deleted=True)
         if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:
             raise SessionNotFound(f"No session {session_id}.")
         unfinished.claim(connection, session_id, 0)

@@ -313,6 +313,7 @@ class Rounds:
             if not log or (log[0].seq or 0) != 1:
                 continue  # the server lost what it followed
             placed = self.take_branch(log, keeps_id=False)
+            self._record(placed, 0, pulled=True)
             with self._store.reading() as reading:
                 is_at_its_end = reading.last_seq(placed) == log[-1].seq
             for number, piece in enumerate(reply if is_at_its_end else ()):
@@ -333,8 +334,8 @@ class Rounds:
             if session_id in self.open or mine == theirs:
                 continue
             try:
-                if theirs is not None and (mine is None or _age(mine) < _age(theirs)):
-                    delete_elsewhere(self._store, theirs, claim=partial(self._locked, held), carry=self._carry)
+                if theirs is not None and (mine is None or mine.age < theirs.age):
+                    self._delete(theirs, held)
                 elif mine is not None:
                     self._push_deletion(connection, mine)
             except SessionBusy:
@@ -342,12 +343,18 @@ class Rounds:
             except (StoreError, BadRows) as error:
                 self._note(session_id, str(error))
 
+    def _delete(self, deletion: Deletion, held: str) -> None:
+        with self._store.reading() as reading:
+            shared = reading.pushed_seq(self._key, deletion.session_id)
+        claim = partial(self._locked, held)
+        delete_elsewhere(self._store, deletion, claim=claim, carry=self._carry, shared=shared)
+
     def _push_deletion(self, connection: Connection, deletion: Deletion) -> None:
         if server_rows.put_deletion(connection, deletion) is Push.DIFFERS:
             # Words that this machine never saw come back as a fork.
             log = server_rows.events(connection, deletion.session_id, 0)
             self.take_branch(log, keeps_id=True)
-            server_rows.put_deletion(connection, deletion._replace(seq=log[-1].seq or 0))
+            server_rows.put_deletion(connection, deletion, log[-1].seq or 0)
 
     # Notes
 
@@ -365,10 +372,6 @@ class Rounds:
         if sentence not in self._reported:
             self._reported.add(sentence)
             self._report(sentence)
-
-
-def _age(deletion: Deletion) -> tuple[str, bool]:
-    return deletion.at, deletion.is_deleted
 
 
 def _tip(reading: "Reader", session_id: str, seq: int) -> tuple[str, str] | None:

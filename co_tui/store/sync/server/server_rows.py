@@ -12,6 +12,7 @@ from co_tui.events.event import payload_of
 from co_tui.events.storable import dump, storable_text
 from co_tui.store.store_errors import SessionNotFound
 from co_tui.store.stored_values import Deletion, SessionRow
+from co_tui.store.sync.branches import CONVERSATION
 from co_tui.store.sync.files import file_rows
 from co_tui.store.sync.server.checked_rows import (
     MOST_TEXT_CHARS,
@@ -72,6 +73,8 @@ _PUT_DELETION: Final = (
     " ON CONFLICT (owner, session_id) DO UPDATE SET at = excluded.at, seq = excluded.seq, deleted = excluded.deleted"
     " WHERE (deletions.at, deletions.deleted) <= (excluded.at, excluded.deleted) RETURNING session_id"
 )
+_CONVERSATION: Final = [fact.TYPE for fact in CONVERSATION]
+_SAID: Final = "SELECT 1 FROM events WHERE session_id = %s AND seq > %s AND seq <= %s AND type = ANY(%s) LIMIT 1"
 _REPLIES: Final = f"FROM drafts d JOIN sessions s ON s.id = d.session_id WHERE {OWN}"
 
 
@@ -242,9 +245,9 @@ def deletions(connection: Connection) -> list[Deletion]:
     return [each for row in connection.execute(_DELETION).fetchall() if (each := checked_deletion(row))]
 
 
-def put_deletion(connection: Connection, deletion: Deletion) -> Push:
+def put_deletion(connection: Connection, deletion: Deletion, known_seq: int = 0) -> Push:
     """Record a decision, unless a later one is known. A deleted session is removed with all that belongs to it, unless
-    it has events beyond `deletion.seq`: then nothing is changed."""
+    more was said in it, beyond `deletion.seq` and `known_seq`: then nothing is changed."""
     session_id = deletion.session_id
     with connection.transaction() as transaction:
         # The row is created first, so that no other process can add it unseen.
@@ -253,8 +256,9 @@ def put_deletion(connection: Connection, deletion: Deletion) -> Push:
         is_known = connection.execute(_PUT_DELETION, deletion).fetchone() is None
         last_seq = locked[0] if locked else 0
         refusal = Push.OLDER if is_known else None
-        if refusal is None and deletion.is_deleted and last_seq > deletion.seq:
-            refusal = Push.DIFFERS
+        if refusal is None and deletion.is_deleted:
+            asked = (session_id, max(deletion.seq, known_seq), last_seq, _CONVERSATION)
+            refusal = Push.DIFFERS if connection.execute(_SAID, asked).fetchone() else None
         if refusal is not None:
             raise psycopg.Rollback(transaction)
         if locked and (deletion.is_deleted or not last_seq):

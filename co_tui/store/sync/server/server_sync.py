@@ -89,6 +89,7 @@ class ServerSync:
         self._rounds: Rounds | None = None
         self._open: dict[str, int] = {}
         """The sessions that this process has open, with the number of their lease; 0 without one."""
+        self._refreshing = 0
         self._is_closing = False
         self._is_tried = threading.Event()
         """Set once the server was reached, or could not be."""
@@ -133,14 +134,17 @@ class ServerSync:
             else:
                 rounds.some(connection, [session_id])
 
-        asked = self._ask(work)
+        self._refreshing += 1
         try:
+            asked = self._ask(work)
             asked.result(REFRESH_S)
         except WaitedTooLong:
             asked.cancel()
             return NOT_YET
         except StoreError as error:
             return str(error)
+        finally:
+            self._refreshing -= 1
         return ""
 
     def complete(self) -> None:
@@ -308,13 +312,14 @@ class ServerSync:
 
     def _arrive(self, link: "Link", connection: "Connection") -> None:
         """The server answers, for the first time or again."""
+        from co_tui.store.sync.placing import carry_files
         from co_tui.store.sync.server.kept_journals import kept_sessions
         from co_tui.store.sync.server.leases import Leases
         from co_tui.store.sync.server.rounds import Rounds
 
         if self._rounds is None:
             leases = Leases(link.host)
-            self._rounds = Rounds(self._store, self._key, leases, self._open, self._say, self._carry)
+            self._rounds = Rounds(self._store, self._key, leases, self._open, self._say, carry_files(self._paths))
             self._rounds.refresh_files = lambda session_id: self.files.pull(session_files(self._paths, session_id))
             self.files.redact, self.files.writer = link.redacted, leases.owner.writer
         if self._reason:
@@ -328,7 +333,7 @@ class ServerSync:
     def _leave(self, error: Exception) -> None:
         """The server cannot be used for now."""
         reason = str(error).removesuffix(" Try again later.")
-        if not self._reason:
+        if not self._reason and not self._refreshing:  # those who refresh say so themselves
             self._say(f"{reason} Work goes on: what is new is pushed when it is back.")
         self._reason = reason
         self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
@@ -374,14 +379,6 @@ class ServerSync:
 
     def _say(self, sentence: str) -> None:
         self._report(sentence)
-
-    def _carry(self, source: str, target: str) -> None:
-        """Copy a session's files to a fork of it."""
-        import shutil
-
-        for folder in (self._paths.session, self._paths.snapshots):
-            with suppress(OSError, shutil.Error):  # without them, it can still be continued
-                shutil.copytree(folder(source), folder(target), symlinks=True, dirs_exist_ok=True)
 
 
 class Lease:

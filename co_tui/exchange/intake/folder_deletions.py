@@ -1,0 +1,70 @@
+"""The deletions in a folder that machines share: a small file for each session that was deleted or came back."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from co_tui.paths import write_atomically
+from co_tui.store.port import Reading, Store
+from co_tui.store.store_errors import SessionBusy
+from co_tui.store.stored_values import Deletion
+from co_tui.store.sync.placing import Carry, delete_elsewhere
+
+FOLDER: Final = "deleted"
+_SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]{8,20}Z\+*")
+_MOST_BYTES: Final = 4_000
+_MOST_EVENTS: Final = 10**9
+
+
+def deletions_in(folder: Path) -> dict[Path, Deletion]:
+    """What was decided, by file. There may be several files for a session: programs that sync keep both of two."""
+    found = ((file, _read(file)) for file in sorted((folder / FOLDER).glob("*.json")))
+    return {file: deletion for file, deletion in found if deletion is not None}
+
+
+def latest(folder: Path) -> dict[str, Deletion]:
+    """The latest decision about each session."""
+    last: dict[str, Deletion] = {}
+    for each in sorted(deletions_in(folder).values(), key=lambda deletion: deletion.age):
+        last[each.session_id] = each
+    return last
+
+
+def write_deletions(reading: Reading, folder: Path) -> None:
+    """Write what was decided here, unless the folder has a later decision."""
+    there = latest(folder)
+    for deletion in reading.deletions():
+        known = there.get(deletion.session_id)
+        if _SAFE_ID.fullmatch(deletion.session_id) and (known is None or known.age < deletion.age):
+            fields = {"session_id": deletion.session_id, "at": deletion.at, "seq": deletion.seq}
+            text = json.dumps({**fields, "deleted": deletion.is_deleted})
+            write_atomically(folder / FOLDER / f"{deletion.session_id}.json", f"{text}\n")
+
+
+def apply_deletions(store: Store, folder: Path, carry: Carry) -> Iterator[str]:
+    """Delete here what was deleted elsewhere; yields a sentence for what people should know."""
+    for deletion in latest(folder).values():
+        try:
+            fork = delete_elsewhere(store, deletion, carry=carry)
+        except SessionBusy:
+            yield f"Session {deletion.session_id} was deleted elsewhere, but is open. Close it, then try again."
+            continue
+        if fork:
+            yield f"Session {deletion.session_id} was deleted elsewhere. What was said here since is in session {fork}."
+
+
+def _read(file: Path) -> Deletion | None:
+    try:
+        if file.is_symlink() or file.stat().st_size > _MOST_BYTES:
+            return None
+        record = json.loads(file.read_text(encoding="utf-8"))
+        session_id, at, seq, is_deleted = (record[name] for name in ("session_id", "at", "seq", "deleted"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    are_texts = isinstance(session_id, str) and isinstance(at, str)
+    if not are_texts or type(seq) is not int or not isinstance(is_deleted, bool) or not 0 <= seq <= _MOST_EVENTS:
+        return None
+    return Deletion(session_id, at, seq, is_deleted) if _SAFE_ID.fullmatch(session_id) and _TIME.fullmatch(at) else None
