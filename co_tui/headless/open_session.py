@@ -112,7 +112,7 @@ async def _run_work(session: Session, listener: Listener, work: Work, show: Show
     if stop.asked:
         given_up = "" if read else " Output was closed; the rest was dropped."
         what = "the partial reply is saved in" if _has_partial_reply(session) else "what was said is saved in"
-        kept = f"{what} session {session.stored_id}" if session.is_kept else "the session was private"
+        kept = f"{what} session {session.id}" if session.is_kept else "the session was private"
         say(f"Interrupted; {kept}.{given_up}")
         return INTERRUPTED
     if (lost := printing.result()) is not None:

@@ -72,7 +72,7 @@ def run(
                 code = await command.run(session)
             else:
                 code = EXIT_CODES[await session.submit(prompt, files=files)]
-                started.extend([session.stored_id] if session.is_kept and not opening.session_id else [])
+                started.extend([session.id] if session.is_kept and not opening.session_id else [])
         except (AttachmentRefused, PromptRefused) as refused:
             say(str(refused))
             return WRONG_USAGE if isinstance(refused, UnknownPrompt) else FAILED

@@ -105,8 +105,7 @@ class Recorder:
         """`at_once`: the writer's results are there when it returns, so that no write can be cancelled halfway.
         `marks` marks what this machine decides."""
         self._marks = marks
-        self.session_id = self.stored_id = session_id
-        """`stored_id` differs once another machine has continued the session: then this one goes on in a fork."""
+        self.session_id = session_id
         self.state = state
         self.writer = writer
         self._at_once = at_once
@@ -175,7 +174,6 @@ class Recorder:
         written = self.writer.append(self.session_id, pending, ends_draft=ends_draft)
         events = written.result() if self._at_once else await asyncio.wrap_future(written)
         self._unsaved, self._unsaved_end_draft = (), False
-        self.stored_id = events[-1].session_id
         self._publish(events)
         return events[len(pending) - len(facts) :]
 

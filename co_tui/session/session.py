@@ -224,11 +224,6 @@ class Session:
         return self._recorder.session_id
 
     @property
-    def stored_id(self) -> str:
-        """The session to resume later: a fork, once another machine has continued this one."""
-        return self._recorder.stored_id
-
-    @property
     def at_home(self) -> bool:
         """Whether it works in the home folder or above it."""
         return self._environment.at_home

@@ -16,10 +16,6 @@ class SessionNotFound(StoreError):
     """No session, or more than one, matches the name."""
 
 
-class SessionTakenOver(StoreError):
-    """Another process continues the session that this one had."""
-
-
 class QueryCancelled(StoreError):
     """The query was cancelled."""
 

@@ -96,7 +96,7 @@ def test_a_turn_while_the_server_is_away_is_pushed_by_the_next(served_here: Here
         assert away.code == 0
         assert away.err.count("Work goes on: what is new is pushed when it is back.") == 1
         listed = served_here("sessions")
-        assert "Remember the heron" in listed.out and "1 session not pushed yet" in listed.err
+        assert "Remember the heron" in listed.out and "1 session and 2 files not pushed yet." in listed.err
         refused = served_here("run", "--resume", "20260101-000000-abcdef", "-p", "hello")
         assert refused.code == 1 and "cannot be reached" in refused.err
         way.bring_back()

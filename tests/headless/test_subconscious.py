@@ -12,7 +12,7 @@ from co_tui.store.notes.context_board import ContextBoard
 from tests.support import growing_files
 from tests.support.command import CliCommand
 from tests.support.here import Here
-from tests.support.postgres import postgres_server, postgres_store
+from tests.support.postgres import postgres_server, synced_store
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
 
@@ -75,10 +75,11 @@ def test_an_imported_log_does_not_choose_whose_board_is_written(
 def test_a_server_does_not_choose_the_model_that_learns(served_here: Here, provider: Provider, tmp_path: Path) -> None:
     provider.window = 32_000
     url = served_here.environ["CO_TUI_DATABASE"] = postgres_server().new_database()
-    with postgres_store(tmp_path / "elsewhere", url) as store:
+    with synced_store(tmp_path / "elsewhere", url) as store:
         model = "openai-chat:x@http://127.0.0.1:1/v1"
         said = Message(turn=1, message=growing_files.said("We test with uv.", by_user=True))
         store.writing().append("s", [SessionStart(model=model, cwd="/w"), said]).result()
+        store.sync.complete()
     provider.script = list(LEARNS)
     done = served_here("subconscious", "s")
     assert (done.code, done.out) == (0, "+ Tests run with uv.\n")

@@ -3,6 +3,7 @@ other is read or changed."""
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from co_tui.settings.permission_rules import parse_rule
 from co_tui.store.store_errors import SessionOfAnother
 from tests.support.approving import YES, Person
 from tests.support.growing_files import said
-from tests.support.postgres import postgres_server, postgres_store
+from tests.support.postgres import postgres_server, synced_store
 from tests.support.working import Call, Working, repository, working_in
 
 NO = Approval(approved=False, by="user")
@@ -73,7 +74,7 @@ def machine(database: str, folder: Path, tmp_path: Path) -> Iterator[Machine]:
         place = tmp_path / (home or user)
         environment = working_in(folder, place, Working(*steps), person or Person(), **settings)
         environment.store.close()
-        environment.store = postgres_store(place, postgres_server().url_for(user, database))
+        environment.store = synced_store(place, postgres_server().url_for(user, database))
         opened.append(environment)
         return environment
 
@@ -94,6 +95,25 @@ def events(environment: Environment, session_id: str) -> list[Any]:
 
 def write(environment: Environment, session_id: str, *facts: Fact) -> None:
     environment.store.writing().append(session_id, facts).result()
+    environment.store.sync.complete()
+
+
+def send(machine: Machine, environment: Environment, session_id: str, *facts: Fact) -> None:
+    """The server sends these events to a machine of a user, as if another machine had written them."""
+    environment.store.sync.complete()
+    server = machine("bob", home=f"server-{session_id}")
+    server.store.sync.complete()
+    write(server, session_id, *facts)
+    environment.store.sync.complete()
+
+
+def with_nothing_stored(machine: Machine, environment: Environment, *steps: Call) -> Environment:
+    """The same machine, with its key, after its database was lost: everything comes from the server."""
+    environment.store.sync.complete()
+    again = machine("bob", *steps, home="again")
+    again.paths.machine_key.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(environment.paths.machine_key, again.paths.machine_key)
+    return again
 
 
 async def asks(environment: Environment, session_id: str, folder: Path) -> Session:
@@ -117,7 +137,8 @@ async def test_a_fork_of_a_shared_session_brings_no_decision_of_its_author(machi
     alice, bob = machine("alice"), machine("bob")
     pending = ApprovalRequested(call_id="p", tool="run_command", arguments={"command": "ls"})
     write(alice, "hers", START, *DECISIONS, *TALK, pending)
-    alice.store.writing().share("hers", shared=True).result()
+    alice.store.sync.share("hers", shared=True).result()
+    bob.store.sync.complete()
     before = events(alice, "hers")
     with pytest.raises(SessionOfAnother):
         await Session.resume(bob, "hers", "scripted")
@@ -135,7 +156,7 @@ async def test_a_fork_of_a_shared_session_brings_no_decision_of_its_author(machi
 async def test_whatever_another_user_allows_for_a_project_stays_with_them(machine: Machine, folder: Path) -> None:
     alice, bob = machine("alice"), machine("bob")
     for environment in (alice, bob):
-        write(environment, f"of-{environment.paths.data.parent.name}", START, *TALK)
+        write(environment, f"of-{environment.paths.data.parent.name}", START.but(surroundings={}), *TALK)
     kept_for(alice.files, folder).add(parse_rule("Bash(touch made)"))
     session = await asks(bob, "of-bob", folder)
     assert session.approvals.of_other_machines() == []
@@ -151,7 +172,7 @@ async def test_rows_that_a_server_adds_to_ones_own_session_decide_nothing(machin
     session = await Session.start(bob, "scripted")
     await session.submit("hello")
     await session.close()
-    write(bob, session.id, *DECISIONS)
+    send(machine, bob, session.id, *DECISIONS)
     session = await asks(bob, session.id, folder)
     assert session.state.allowed == () and "Bash(touch made)" in session.asked_again
     await session.close()
@@ -168,6 +189,7 @@ async def test_an_approval_that_was_changed_or_moved_does_not_count(
     await session.close()
     assert [str(rule) for rule in (await bob.stored_state(session.id)).allowed] == ["Bash(touch once)"]
     other = session.id
+    again = with_nothing_stored(machine, bob)
     rows = f"session_id = '{session.id}' AND type = 'approval.decided'"
     match change:
         case "rules":
@@ -181,9 +203,11 @@ async def test_an_approval_that_was_changed_or_moved_does_not_count(
         case "session" | "fork":
             other = f"victim-{change}"
             fork = SessionFork(source_session_id=session.id, source_seq=99, mark="0" * 64)
-            write(bob, other, START, *TALK, *events_like(session, bob), *([fork] if change == "fork" else []))
-    assert (await bob.stored_state(other)).allowed == ()
-    await (await asks(bob, other, folder)).close()
+            copied = *events_like(session, bob), *([fork] if change == "fork" else [])
+            send(machine, bob, other, START, *TALK, *copied)
+    again.store.sync.complete()
+    assert (await again.stored_state(other)).allowed == ()
+    await (await asks(again, other, folder)).close()
 
 
 def events_like(session: Session, environment: Environment) -> list[Fact]:
@@ -203,9 +227,11 @@ async def test_a_question_about_another_call_than_the_one_that_would_run_is_aske
         await asyncio.sleep(0)
     await session.close()
     await asyncio.wait({waiting})
+    bob = with_nothing_stored(machine, bob, ("run_command", {"command": "touch once"}))
     for kind, command in (("message", "touch made"), ("approval.requested", "ls")):
         change = f"UPDATE co_tui.events SET payload = replace(payload, 'touch once', '{command}')"
         sql(database, f"{change} WHERE session_id = '{session.id}' AND type = '{kind}'")
+    bob.store.sync.complete()
     person = bob.questions = Person(NO)
     resumed = await Session.resume(bob, session.id, "scripted")
     await resumed.ask_pending()
@@ -218,7 +244,9 @@ async def test_rules_that_a_server_sends_for_a_project_are_asked_about_once(mach
     bob = machine("bob")
     session = await Session.start(bob, "scripted")
     await session.close()
+    bob.store.sync.complete()
     server = machine("bob", home="server")
+    server.store.sync.complete()
     server.files.refresh_resumed(folder, session.id)
     kept_for(server.files, folder).add(parse_rule("Bash(touch made)"))
     server.store.close()
@@ -254,6 +282,8 @@ async def test_ones_own_session_keeps_model_policy_and_a_tighter_mode(
         await session.switcher.switch_mode("edits" if own == "ask" else "ask")
         await session.switcher.switch_mode(own)
     await session.close()
+    laptop.store.sync.complete()
+    desktop.store.sync.complete()
     resumed = await Session.resume(desktop, session.id)
     assert (resumed.state.model, resumed.state.policy) == ("scripted", laptop.settings.policy)
     assert resumed.state.mode == then
@@ -269,7 +299,9 @@ async def test_what_one_allowed_on_another_machine_is_asked_about_once_here(mach
     await session.close()
     assert [str(rule) for rule in (await laptop.stored_state(copy)).allowed] == ["Bash(touch made)"], "a fork keeps it"
     (folder / "made").unlink()
+    laptop.store.sync.complete()
     desktop = machine("bob", TOUCH, person=Person(allowed), home="desktop")
+    desktop.store.sync.complete()
     for number, session_id in enumerate((session.id, session.id, copy)):
         desktop.questions = person = Person(YES if session_id == copy else allowed)
         model = await desktop.open_model("scripted")

@@ -292,9 +292,7 @@ def test_whatever_is_typed_the_index_finds_what_reading_finds(
         store.writing().append(name, [*messages, SessionRename(title=whole)]).result()
     with both[0].reading() as kept, both[1].reading() as plain:
         for asked in (typed, cut, f"{cut} {typed}"):
-            found = [
-                sorted(hit[1:4] for hit in each.search(asked, session_id=name).hits) for each in (kept, plain)
-            ]
+            found = [sorted(hit[1:4] for hit in each.search(asked, session_id=name).hits) for each in (kept, plain)]
             assert found[0] == found[1], asked
             assert ids(kept.browse(asked, "")) == ids(plain.browse(asked, "")), asked
             kept.search(asked, by_relevance=True), kept.count_found(asked), kept.sessions(search=asked)

@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg
 
 from co_tui.paths import locate
+from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.sync.server.migrations import migrate
 from co_tui.store.sync.server.server import Server
-from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.sync.server.server_sync import ServerSync
 from tests.support.waiting import PATIENCE_S
 

@@ -91,10 +91,15 @@ def note_share(connection: sqlite3.Connection, session_id: str, shared: bool) ->
     connection.execute("UPDATE sessions SET shared = ? WHERE id = ? AND owner = ''", (shared, session_id))
 
 
-def list_others(connection: sqlite3.Connection, rows: Sequence[SessionRow]) -> None:
-    """The sessions that others share are these now. Their text is added when it is fetched."""
-    known = {row[0]: row[1:] for row in connection.execute("SELECT id, owner, last_seq FROM sessions WHERE owner <> ''")}
-    for session_id in known.keys() - {row.id for row in rows}:
+def list_others(
+    connection: sqlite3.Connection, rows: Sequence[SessionRow], among: Collection[str] | None = None
+) -> None:
+    """The sessions that others share are these now, of all or `among` some. Their text is added when it is fetched."""
+    known = {
+        row[0]: row[1:] for row in connection.execute("SELECT id, owner, last_seq FROM sessions WHERE owner <> ''")
+    }
+    gone = known.keys() - {row.id for row in rows}
+    for session_id in gone if among is None else gone & set(among):
         remove_other(connection, session_id)
     for row in rows:
         if row.id in known:

@@ -341,5 +341,4 @@ class SessionController:
         if not self.session_id or not self.bridge.state.turn or self.launch.private:
             return ""
         title = one_line(self.bridge.state.title, 60)
-        session_id = self.session.stored_id if self.session is not None else self.session_id
-        return f"{self.launch.program} --resume {session_id}   continues “{title}”"
+        return f"{self.launch.program} --resume {self.session_id}   continues “{title}”"

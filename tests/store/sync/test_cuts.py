@@ -51,7 +51,9 @@ class Run:
         if self.chance.random() < 0.5:
             lease.release()
         self._change_whole_session(name)
-        assert self._here.said(name, "here") == said_here or taken_over, "nothing that happens to the server matters here"
+        assert self._here.said(name, "here") == said_here or taken_over, (
+            "nothing that happens to the server matters here"
+        )
         lease.release()
         self._come_back()
         self._compare(name, said_here, taken_over)

@@ -1,12 +1,13 @@
 """Sessions of other users and of other machines in the app: shared, read, forked, taken over."""
 
+import asyncio
 from pathlib import Path
 
 from co_tui.events import Message, SessionStart
 from co_tui.store.port import Store
 from co_tui.store.store_errors import NOT_SHARED
 from co_tui.ui.sessions.sessions_screen import SessionsScreen
-from tests.support.postgres import postgres_server, postgres_store
+from tests.support.postgres import postgres_server, synced_store
 from tests.support.provider import Provider
 from tests.support.screen import (
     answer,
@@ -25,6 +26,7 @@ def say(store: Store, name: str, prompt: str, **where: str) -> None:
     request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": prompt}]}
     start = SessionStart(model="openai-chat:scripted", policy="balanced", **where)
     store.writing().append(name, [start, Message(turn=1, message=request)]).result()
+    store.sync.complete()
 
 
 async def test_another_users_session_is_listed_with_its_owner_read_and_continued_in_a_copy(
@@ -33,11 +35,11 @@ async def test_another_users_session_is_listed_with_its_owner_read_and_continued
     server = postgres_server()
     url = server.new_database()
     launch = launch_for(home, provider)
-    with postgres_store(home / "alice", server.url_for("alice", url)) as hers:
+    with synced_store(home / "alice", server.url_for("alice", url)) as hers:
         say(hers, "s-shared", "the heron of alice", cwd=str(launch.cwd))
-        hers.writing().share("s-shared", shared=True).result()
+        hers.sync.share("s-shared", shared=True).result()
         say(hers, "s-private", "the egret of alice", cwd=str(launch.cwd))
-        launch = launch.but(store=postgres_store(home, server.url_for("bob", url)))
+        launch = launch.but(store=synced_store(home, server.url_for("bob", url)))
         async with running(launch) as (app, pilot):
             await pilot.press("f2")
             await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and "shared by alice" in screen_text(app))
@@ -59,6 +61,7 @@ async def test_another_users_session_is_listed_with_its_owner_read_and_continued
             assert app.controller.session_id != "s-shared"
             await type_text(pilot, "/share\n")
             await until(pilot, lambda: "can read and fork it. /share off stops it." in transcript_text(app))
+            await asyncio.to_thread(hers.sync.complete)
             with hers.reading() as reading:
                 assert reading.session(app.controller.session_id).owner == "bob"
                 assert reading.session("s-shared").last_seq == 3
@@ -70,10 +73,11 @@ async def test_a_session_that_another_machine_left_open_is_taken_over_after_a_qu
     home: Path, provider: Provider
 ) -> None:
     url = postgres_server().new_database()
-    launch = launch_for(home, provider, session_id="s-1").but(store=postgres_store(home, url))
+    launch = launch_for(home, provider, session_id="s-1").but(store=synced_store(home, url))
     say(launch.store, "s-1", "left open", cwd=str(launch.cwd))
     postgres_server().execute(
-        "INSERT INTO co_tui.leases VALUES('s-1', 0, 'w', 'blue-laptop', 'x.y', 1, now() - interval '5 minutes')",
+        "INSERT INTO co_tui.leases(session_id, number, writer, host, machine, process, expires)"
+        " VALUES('s-1', 0, 'w', 'blue-laptop', 'x.y', 1, now() - interval '5 minutes')",
         url.partition("?")[0].rpartition("/")[2],
     )
     async with running(launch) as (app, pilot):

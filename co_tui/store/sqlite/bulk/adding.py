@@ -109,6 +109,9 @@ def fork(
     def finish(connection: sqlite3.Connection) -> tuple[Event, ...]:
         log.create(connection, target, timestamp)
         log.save(connection, target, counters)
+        # What other programs may have written stays suspect in a copy.
+        copied = "UPDATE sessions SET pulled = (SELECT s.pulled FROM sessions s WHERE s.id = ?) WHERE id = ?"
+        connection.execute(copied, (source, target))
         return log.append(connection, target, (fact,))
 
     return (yield from _added(connection, target, 0, _copied(connection, source, target, last, counters), finish))

@@ -8,8 +8,8 @@ from typing import Final
 
 from co_tui.paths import read_small_text, write_atomically
 from co_tui.store.file_lock import file_lock
-from co_tui.store.sync.files.known_files import FileStatus
 from co_tui.store.sync.files.kinds import KINDS, is_in_folder
+from co_tui.store.sync.files.known_files import FileStatus
 from co_tui.store.sync.files.synced_file import SyncedFile
 
 MOST_BYTES: Final = 10 * 1024 * 1024

@@ -174,9 +174,7 @@ class ServerFiles:
 
     def _written(self, connection: "Connection", decisions: Sequence[_Decision]) -> Synced:
         new = [decision.equal for decision in decisions if decision.is_new]
-        refused = file_rows.refused_sessions(
-            connection, {each.file.session_id for each in new} - {""}, self.writer
-        )
+        refused = file_rows.refused_sessions(connection, {each.file.session_id for each in new} - {""}, self.writer)
         new = [each for each in new if each.file.session_id not in refused]
         bodies = [NewBody(each.file.name, each.body, each.version) for each in new]
         with connection.transaction():

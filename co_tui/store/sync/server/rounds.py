@@ -97,13 +97,17 @@ class Rounds:
         return here == after or self._push(connection, session_id, after, is_a_try=True)
 
     def some(self, connection: Connection, session_ids: Iterable[str]) -> None:
-        """Bring these sessions of the user up to date."""
-        ids = list(session_ids)
-        there = server_rows.listing(connection, ids).own if ids else {}
+        """Bring these sessions up to date, the user's own and those of others."""
+        if not (ids := list(session_ids)):
+            return
+        listing = server_rows.listing(connection, ids)
         with self._store.reading() as reading:
-            own = [each for each in ids if each in there or reading.owner(each) == ""]
+            own = [each for each in ids if each in listing.own or reading.owner(each) == ""]
         for session_id in own:
-            self.one(connection, session_id, there.get(session_id))
+            self.one(connection, session_id, listing.own.get(session_id))
+        self._change(partial(synced_rows.list_others, rows=listing.others, among=ids))
+        for row in listing.others:
+            self._fetch(connection, row.id, MOST_BYTES_EACH)
 
     def one(self, connection: Connection, session_id: str, last: int | None) -> None:
         """Bring one session up to date; `last` is the server's last event. What fails is noted, others go on."""
@@ -180,11 +184,16 @@ class Rounds:
         with self._store.reading() as reading:
             missing = sorted(reading.not_fetched(), reverse=True)
         for session_id in missing:
-            try:
-                left -= self.fetch(connection, session_id, min(left, MOST_BYTES_EACH))
-            except (StoreError, BadRows) as error:
-                self._report_once(f"Session {session_id} of another user is left out: {error}")
+            left -= self._fetch(connection, session_id, min(left, MOST_BYTES_EACH))
             yield
+
+    def _fetch(self, connection: Connection, session_id: str, most_bytes: int) -> int:
+        """The same for many: what cannot be fetched is left out."""
+        try:
+            return self.fetch(connection, session_id, most_bytes)
+        except (StoreError, BadRows) as error:
+            self._report_once(f"Session {session_id} of another user is left out: {error}")
+            return 0
 
     def _push_open(self, connection: Connection, session_id: str, last: int | None) -> None:
         """A session that is open here is only pushed: what is new elsewhere becomes a matter of its end."""
@@ -359,7 +368,9 @@ class Rounds:
     # Notes
 
     def _record(self, session_id: str, seq: int, *, pulled: bool = False) -> None:
-        self._change(partial(synced_rows.record_pushed, server=self._key, session_id=session_id, seq=seq, pulled=pulled))
+        self._change(
+            partial(synced_rows.record_pushed, server=self._key, session_id=session_id, seq=seq, pulled=pulled)
+        )
 
     def _change(self, work: "Callable[..., None]") -> None:
         self._store.writing().change(work).result()
