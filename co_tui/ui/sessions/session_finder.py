@@ -47,6 +47,8 @@ class Found(NamedTuple):
 
     hits: tuple[Hit, ...] = ()
     is_more: bool = False
+    is_incomplete: bool = False
+    """Whether older messages cannot be found yet."""
 
 
 class Previewed(NamedTuple):
@@ -130,7 +132,7 @@ class SessionFinder:
             page = reading.search(
                 typed, by_relevance=by_relevance, limit=MOST_HITS, once_per_session=True, in_trash=in_trash
             )
-            return Found(page.hits, page.next is not None)
+            return Found(page.hits, page.next is not None, page.is_incomplete)
 
         return await self._in_thread(search)
 

@@ -123,7 +123,8 @@ class SessionListing(NamedTuple):
         shown = f"{self.listed.matching + len(self._matching_messages):,}{self._more} of " if self.typed else ""
         as_of = f" · as of {_as_of(self.listed.as_of)}" if self.listed.as_of else ""
         as_of += " · server not reached" if self.listed.has_failed else ""
-        return f"{name} · {shown}{self.listed.of:,}{as_of}" if not self._is_unknown else name
+        missing = " · not all messages searched yet" if self.found is not None and self.found.is_incomplete else ""
+        return f"{name} · {shown}{self.listed.of:,}{as_of}{missing}" if not self._is_unknown else name
 
     @property
     def empty_text(self) -> str:
