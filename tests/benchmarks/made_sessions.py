@@ -26,7 +26,7 @@ from pathlib import Path
 from co_tui.events import Event, Message, SessionStart
 from co_tui.store.sqlite.bulk.adding import import_log
 from co_tui.store.sqlite.connect import connect_for_writing
-from co_tui.store.sqlite.index_queue import INDEXES, index_some, merge_some
+from co_tui.store.sqlite.index_queue import merge_or_index
 from co_tui.store.sqlite.transaction import run_all
 from co_tui.store.timestamps import written
 
@@ -53,9 +53,8 @@ def make_database(path: Path, sessions: int, messages_each: int) -> None:
 
 
 def index_all(connection: sqlite3.Connection) -> None:
-    while index_some(connection):
-        for index in INDEXES:
-            merge_some(connection, index)
+    while merge_or_index(connection):
+        pass
 
 
 def long_session(session_id: str, megabytes: float) -> list[Event]:

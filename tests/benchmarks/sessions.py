@@ -17,7 +17,7 @@ from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.reader import Reader
 from tests.benchmarks.figures import print_table, times_ms
 from tests.benchmarks.made_sessions import make_database
-from tests.benchmarks.session_changes import Changes, migrated, old_copy
+from tests.benchmarks.session_changes import Changes, long_texts, migrated, old_copy
 
 SESSIONS = int(os.environ.get("CO_TUI_BENCHMARK_SESSIONS", "10000"))
 MESSAGES_EACH = 100
@@ -42,8 +42,10 @@ def main() -> None:
             _print_both(
                 f"changes ({megabytes:g} MB each)", [Changes(path, megabytes, is_large).figures() for path in copies]
             )
+            chars = 2_000_000 if is_large else 50_000
+            _print_both("longest step, processor milliseconds", [long_texts(path, chars) for path in copies])
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            for version in (2, 5):
+            for version in (2, 5, 7):
                 old = old_copy(paths[SESSIONS], Path(scratch) / f"schema_{version}" / "co-tui.db", version)
                 print_table(migrated(old, version, is_large))
 

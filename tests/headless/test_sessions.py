@@ -1,10 +1,14 @@
 """`co-tui sessions`: the trash, pins, and what is cleaned up."""
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from co_tui.events import Event, SessionStart
+from co_tui.paths import locate
+from co_tui.store.sqlite import text_rebuild
+from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.timestamps import written
 from tests.store.test_contract import said
@@ -127,6 +131,17 @@ def test_a_search_shows_what_it_found_and_where(talks: Here) -> None:
     assert [match["text"][start:end] for start, end in match["places"]] == ["older", "stand"] and match["seq"] == 2
     for odd in ('"', "*", "NEAR(", "a-b", "x" * 10_000, "天", "\ud800"):
         assert talks("sessions", "--search", odd).code == 0
+
+
+def test_a_search_says_when_older_messages_cannot_be_found_yet(talks: Here) -> None:
+    with closing(connect_for_writing(locate({"CO_TUI_HOME": str(talks.home)}).database)) as connection:
+        text_rebuild.request(connection)
+    assert "Older messages cannot all be found yet" in talks("sessions", "--search", "heron").err
+    assert talks("sessions").err == ""
+    with closing(connect_for_writing(locate({"CO_TUI_HOME": str(talks.home)}).database)) as connection:
+        while text_rebuild.rebuild_some(connection):
+            pass
+    assert talks("sessions", "--search", "heron").err == ""
 
 
 def test_a_prompt_answered_cleans_up_what_the_user_or_the_sessions_policy_wants_gone(

@@ -3,23 +3,26 @@
 import multiprocessing
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from co_tui.events import Event, SessionFork, SessionStart
+from co_tui.store.sqlite import index_queue
 from co_tui.store.sqlite.bulk import adding, removal, unfinished
 from co_tui.store.sqlite.connect import connect_for_writing, connect_in_memory
 from co_tui.store.sqlite.index_queue import INDEXES, index_some, merge_some, waiting
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.shared_connection import SharedConnection
-from co_tui.store.sqlite.transaction import Steps, run_all
+from co_tui.store.sqlite.transaction import STEP_S, Pace, Steps, run_all
 from co_tui.store.sqlite.writer import MANY_FACTS, Writer
 from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import ImportOutcome
@@ -195,6 +198,17 @@ def test_changes_to_one_session_are_made_in_order_and_others_in_between(path: Pa
 
 # What waits to be indexed
 
+
+def in_parts_of(chars: int) -> AbstractContextManager[object]:
+    """So much of a text is indexed at once."""
+    return mock.patch.multiple(index_queue, PART_CHARS=chars, OVERLAP_CHARS=4, INDEXED_CHARS=Pace(chars, chars))
+
+
+def check_indexes(connection: sqlite3.Connection) -> None:
+    for index in INDEXES:
+        connection.execute(f"INSERT INTO {index}({index}) VALUES('integrity-check')")
+
+
 WORDS = ("heron", "egret", "ibis", "天气")
 OPERATIONS = st.lists(
     st.one_of(
@@ -221,6 +235,17 @@ def test_every_message_is_found_once_whatever_is_indexed(
     said_in: dict[str, list[str]] = {}
     shared = SharedConnection()
     shared._connection = empty
+    with in_parts_of(4):
+        _check_every_message_is_found_once(empty, shared, operations, said_in)
+    shared._connection = None
+
+
+def _check_every_message_is_found_once(
+    empty: sqlite3.Connection,
+    shared: SharedConnection,
+    operations: list[tuple[str, str, str]],
+    said_in: dict[str, list[str]],
+) -> None:
     for operation, session_id, value in operations:
         _do(empty, said_in, operation, session_id, value)
     with Reader(Path(":memory:"), shared=shared) as reader:
@@ -236,10 +261,8 @@ def test_every_message_is_found_once_whatever_is_indexed(
                 )
     for name in said_in:
         run_all(removal.delete(empty, name))
-    for index in INDEXES:
-        empty.execute(f"INSERT INTO {index}({index}) VALUES('integrity-check')")
+    check_indexes(empty)
     assert waiting(empty).texts == 0
-    shared._connection = None
 
 
 def _do(
@@ -259,10 +282,70 @@ def _do(
         case "index":
             index_some(connection)
         case "merge":
-            for index in INDEXES:
-                merge_some(connection, index)
+            merge_some(connection)
         case _:
             pass
+
+
+LONG = "heron 天气 in ibis or egret, an owl at sea"
+
+
+@pytest.mark.parametrize("indexed_steps", range(7))
+def test_a_long_text_is_indexed_in_parts_found_all_the_while_and_removed_in_parts(
+    tmp_path: Path, indexed_steps: int
+) -> None:
+    """After any step, another process may continue."""
+    path = tmp_path / "co-tui.db"
+    with in_parts_of(6):
+        for step in range(indexed_steps + 1):
+            with closing(connect_for_writing(path)) as connection:
+                if step == 0:
+                    run_all(adding.append(connection, "long", [said(LONG)], ends_draft=False))
+                else:
+                    assert index_some(connection) and waiting(connection).chars == max(0, len(LONG) - 6 * step)
+        with Reader(path) as reader:
+            for word in ("heron", "天气", "in", "ibis", "egret", "owl", "sea", LONG.split(",")[0]):
+                assert len(reader.search(word).hits) == len(reader.messages_with("long", [word]).seqs) == 1, word
+        with closing(connect_for_writing(path)) as connection:
+            assert len(list(removal.delete(connection, "long"))) == indexed_steps + 2
+            check_indexes(connection)
+            for table in ("texts_to_index", "texts_in_parts", "message_texts", "events"):
+                assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
+            found = connection.execute("SELECT count(*) FROM message_grams WHERE message_grams MATCH '\"ron\"'")
+            assert found.fetchone() == (0,)
+
+
+def test_a_text_half_in_the_indexes_is_not_indexed_further_while_it_is_removed(tmp_path: Path) -> None:
+    with in_parts_of(6), closing(connect_for_writing(tmp_path / "co-tui.db")) as connection:
+        run_all(adding.append(connection, "long", [said(LONG)], ends_draft=False))
+        assert index_some(connection) and index_some(connection)
+        next(removal.delete(connection, "long"))
+        assert not index_some(connection) and waiting(connection).texts == 0
+
+
+def test_a_long_text_that_was_indexed_as_a_whole_is_removed_as_a_whole(tmp_path: Path) -> None:
+    with closing(connect_for_writing(tmp_path / "co-tui.db")) as connection:
+        run_all(adding.append(connection, "long", [said(LONG)], ends_draft=False))
+        assert index_some(connection)
+        with in_parts_of(6):
+            run_all(removal.delete(connection, "long"))
+        check_indexes(connection)
+        assert connection.execute("SELECT count(*) FROM message_texts").fetchone() == (0,)
+
+
+def test_a_step_does_as_much_as_takes_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "thread_time", lambda: now[0])
+    pace = Pace(least=10, most=100)
+
+    def step(done: int, took_s: float) -> int:
+        now[0] = took_s
+        pace.learn(done, began=0.0)
+        return pace.amount
+
+    assert [step(done, STEP_S / 4) for done in (10, 20, 40, 80, 100)] == [20, 40, 80, 100, 100]
+    assert step(5, STEP_S / 4) == 100, "a little that was quick says nothing"
+    assert step(100, 2 * STEP_S) == 50 and step(20, 2 * STEP_S) == 10 and step(10, 9 * STEP_S) == 10
 
 
 def test_a_long_backlog_is_worked_off_without_being_asked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,11 @@
-"""A database of the schema before this one, opened by who only reads it."""
+"""Databases of older schemas: every process opens them at once; the texts of old ones are written in idle times."""
 
 import contextlib
 import json
 import multiprocessing
 import os
 import sqlite3
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -13,20 +14,20 @@ import pytest
 from co_tui.events import CompactionComplete, SessionFork, SessionTrashed
 from co_tui.paths import locate
 from co_tui.store.file_lock import lock
+from co_tui.store.sqlite import idle_work, text_rebuild
 from co_tui.store.sqlite import store as sqlite_store
-from co_tui.store.sqlite import text_rebuild
 from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.index_queue import INDEXES
-from co_tui.store.sqlite.migrations import INCREMENTAL
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.schema import SCHEMA_VERSION, bytes_to_rewrite, lacks_texts
 from co_tui.store.sqlite.store import SqliteStore
+from co_tui.store.sqlite.text_rebuild import rebuild_some
 from co_tui.store.sqlite.writer import Writer
 from co_tui.store.store_errors import StoreError
 from tests.store.test_contract import said
-from tests.support.old_schemas import create_old_schema
+from tests.support.old_schemas import create_old_schema, rebuild_texts
 from tests.support.stores import store_in
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(
@@ -57,6 +58,11 @@ def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(
     connection.close()
     assert_told_once(home, monkeypatch)
     with store_in(home) as store, store.reading() as reading:
+        found = reading.search("heron")
+        assert found.hits == () and found.is_incomplete, "a search says that older messages are missing"
+    rebuild_texts(file)
+    with store_in(home) as store, store.reading() as reading:
+        assert not reading.search("heron").is_incomplete
         assert [row.id for row in reading.browse("laden", "")] == ["new", "imported later"]
         assert [hit.session.id for hit in reading.search("heron").hits] == ["new", "imported later"]
         assert [hit.seq for hit in reading.search("天气").hits] == [2, 2]
@@ -69,7 +75,7 @@ def test_a_database_of_the_second_schema_is_brought_up_to_date_by_reading_it(
         assert reading.search("heron").hits == () and reading.health().verdict == "ok"
     with sqlite3.connect(file) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (INCREMENTAL,)
+        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,), "incremental"
     connection.close()
 
 
@@ -82,7 +88,7 @@ def assert_told_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlite_store, "SLOW_MIGRATION_BYTES", 1000)
         store.migrate(words.append)
         store.migrate(words.append)
-    assert "Upgrading" in words[0] and "0 of 7 events" in words[1] and words[2:] == ["Your sessions are up to date."]
+    assert len(words) == 2 and "Upgrading" in words[0] and "Older messages become searchable" in words[1]
 
 
 def test_a_database_that_an_older_co_tui_has_open_is_left_as_it_is(home: Path) -> None:
@@ -129,62 +135,128 @@ def found_in(path: Path) -> list[tuple[str, int]]:
         return [(hit.session.id, hit.seq) for hit in reader.search("heron", limit=99).hits]
 
 
-def _migrate_in_small_steps(path: Path, told: "Connection") -> None:
-    text_rebuild.EVENTS_AT_ONCE, text_rebuild.REPORTS = 2, 100
-
-    def report(sentence: str) -> None:
-        told.send(sentence)
-        told.recv()
-
-    connect_for_writing(path, None, report).close()
+def _rebuild_in_small_steps(path: Path, pipe: "Connection") -> None:
+    text_rebuild.EVENTS_AT_ONCE = 2
+    with contextlib.closing(connect_for_writing(path)) as connection:
+        while rebuild_some(connection):
+            pipe.send(connection.execute("SELECT done FROM text_rebuild").fetchone()[0])
+            pipe.recv()
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_killed_migration_continues_where_it_was(tmp_path: Path, version: int) -> None:
+def test_who_is_killed_while_texts_are_rebuilt_leaves_the_rest_to_others(tmp_path: Path, version: int) -> None:
     whole, path = tmp_path / "whole.db", tmp_path / "killed.db"
     made_old(whole, version)
     made_old(path, version)
-    spawn = multiprocessing.get_context("spawn")
-    for reports in (1, 3, 4):
+    rebuild_texts(whole)
+    spawn, done = multiprocessing.get_context("spawn"), []
+    for steps in (1, 2):
         pipe, theirs = spawn.Pipe()
-        process = spawn.Process(target=_migrate_in_small_steps, args=(path, theirs))
+        process = spawn.Process(target=_rebuild_in_small_steps, args=(path, theirs))
         process.start()
-        for count in range(reports):
-            assert pipe.poll(PATIENCE_S) and "of 24 events done" in pipe.recv()
-            if count < reports - 1:
+        for step in range(steps):
+            if step:
                 pipe.send("on")
+            assert pipe.poll(PATIENCE_S)
+            done.append(pipe.recv())
+            with Reader(path) as reader:
+                assert len(list(reader.events("a"))) == 12 and reader.search("heron").is_incomplete
+                assert reader.count_found("heron").messages == done[-1], "what is rebuilt is found"
         process.kill()
         process.join(PATIENCE_S)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        (done,) = connection.execute("SELECT done FROM text_rebuild").fetchone()
-        assert lacks_texts(connection) and done == 2 * (0 + 2 + 3)
-    assert bytes_to_rewrite(path) > 0
-    assert found_in(path) == found_in(whole) and bytes_to_rewrite(path) == 0
+    assert done == [2, 4, 6]
+    rebuild_texts(path)
+    assert found_in(path) == found_in(whole)
+
+
+def test_an_old_database_is_opened_without_its_texts_and_an_idle_writer_completes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, steps = tmp_path / "co-tui.db", []
+    made_old(path, 2)
+    monkeypatch.setattr(text_rebuild, "EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr(idle_work, "rebuild_some", lambda connection: steps.append(1) or rebuild_some(connection))
+    with Reader(path) as reader:
+        assert reader.search("heron").is_incomplete and bytes_to_rewrite(path) == 0
+        monkeypatch.setattr(idle_work, "QUIET_S", 0.0)
+        with contextlib.closing(Writer(path)):
+            wait_until(lambda: not reader.search("heron").is_incomplete)
+    assert len(steps) >= 12 and len(found_in(path)) == 24
+
+
+def test_another_process_that_writes_only_delays_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "co-tui.db"
+    made_old(path, 2)
+    with (
+        contextlib.closing(connect_for_writing(path)) as connection,
+        contextlib.closing(sqlite3.connect(path)) as other,
+    ):
+        idle = idle_work.IdleWork(connection)
+        other.execute("BEGIN IMMEDIATE")
+        idle.step()
+        assert lacks_texts(connection) and idle.pause_s is not None, "it is tried again"
+        other.rollback()
+        while idle.pause_s is not None:
+            idle.step()
+    assert len(found_in(path)) == 24
 
 
 def test_who_comes_while_texts_are_rebuilt_can_work_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "co-tui.db"
     made_old(path, 2)
     monkeypatch.setattr(text_rebuild, "EVENTS_AT_ONCE", 2)
-    monkeypatch.setattr(text_rebuild, "REPORTS", 100)
-    seqs = []
-
-    def report(_: str) -> None:
-        if not seqs:
-            with Reader(path) as reader:
-                assert [row.id for row in reader.sessions()] and len(list(reader.events("a"))) == 12
-            writer = Writer(path)
+    with contextlib.closing(connect_for_writing(path)) as connection:
+        assert rebuild_some(connection)
+        with contextlib.closing(Writer(path)) as writer:
             fork = SessionFork(source_session_id="a", source_seq=12)
-            seqs.extend(event.seq for event in writer.append("a", [said("an egret")]).result(timeout=PATIENCE_S))
+            assert writer.append("a", [said("an egret")]).result(timeout=PATIENCE_S)[0].seq == 13
             writer.fork("b", "fork of b", None, fork).result(timeout=PATIENCE_S)
             writer.delete("b").result(timeout=PATIENCE_S)
-            writer.close()
-
-    connect_for_writing(path, None, report).close()
+        while rebuild_some(connection):
+            pass
     with Reader(path) as reader:
-        assert seqs == [13] and [hit.seq for hit in reader.search("egret").hits] == [13]
+        assert [hit.seq for hit in reader.search("egret").hits] == [13]
         hits = {(hit.session.id, hit.seq) for hit in reader.search("heron", limit=99).hits}
         assert hits == {(name, seq) for name in ("a", "fork of b") for seq in range(1, 13)}
+
+
+def test_two_processes_that_rebuild_at_once_write_every_text_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "co-tui.db"
+    made_old(path, 2)
+    monkeypatch.setattr(text_rebuild, "EVENTS_AT_ONCE", 2)
+    with contextlib.closing(connect_for_writing(path)) as one, contextlib.closing(connect_for_writing(path)) as other:
+        read = text_rebuild._read_some
+
+        def overtaken(connection: sqlite3.Connection) -> object:
+            found = read(connection)
+            if connection is one:
+                rebuild_some(other)
+            return found
+
+        monkeypatch.setattr(text_rebuild, "_read_some", overtaken)
+        while rebuild_some(one):
+            pass
+    assert len(found_in(path)) == 24
+
+
+@pytest.mark.parametrize("opened", [Reader, Writer])
+@pytest.mark.parametrize("version", [5, 7])
+def test_a_database_of_a_later_schema_is_never_rewritten_to_open_it(
+    tmp_path: Path, version: int, opened: Callable[[Path], Reader | Writer]
+) -> None:
+    """Also one that has no incremental vacuum: that would take long, and others would wait for it."""
+    path = tmp_path / "co-tui.db"
+    made_old(path, version)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        before = connection.execute("SELECT name, rootpage FROM sqlite_master WHERE name = 'events'").fetchone()
+        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (0,)
+    opened(path).close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (0,)
+        assert connection.execute("SELECT name, rootpage FROM sqlite_master WHERE name = 'events'").fetchone() == before
 
 
 def test_a_database_of_the_fifth_schema_keeps_its_index(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_what_was_deleted_is_given_back_to_the_disk_and_the_rest_is_still_found(
         writer.delete(f"s{n}").result()
     steps, later = writer.upkeep_steps(), writer.append("s39", [said("between two steps")])
     assert next(steps).result(timeout=PATIENCE_S) in (True, False) and later.result(timeout=PATIENCE_S)
-    assert kept_up(writer) > 5
+    assert 5 < kept_up(writer) < 50, "each step gives many pages back"
     assert path.stat().st_size < large / 2
     with Reader(path) as reader:
         assert reader.count_found("heron").messages == 5 and reader.count_found("between two").messages == 1

@@ -15,6 +15,7 @@ from co_tui.store.port import Store
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.migrations import steps
 from co_tui.store.stored_values import FoundMessages
+from tests.support.old_schemas import rebuild_texts
 from tests.support.stores import store_in
 
 
@@ -89,6 +90,7 @@ def test_a_database_of_the_first_schema_is_completed(home: Path) -> None:
     connection.close()
     with store_in(home) as store:
         store.writing().append("new", [SessionStart(), parts("a heron")]).result()
+        rebuild_texts(file)
         with store.reading() as reading:
             asked = {word: reading.messages_with("old", [word], except_tool="recall").seqs for word in WANTED}
             assert asked == WANTED

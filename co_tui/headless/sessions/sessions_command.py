@@ -80,6 +80,8 @@ def _list_sessions(context: CommandContext, *, search: str, limit: int, as_json:
     with context.store.reading() as reading:
         rows = reading.sessions(limit=limit, search=search, in_trash=in_trash)
         not_searched = len(reading.not_fetched()) if search and not in_trash else 0
+        if search and reading.search(search, limit=1).is_incomplete:
+            say("Older messages cannot all be found yet: an upgrade continues while co-tui is open.")
         if as_json:
             for row in rows:
                 put_json({**row.as_json(), **(_match(reading, row.id, search) if search else {})})

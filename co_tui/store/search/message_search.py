@@ -59,6 +59,8 @@ class SearchPage(NamedTuple):
 
     hits: tuple[Hit, ...] = ()
     next: NextPage | None = None
+    is_incomplete: bool = False
+    """Whether older messages cannot be found yet, after an upgrade."""
 
 
 class FoundCount(NamedTuple):

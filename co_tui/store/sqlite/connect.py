@@ -10,7 +10,7 @@ from typing import TypeAlias
 from co_tui.paths import ensure_file
 from co_tui.store.search.session_filter import has_phrases
 from co_tui.store.search.session_words import holds
-from co_tui.store.sqlite.schema import SCHEMA_VERSION, lacks_texts
+from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.sqlite.transaction import PATIENCE_S, PatientConnection
 from co_tui.store.store_errors import StoreError
@@ -40,7 +40,7 @@ def connect_for_writing(
     except (sqlite3.Error, OSError) as error:
         raise explained(error, path) from error
     try:
-        if checked_version(connection, path) < SCHEMA_VERSION or lacks_texts(connection):
+        if checked_version(connection, path) < SCHEMA_VERSION:
             # Imported here: sqlite-utils takes a seventh of a second, and a current database needs none of it.
             from co_tui.store.sqlite.migrations import migrate
 
@@ -85,7 +85,7 @@ def connect_for_reading(path: Path, locks: Path | None = None) -> sqlite3.Connec
     if version == 0:  # another process is creating it at this very moment
         connection.close()
         return None
-    if version < SCHEMA_VERSION or lacks_texts(connection):
+    if version < SCHEMA_VERSION:
         connection.close()
         _migrate(path, version, locks)
         connection, version = _opened(path)

@@ -1,9 +1,10 @@
 """The schema, as numbered steps that are only ever appended to."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from sqlite_utils import Database, Migrations
 from sqlite_utils.db import Table
@@ -14,15 +15,13 @@ from co_tui.store.search.session_filter import filter_text
 from co_tui.store.sqlite import text_rebuild
 from co_tui.store.sqlite.index_queue import INDEXES
 from co_tui.store.sqlite.lock import another_process
-from co_tui.store.sqlite.schema import SCHEMA_VERSION, lacks_texts
-from co_tui.store.sqlite.text_rebuild import Report
+from co_tui.store.sqlite.schema import SCHEMA_VERSION, TEXTS_BY_TIME
 from co_tui.store.store_errors import StoreError
 
+Report: TypeAlias = Callable[[str], None]
+"""Shows the user a sentence."""
+
 steps = Migrations("co-tui")
-INCREMENTAL = 2
-"""As `PRAGMA auto_vacuum` tells it."""
-FILLED_BY_FUNCTIONS = 3
-"""From this schema on, removing text needs functions that an older co-tui does not have."""
 MERGED_PIECES = 8
 """Of about the same size become one piece of an index."""
 MAX_PIECES = 1_999
@@ -186,7 +185,18 @@ def _repository_of_a_session(db: Database) -> None:
     db.execute("CREATE INDEX sessions_of_repository ON sessions(repository_id, cwd) WHERE repository_id <> ''")
 
 
-@steps(name="008_other_machines")
+@steps(name="008_long_texts_in_parts")
+def _long_texts_in_parts(db: Database) -> None:
+    """How many parts of a long text are in the indexes; those indexed before are there as a whole."""
+    db.execute("CREATE TABLE texts_in_parts(id INTEGER PRIMARY KEY, parts INTEGER NOT NULL) STRICT")
+    db.execute("DROP TRIGGER message_texts_ad")
+    db.execute(
+        "CREATE TRIGGER message_texts_ad AFTER DELETE ON message_texts BEGIN"
+        " DELETE FROM texts_to_index WHERE id = old.id; DELETE FROM texts_in_parts WHERE id = old.id; END"
+    )
+
+
+@steps(name="009_other_machines")
 def _other_machines(db: Database) -> None:
     """Whose a session is, how far it is pushed to a server, and what was deleted."""
     db.execute("ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
@@ -208,42 +218,39 @@ def migrate(
 ) -> None:
     """Bring the database to the present schema; one process at a time does it, the others wait.
 
-    The texts of old messages are written afterwards, while other processes may work already. Interrupted, it continues
-    where it was. Raises `StoreError` while an older co-tui has a session open that it could not write any more.
+    What takes long is left to idle times: writers call `text_rebuild` and fill the indexes. Raises `StoreError` while
+    an older co-tui has a session open that it could not write any more.
     """
-    if _version(connection) < SCHEMA_VERSION:
-        with _file_lock(path.with_name(f"{path.name}.migrate"), report or _say_nothing):
-            if locks is not None:
-                _refuse_while_open(connection, locks)
-            create_schema(connection)
-    if lacks_texts(connection):
-        with suppress(BlockingIOError), file_lock(path.with_name(f"{path.name}.rebuild"), wait=False):
-            text_rebuild.rebuild(connection, report or _say_nothing)
-
-
-def _say_nothing(_: str) -> None:
-    """For callers that report nothing."""
+    with _file_lock(path.with_name(f"{path.name}.migrate"), report):
+        if _version(connection) == SCHEMA_VERSION:  # another process was faster
+            return
+        if locks is not None:
+            _refuse_while_open(connection, locks)
+        create_schema(connection)
 
 
 @contextmanager
-def _file_lock(path: Path, report: Report) -> Iterator[None]:
+def _file_lock(path: Path, report: Report | None) -> Iterator[None]:
     """Hold the lock; reports when another process has it, and waits for that."""
     with ExitStack() as stack:
         try:
             stack.enter_context(file_lock(path, wait=False))
         except BlockingIOError:
-            report("Another co-tui is upgrading your sessions. Waiting for it.")
+            if report is not None:
+                report("Another co-tui is upgrading your sessions. Waiting for it.")
             stack.enter_context(file_lock(path))
         yield
 
 
 def create_schema(connection: sqlite3.Connection) -> None:
     """Apply the steps that the database lacks. The caller keeps other processes out."""
-    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file
+    is_from_before = _is_from_before(connection)
+    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # counts for a new file, and when a file is rewritten
     # Stays with the file. Switching ignores the busy timeout, hence the caller's lock.
     connection.execute("PRAGMA journal_mode=WAL")
     steps.apply(Database(connection))
-    _enable_incremental_vacuum(connection)
+    if is_from_before:
+        _rewrite_file(connection)
     connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
 
@@ -251,8 +258,13 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def _is_from_before(connection: sqlite3.Connection) -> bool:
+    """Whether the file is from before incremental vacuum, and from a co-tui that could not write the next schema."""
+    return 0 < _version(connection) < TEXTS_BY_TIME
+
+
 def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:
-    process = another_process(locks) if 0 < _version(connection) < FILLED_BY_FUNCTIONS else ""
+    process = another_process(locks) if _is_from_before(connection) else ""
     if process:
         raise StoreError(
             f"An older co-tui (process {process}) has a session open and could no longer save it. "
@@ -260,13 +272,11 @@ def _refuse_while_open(connection: sqlite3.Connection, locks: Path) -> None:
         )
 
 
-def _enable_incremental_vacuum(connection: sqlite3.Connection) -> None:
-    """An older file is written anew once, so that what is deleted can be given back to the disk bit by bit."""
-    if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-        # Without room for a copy, or while others read, it stays as it was: larger, and as good.
-        with suppress(sqlite3.OperationalError):
-            connection.execute("VACUUM")
+def _rewrite_file(connection: sqlite3.Connection) -> None:
+    """Make it possible to give what is deleted back to the disk bit by bit. Every other process waits for it."""
+    # Without room for a copy, or while others read, it stays as it was: larger, and as good.
+    with suppress(sqlite3.OperationalError):
+        connection.execute("VACUUM")
 
 
 def _table(db: Database, name: str) -> Table:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import sqlite3
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Kept in `PRAGMA user_version`; equals the number of migrations."""
 
 ALL_SEQS = 1 << 62
@@ -26,18 +26,18 @@ OF_REPLY = "session_id = ? AND (slot = ? OR slot GLOB ?)"
 REPLY_ROWS = f"SELECT body FROM drafts WHERE {OF_REPLY} ORDER BY slot"
 
 TEXTS_ARE_REBUILT = 1
-"""`PRAGMA application_id` while a migration has not yet written all texts; else 0."""
+"""`PRAGMA application_id` while not all texts that a migration removed are written again; else 0."""
 
 
 def lacks_texts(connection: "sqlite3.Connection") -> bool:
-    """Whether a migration was interrupted, or another process is at it."""
+    """Whether searches miss older messages, until `text_rebuild` is done."""
     return bool(connection.execute("PRAGMA application_id").fetchone()[0] == TEXTS_ARE_REBUILT)
 
 
-_ALL_TEXTS_WRITTEN_ANEW = 3
+TEXTS_BY_TIME = 3
 """The latest schema that takes long to come to; from there on it is a matter of a moment."""
 _MAGIC = b"SQLite format 3\0"
-_USER_VERSION, _APPLICATION_ID = slice(60, 64), slice(68, 72)
+_USER_VERSION = slice(60, 64)
 _HEADER_BYTES = 100
 
 
@@ -46,8 +46,7 @@ def bytes_to_rewrite(path: Path) -> int:
     try:
         with open(path, "rb") as file:
             header = file.read(_HEADER_BYTES)
-        version, application = (int.from_bytes(header[each], "big") for each in (_USER_VERSION, _APPLICATION_ID))
-        is_slow = 0 < version < _ALL_TEXTS_WRITTEN_ANEW or application == TEXTS_ARE_REBUILT
+        is_slow = 0 < int.from_bytes(header[_USER_VERSION], "big") < TEXTS_BY_TIME
         return path.stat().st_size if header.startswith(_MAGIC) and is_slow else 0
     except OSError:
         return 0

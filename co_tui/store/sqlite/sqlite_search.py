@@ -12,7 +12,7 @@ from co_tui.store.search.message_search import Candidate, Search, SearchPage, hi
 from co_tui.store.search.search_words import SearchWords, short_words
 from co_tui.store.search.searchable_text import SAID
 from co_tui.store.sqlite.connect import session_filter
-from co_tui.store.sqlite.schema import ALL_SEQS, seen
+from co_tui.store.sqlite.schema import ALL_SEQS, lacks_texts, seen
 from co_tui.store.sqlite.session_list import browse, rows_of
 from co_tui.store.stored_values import SessionRow
 
@@ -34,7 +34,7 @@ def search(connection: sqlite3.Connection, asked: Search, session_id: str, in_tr
     time = "SELECT timestamp FROM events WHERE session_id = ? AND seq = ?"
     wanted = {(each.session_id, each.seq) for each in chosen}
     times = {place: row[0] for place in wanted if (row := connection.execute(time, place).fetchone())}
-    return SearchPage(hits_of(asked, chosen, rows, times), more)
+    return SearchPage(hits_of(asked, chosen, rows, times), more, is_incomplete=lacks_texts(connection))
 
 
 def sessions_with(

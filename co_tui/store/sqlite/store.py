@@ -42,19 +42,20 @@ class SqliteStore:
         return str(self._database)
 
     def migrate(self, report: Callable[[str], None]) -> None:
-        """Migrate a large, older database now and report it, rather than silently delay the first query.
+        """Migrate a large, old database now and report it, rather than silently delay the first query.
 
         Only in a new process: it reads the file without SQLite.
         """
         size = bytes_to_rewrite(self._database)
         if size >= SLOW_MIGRATION_BYTES:
             report(
-                f"Upgrading your sessions to this version ({size // 1_000_000:,} MB, some minutes). "
+                f"Upgrading your sessions to this version ({size // 1_000_000:,} MB, up to a minute). "
                 "Interrupting is safe."
             )
             from co_tui.store.sqlite.connect import connect_for_writing
 
             connect_for_writing(self._database, self._locks, report).close()
+            report("Your sessions are up to date. Older messages become searchable while co-tui is open.")
 
     def report_to(self, report: Callable[[str], None]) -> None:
         self._report = report

@@ -23,7 +23,25 @@ POLL_S = 0.002
 LET_OTHERS_IN_S = 2 * POLL_S
 """How long to pause between two steps."""
 STEP_CHARS = 100_000
-"""Text written, indexed or removed in one transaction; an index takes a tenth of a second for a million."""
+"""Text written in one transaction."""
+STEP_S = 0.02
+"""Processor time of a step that nothing waits for; the disk may take as long again."""
+
+
+class Pace:
+    """How much to do in a step so that it takes `STEP_S`, learned from the steps before."""
+
+    def __init__(self, least: int, most: int) -> None:
+        self.amount = self._least = least
+        self._most = most
+
+    def learn(self, done: int, began: float) -> None:
+        """So much was done since `began`, by the thread's processor clock."""
+        took_s = time.thread_time() - began
+        # Of a little that was quick, most is the same for every step.
+        if took_s > STEP_S or done >= self.amount // 2:
+            fits = int(done * STEP_S / max(took_s, STEP_S / 10))
+            self.amount = max(self._least, min(fits, 2 * self.amount, self._most))
 
 
 class PatientConnection(sqlite3.Connection):

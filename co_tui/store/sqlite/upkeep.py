@@ -5,11 +5,10 @@ Each step is short, is skipped when another process does not let go, and returns
 
 import sqlite3
 from collections.abc import Callable
-from functools import partial
 from typing import TypeAlias
 
 from co_tui.store.sqlite.bulk.removal import clean_up
-from co_tui.store.sqlite.index_queue import INDEXES, index_some, merge_some
+from co_tui.store.sqlite.index_queue import merge_or_index
 from co_tui.store.sqlite.transaction import without_waiting
 
 Step: TypeAlias = Callable[[sqlite3.Connection], bool]
@@ -20,11 +19,7 @@ FREED_PAGES = 256
 
 def steps() -> tuple[Step, ...]:
     """Each step benefits from those before it."""
-    return (clean_up, *index_steps(), _free_pages, _update_statistics, _checkpoint_log)
-
-
-def index_steps() -> tuple[Step, ...]:
-    return (index_some, *(partial(merge_some, index=index) for index in INDEXES))
+    return (clean_up, merge_or_index, _free_pages, _update_statistics, _checkpoint_log)
 
 
 def performed(step: Step, connection: sqlite3.Connection) -> bool:
@@ -39,8 +34,8 @@ def performed(step: Step, connection: sqlite3.Connection) -> bool:
 def _free_pages(connection: sqlite3.Connection) -> bool:
     free = int(connection.execute("PRAGMA freelist_count").fetchone()[0])
     if free:
-        # Each row that is fetched frees a page.
-        connection.execute(f"PRAGMA incremental_vacuum({FREED_PAGES})").fetchall()
+        # As a script: as a query it has no columns to fetch, and stops after the first page.
+        connection.executescript(f"PRAGMA incremental_vacuum({FREED_PAGES})")
     return free > FREED_PAGES and int(connection.execute("PRAGMA freelist_count").fetchone()[0]) < free
 
 

@@ -40,6 +40,8 @@ class Found(NamedTuple):
     is_more: bool = False
     not_searched: int = 0
     """How many sessions of others were not searched, since their text is not here."""
+    is_incomplete: bool = False
+    """Whether older messages cannot be found yet."""
 
 
 class Previewed(NamedTuple):
@@ -94,7 +96,8 @@ class SessionFinder:
             page = reading.search(
                 typed, by_relevance=by_relevance, limit=MOST_HITS, once_per_session=True, in_trash=in_trash
             )
-            return Found(page.hits, page.next is not None, 0 if in_trash else len(reading.not_fetched()))
+            not_searched = 0 if in_trash else len(reading.not_fetched())
+            return Found(page.hits, page.next is not None, not_searched, page.is_incomplete)
 
         return await self._in_thread(search)
 

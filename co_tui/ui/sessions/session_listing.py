@@ -117,7 +117,8 @@ class SessionListing(NamedTuple):
     def title(self) -> str:
         name = "Trash" if self.in_trash else "Sessions"
         shown = f"{self.listed.matching + len(self._matching_messages):,}{self._more} of " if self.typed else ""
-        return f"{name} · {shown}{self.listed.of:,}"
+        missing = " · not all messages searched yet" if self.found is not None and self.found.is_incomplete else ""
+        return f"{name} · {shown}{self.listed.of:,}{missing}"
 
     @property
     def empty_text(self) -> str:

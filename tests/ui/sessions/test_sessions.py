@@ -17,9 +17,9 @@ from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.sessions import sessions_screen
 from co_tui.ui.sessions.session_actions import deletion_question
-from co_tui.ui.sessions.session_finder import Found, SessionFinder
+from co_tui.ui.sessions.session_finder import Found, Listed, SessionFinder
 from co_tui.ui.sessions.session_list_widget import SessionList
-from co_tui.ui.sessions.session_listing import day_name
+from co_tui.ui.sessions.session_listing import SessionListing, day_name
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed, store_in, stored_events
@@ -376,6 +376,13 @@ def test_deleting_mentions_a_pin_and_how_to_undo_it() -> None:
     assert deletion_question(row).startswith("Move “Plans” to the trash? Restorable for 30 days (Ctrl+T)")
     assert "“Plans” is pinned" in deletion_question(row._replace(pinned=True))
     assert deletion_question(row._replace(trashed="2026-01-01")) == "Delete “Plans” with its 1 message forever?"
+
+
+def test_a_search_that_misses_older_messages_says_so() -> None:
+    listing = SessionListing("heron", Listed([], 0, 3), Found())
+    assert listing.title == "Sessions · 0 of 3"
+    listing = listing._replace(found=Found(is_incomplete=True))
+    assert listing.title == "Sessions · 0 of 3 · not all messages searched yet"
 
 
 def test_the_end_of_a_long_list_is_there_without_all_before_it(home: Path) -> None:

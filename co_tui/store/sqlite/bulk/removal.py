@@ -1,6 +1,7 @@
 """Removing a session, or what a crash left of one, step by step."""
 
 import sqlite3
+from collections.abc import Iterable
 
 from co_tui.store.sqlite import index_queue
 from co_tui.store.sqlite.bulk import unfinished
@@ -77,30 +78,28 @@ def _discard_some(connection: sqlite3.Connection, session_id: str) -> bool:
 def _remove_some(connection: sqlite3.Connection, session_id: str, after_seq: int) -> bool:
     """Remove texts, then events, above a seq; returns whether there are more."""
     above = (session_id, after_seq, ROWS_AT_ONCE)
-    texts = connection.execute(
-        "SELECT id, length(text) FROM message_texts WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?", above
-    ).fetchall()
-    if texts:
-        index_queue.remove(connection, [id_ for id_, _ in texts[: _within_a_step(texts)]])
+    lengths = "SELECT id, length(text) FROM message_texts WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?"
+    if texts := _first(connection.execute(lengths, above), index_queue.INDEXED_CHARS.amount):
+        if not index_queue.remove_part(connection, texts[0]):
+            index_queue.remove(connection, texts)
         return True
-    events = connection.execute(
-        "SELECT seq, length(payload) FROM events WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?", above
-    ).fetchall()
-    if events:
-        last = events[_within_a_step(events) - 1][0]
+    lengths = "SELECT seq, length(payload) FROM events WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?"
+    if events := _first(connection.execute(lengths, above), STEP_CHARS):
         connection.execute(
-            "DELETE FROM events WHERE session_id = ? AND seq > ? AND seq <= ?", (session_id, after_seq, last)
+            "DELETE FROM events WHERE session_id = ? AND seq > ? AND seq <= ?", (session_id, after_seq, events[-1])
         )
         return True
     unfinished.release(connection, session_id)
     return False
 
 
-def _within_a_step(rows: list[tuple[int, int]]) -> int:
-    """How many of the rows to take, given their lengths: at least one."""
+def _first(rows: Iterable[tuple[int, int]], most_chars: int) -> list[int]:
+    """The first of the rows, given their lengths: one, and more within so many characters."""
+    found: list[int] = []
     chars = 0
-    for count, (_, length) in enumerate(rows):
-        if count and chars + length > STEP_CHARS:
-            return count
+    for number, length in rows:
         chars += length
-    return len(rows)
+        if found and chars > most_chars:
+            break
+        found.append(number)
+    return found
