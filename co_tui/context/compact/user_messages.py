@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
 from co_tui.context.compact.user_answers import answers_in, calls_in
+from co_tui.context.indexed_history import EARLIER, is_prompt
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.turns import EARLIER, is_prompt
 from co_tui.events.content import typed_text
 from co_tui.events.stored_messages import QUOTES, RULES, SUMMARY, UNQUOTED
 

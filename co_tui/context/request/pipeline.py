@@ -11,10 +11,10 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact import replacement, user_messages
 from co_tui.context.compact.by_code import PolicyFailed
-from co_tui.context.compact.decide import LEAST_FREED, Plan, decide, fallback_cut, is_stuck
+from co_tui.context.compact.decide import LEAST_FREED, Plan, Situation, fallback_cut
 from co_tui.context.compact.replacement import Digest, Replacement
-from co_tui.context.compact.situation import Situation
 from co_tui.context.compact.thresholds import thresholds_of
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.journal.recollection import Recollected, recollect
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimated_window
@@ -46,7 +46,7 @@ _ALWAYS = range(sys.maxsize)
 class Measured(NamedTuple):
     """A history after repair and shortened tool outputs, with its measurement. Immutable."""
 
-    live: Sequence[ModelMessage]
+    live: IndexedHistory
     origins: Sequence[int | None]
     """The index of each message in the history; None for messages added by repair."""
     request: Sequence[ModelMessage]
@@ -98,6 +98,7 @@ class Governor:
             user_messages.user_messages_in(()),
         )
         """Cache of the last call: a compaction asks before and after its summary."""
+        self._situation: tuple[Measured | None, Situation | None] = (None, None)
         self.suppressed_lengths = suppressed_lengths
         """History lengths at which automatic compaction is suppressed: the last freed too little or was declined."""
         self.policy_failure = ""
@@ -212,30 +213,37 @@ class Governor:
 
     def decide(self, measured: Measured) -> Plan | None:
         """The compaction the policy asks for now, if any. If its own code fails, the default policy decides."""
-        if 1 + max((n for n in measured.origins if n is not None), default=-1) in self.suppressed_lengths:
+        newest = next((origin for origin in reversed(measured.origins) if origin is not None), -1)
+        if newest + 1 in self.suppressed_lengths:
             return None
         situation = self.situation(measured)
         try:
-            return decide(situation)
+            return situation.plan
         except PolicyFailed as failed:
             self.policy_failure = str(failed)
-            return decide(situation._replace(policy=default_policy()))
+            return situation.under(default_policy()).plan
 
     def situation(self, measured: Measured) -> Situation:
-        return Situation(
-            measured.live,
-            measured.reading,
-            self.policy,
-            self.meter.tokens,
-            measured.pinned,
-            self.meter.ratio,
-            measured.request,
-        )
+        """What the policy decides on; the same for the same measurement, so that it decides once."""
+        known, situation = self._situation
+        if known is not measured or situation is None:
+            meter = self.meter
+            situation = Situation(
+                measured.live,
+                measured.reading,
+                self.policy,
+                meter.tokens,
+                measured.pinned,
+                meter.ratio,
+                measured.request,
+            )
+            self._situation = (measured, situation)
+        return situation
 
     def is_stuck(self, measured: Measured) -> bool:
         """Whether a request past the blocking threshold is sent without a compaction because none would help."""
         situation = self.situation(measured)
-        return is_stuck(situation) or (self.is_stopped and situation.is_past_blocking_threshold)
+        return situation.is_past_blocking_threshold and (self.is_stopped or situation.plan is None)
 
     def is_fixed(self, measured: Measured) -> bool:
         """Whether instructions, tools and pinned messages nearly fill the window, so that compaction cannot help."""
@@ -335,6 +343,7 @@ class Governor:
         self._stages.release(messages)
         self.meter.release(messages)
         self._clipped.clear()
+        self._situation = (None, None)
         self._words = ((), user_messages.user_messages_in(()))
 
 

@@ -5,12 +5,10 @@ from typing import Final
 
 from pydantic_ai.messages import ModelResponse
 
-from co_tui.context.compact import cuts
-from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.decide import LEAST_FREED, LEAST_LEFT_TOKENS, WELL_BELOW, Plan, asked_cut, frees_enough
+from co_tui.context.indexed_history import PROMPT, Cut
 from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
-from co_tui.context.turns import is_prompt, latest_prompt, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, ModelChange, PolicyChange, Ref, Rewind
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.background_compaction import Urgency
@@ -27,17 +25,17 @@ def requested_cut(governor: Governor, measured: Measured, trigger: Trigger) -> C
     live, pinned = measured.live, measured.pinned
     if trigger.is_emergency:
         situation = governor.situation(measured)
-        earlier = (cuts.share_cut(live, trigger, pinned=pinned), cuts.run_cut(live, trigger, pinned))
+        earlier = (live.share_cut(trigger, pinned=pinned), live.run_cut(trigger, pinned))
         worth = (cut for cut in earlier if cut is not None and frees_enough(situation, cut))
-        return next(worth, None) or cuts.whole_cut(live, trigger, pinned=pinned)
+        return next(worth, None) or live.whole_cut(trigger, pinned=pinned)
     if governor.policy.rule is CompactionRule.PYTHON and (cut := asked_cut(governor.situation(measured), trigger)):
         return cut
-    if governor.policy.keep_recent_share and len(turn_starts(live)) > 1:
-        cut = cuts.whole_cut(live, trigger, upto=latest_prompt(live), pinned=pinned)
+    if governor.policy.keep_recent_share and len(live.turn_starts) > 1:
+        cut = live.whole_cut(trigger, upto=live.latest_prompt, pinned=pinned)
         held = sum(governor.meter.tokens(live[index]) for index in cut.replaced) if cut else 0
         if cut is not None and held >= _least_before_newest(governor, measured, trigger):
             return cut
-    return cuts.whole_cut(live, trigger, pinned=pinned)
+    return live.whole_cut(trigger, pinned=pinned)
 
 
 def _least_before_newest(governor: Governor, measured: Measured, trigger: Trigger) -> float:
@@ -60,7 +58,7 @@ def cut_up_to(entries: Sequence[Entry], measured: Measured, trigger: Trigger, up
     index = next((n for n, entry in enumerate(entries) if entry.ref == upto), len(entries))
     origins = enumerate(measured.origins)
     end = next((n for n, origin in origins if origin is not None and origin >= index), len(measured.live))
-    return cuts.whole_cut(measured.live, trigger, upto=end, pinned=measured.pinned)
+    return measured.live.whole_cut(trigger, upto=end, pinned=measured.pinned)
 
 
 MOST_IN_A_ROW: Final = 2
@@ -90,7 +88,7 @@ def is_thrashing(state: SessionState, agent: str, mark_tokens: float) -> bool:
 
 def model_requested_plan(governor: Governor, measured: Measured, focus: str) -> Plan | None:
     """What the model asked for, if it would free enough."""
-    cut = cuts.share_cut(measured.live, Trigger.MODEL_REQUEST, pinned=measured.pinned)
+    cut = measured.live.share_cut(Trigger.MODEL_REQUEST, pinned=measured.pinned)
     if cut is None or not frees_enough(governor.situation(measured), cut):
         return None
     return Plan(cut, waits=False, focus=focus)
@@ -138,4 +136,4 @@ def urgency_of(plan: Plan | None) -> Urgency:
 
 def is_within_turn(policy: Policy, measured: Measured) -> bool:
     """Whether a finished compaction waits for the next turn: by turns, it applies from the next one on (G3e)."""
-    return policy.rule is CompactionRule.TURNS and bool(measured.live) and not is_prompt(measured.live[-1])
+    return policy.rule is CompactionRule.TURNS and bool(measured.live) and not measured.live.kinds[-1] & PROMPT

@@ -10,10 +10,10 @@ from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, Tool
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.compact.replacement import rules_note
+from co_tui.context.indexed_history import REPLACEMENT, SYSTEM, holds_system, is_replacement
 from co_tui.context.measure.count import Reading, Window
 from co_tui.context.request.pipeline import Measured
 from co_tui.context.request.tool_outputs import ends_of
-from co_tui.context.turns import holds_system, is_replacement, step_around, turn_starts
 from co_tui.events import CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
@@ -244,12 +244,11 @@ def _emergency_end(
 def _kept_in_an_emergency(measured: Measured) -> list[int]:
     """The last turns, pinned messages, and the summaries that carry the user's rules."""
     live = measured.live
-    starts = turn_starts(live)
+    starts = live.turn_starts
     first = starts[-EMERGENCY_TURNS] if len(starts) > EMERGENCY_TURNS else 0
     kept = set(range(first, len(live)))
-    kept.update(index for index, message in enumerate(live) if is_replacement(message) or holds_system(message))
-    kept.update(near for pin in measured.pinned for near in step_around(live, pin))
-    return sorted(kept)
+    kept.update(index for index, kind in enumerate(live.kinds) if kind & (REPLACEMENT | SYSTEM))
+    return sorted(kept | live.steps_around(measured.pinned))
 
 
 def _items(content: Any) -> Sequence[Any]:

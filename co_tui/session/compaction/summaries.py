@@ -11,12 +11,12 @@ from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.offline_summary import earlier_journal, fitting_story, summarise_offline
 from co_tui.context.compact.replacement import Digest
+from co_tui.context.indexed_history import is_replacement
 from co_tui.context.journal.journal import STORY_SHARE, Journal, JournalTask, appended, rewritten
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import estimate_message, estimate_text
 from co_tui.context.policy import SummaryFallback, SummaryForm
 from co_tui.context.request.pipeline import Governor
-from co_tui.context.turns import is_replacement
 from co_tui.events.triggers import Trigger
 
 OFFLINE = "offline"

@@ -8,6 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, User
 
 from co_tui.append_only import AppendOnly, Joined
 from co_tui.context.compact.decide import Plan
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.measure.count import Reading, Scaffold
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
@@ -101,7 +102,8 @@ def measured_now(
     measured = governor.measure(_with_prompt(messages), scaffold, lineage, pinned, note)
     request = measured.request[:-1]
     reading = _read(governor, request, scaffold, same=len(request))
-    return measured._replace(live=measured.live[:-1], origins=measured.origins[:-1], request=request, reading=reading)
+    live = IndexedHistory(measured.live[:-1], measured.live.kinds[:-1])
+    return measured._replace(live=live, origins=measured.origins[:-1], request=request, reading=reading)
 
 
 def next_request(

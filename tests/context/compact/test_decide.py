@@ -3,8 +3,8 @@
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.decide import WELL_BELOW, frees_enough
+from co_tui.context.indexed_history import Cut
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor
