@@ -31,6 +31,8 @@ RECENT_MESSAGES = 8
 """The longest of these predicts the length of the next message."""
 MOST_GROWTH = 0.5
 """Of the room for a summary: at most this is reserved for messages that arrive until then."""
+FIXED_PART_SHARE = 0.85
+"""Of the window: if what cannot be compacted takes this much, compaction does not help."""
 LEAST_SLIDE = 0.3
 """Of the message window: it does not slide by less."""
 
@@ -83,6 +85,9 @@ class Situation:
         may_not_fit = bool(policy.compacted_share) and reading.most_tokens > self.window_tokens
         self.is_past_blocking_threshold = blocking_share is not None and (self.share >= blocking_share or may_not_fit)
         """Whether requests wait for a compaction at this fill level."""
+        pinned_tokens = sum(tokens(history[index]) for index in pinned)
+        self.is_fixed = reading.fixed_tokens + pinned_tokens >= FIXED_PART_SHARE * reading.window.tokens
+        """Whether instructions, tools and pinned messages nearly fill the window, so that compaction cannot help."""
 
     def under(self, policy: Policy) -> "Situation":
         """The same under another policy."""

@@ -23,7 +23,6 @@ from co_tui.context.policy import Policy, SummaryForm, default_policy
 from co_tui.context.request.stages import Keep, Note, Stages
 from co_tui.context.request.tool_outputs import Memo
 from co_tui.context.request.truncate import NOTHING_OMITTED, Omitted, omit, omitted_from, truncate
-from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import ByWindow, in_window
 
 LARGEST_SUMMARY_TOKENS = 20_000
@@ -34,8 +33,6 @@ MOST_LEFT_SHARE = 0.5
 """Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
 """Minimum room for a recollection."""
-FIXED_PART_SHARE = 0.85
-"""Of the window: if what cannot be compacted takes this much, compaction does not help."""
 USER_MESSAGES_SHARE = 0.4
 """Of the size of a replacement: for user messages."""
 
@@ -90,8 +87,9 @@ class Governor:
     ) -> None:
         self.policy = policy
         self.meter = meter or Meter()
-        self._window = window
-        self._stages = Stages(policy, keep)
+        self.window = window
+        """Another one counts from the next measurement on."""
+        self.stages = Stages(policy, keep)
         self._clipped: dict[int, Memo] = {}
         self._words: tuple[Sequence[ModelMessage], user_messages.UserMessages] = (
             (),
@@ -105,22 +103,14 @@ class Governor:
         """Why the policy's own code could not decide the last time; empty if it never failed."""
 
     @property
-    def window(self) -> Window:
-        return self._window
-
-    def use_window(self, window: Window) -> None:
-        """Use another window from the next measurement on."""
-        self._window = window
-
-    @property
     def estimated_window_tokens(self) -> int:
         """The window in estimated tokens, which decides how many tools fit."""
-        return estimated_window(self._window.tokens, self.meter.ratio)
+        return estimated_window(self.window.tokens, self.meter.ratio)
 
     @property
     def prompt_limit(self) -> int:
         """The longest request that may be sent."""
-        return min(self.policy.max_prompt_tokens or self._window.tokens, self._window.tokens)
+        return min(self.policy.max_prompt_tokens or self.window.tokens, self.window.tokens)
 
     # Before a request
 
@@ -137,15 +127,14 @@ class Governor:
         Histories of the same `lineage` only grow at their end, so this costs only what was added since the last
         request.
         """
-        staged = self._stages.run(history, lineage, pinned, note)
-        reading = self.meter.read(staged.request, scaffold, self._window, same=staged.unchanged)
+        staged = self.stages.run(history, lineage, pinned, note)
+        reading = self.meter.read(staged.request, scaffold, self.window, same=staged.unchanged)
         return Measured(staged.live, staged.origins, staged.request, reading, staged.pinned)
 
     def fit(self, measured: Measured, scaffold: Scaffold, held: Omitted = NOTHING_OMITTED) -> Prepared:
         """Truncate the request if it does not fit; what was left out before stays out."""
         prepared = self.fit_unsent(measured, scaffold, held)
-        is_known = prepared.truncation is None and self.meter.is_measured_last(measured.request)
-        self.meter.sent(prepared.messages, scaffold, same=len(prepared.messages) if is_known else 0)
+        self.meter.sent(prepared.messages, scaffold, measured.request if prepared.truncation is None else None)
         return prepared
 
     def fit_unsent(
@@ -154,33 +143,33 @@ class Governor:
         """Like `fit`, for a request that is not sent; without `shortens`, nothing more is left out than before."""
         limit = self._truncation_limit(measured) if shortens and self.policy.truncates else self.prompt_limit
         request = untouched = list(measured.request)
-        reading = measured.reading
-        if held and self.policy.truncates:
+        reading, is_held = measured.reading, bool(held)
+        if is_held and self.policy.truncates:
             request = omit(request, held, self._clipped, measured.pinned)
-            reading = self.meter.read(request, scaffold, self._window)
+            reading = self.meter.read(request, scaffold, self.window)
         if shortens and self.policy.truncates and reading.most_tokens > limit:
             request, held = self._shorter(request, reading, measured, held, limit)
-            reading = self.meter.read(request, scaffold, self._window)
+            reading = self.meter.read(request, scaffold, self.window)
         truncation = None
-        is_touched = bool(held) or request is not untouched
+        is_touched = is_held or request is not untouched
         if is_touched and not _is_same(request, measured.request):
             before, after = measured.reading.current_tokens, reading.current_tokens
             truncation = TruncationFigures(before, after, len(measured.request), len(request))
-            self._stages.forget()
+            self.stages.forget()
         overshoot_tokens = max(0, reading.current_tokens - self.prompt_limit)
         return Prepared(request, reading, truncation, overshoot_tokens, held)
 
     def may_not_fit(self, reading: Reading) -> bool:
         """Whether a request of this size may be truncated."""
-        thresholds = thresholds_of(self.policy, self._window.tokens, reading.fixed_tokens)
-        return reading.most_tokens > min(self.prompt_limit, (thresholds.blocking_share or 1.0) * self._window.tokens)
+        thresholds = thresholds_of(self.policy, self.window.tokens, reading.fixed_tokens)
+        return reading.most_tokens > min(self.prompt_limit, (thresholds.blocking_share or 1.0) * self.window.tokens)
 
     def _truncation_limit(self, measured: Measured) -> float:
         """The length to truncate to: lower if no compaction helps, so that the reply has room."""
-        if not self._window.known or not self.is_stuck(measured):
+        if not self.window.known or not self.is_stuck(measured):
             return self.prompt_limit
         blocking_share = self.situation(measured).thresholds.blocking_share or 1.0
-        return min(self.prompt_limit, blocking_share * self._window.tokens)
+        return min(self.prompt_limit, blocking_share * self.window.tokens)
 
     def _shorter(
         self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Omitted, limit: float
@@ -204,10 +193,6 @@ class Governor:
                 if id(message) in known:
                     known.setdefault(id(shorter), known[id(message)])
         return [known.get(id(message)) for message in request]
-
-    def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
-        """The stages that shortened a message of the history."""
-        return self._stages.shortened_by(message)
 
     # Whether and what to compact
 
@@ -245,12 +230,6 @@ class Governor:
         situation = self.situation(measured)
         return situation.is_past_blocking_threshold and (self.is_stopped or situation.plan is None)
 
-    def is_fixed(self, measured: Measured) -> bool:
-        """Whether instructions, tools and pinned messages nearly fill the window, so that compaction cannot help."""
-        reading = measured.reading
-        pinned = sum(self.meter.tokens(measured.live[index]) for index in measured.pinned)
-        return reading.fixed_tokens + pinned >= FIXED_PART_SHARE * reading.window.tokens
-
     def suppress_at(self, messages: int) -> None:
         """Suppress automatic compaction at about this length, until messages are added or removed."""
         self.suppressed_lengths = range(messages, messages + self.policy.min_compaction_messages + 1)
@@ -283,20 +262,16 @@ class Governor:
     @property
     def state_tokens(self) -> float:
         """The room for where the work stands, in estimated tokens."""
-        return min(STATE_SHARE * self._window.tokens, LARGEST_STATE_TOKENS) / self.meter.ratio
+        return min(STATE_SHARE * self.window.tokens, LARGEST_STATE_TOKENS) / self.meter.ratio
 
     def _share(self, share: float | ByWindow) -> float:
         """A share of the window in tokens."""
-        return in_window(share, self._window.tokens) * self._window.tokens
+        return in_window(share, self.window.tokens) * self.window.tokens
 
     def room_for_replacement(self, kept_tokens: float) -> float:
         """The room for a replacement when `kept_tokens` stay, by the policy's share for a compacted window."""
         room = self._share(self.policy.compacted_share) - kept_tokens
-        return min(room, MOST_LEFT_SHARE * self._window.tokens, LARGEST_SUMMARY_TOKENS)
-
-    def form_of(self, trigger: Trigger) -> SummaryForm:
-        """The form of the replacement for a compaction with that trigger."""
-        return self.policy.form_for(on_demand=trigger is Trigger.MANUAL)
+        return min(room, MOST_LEFT_SHARE * self.window.tokens, LARGEST_SUMMARY_TOKENS)
 
     def user_messages_for(
         self, messages: Sequence[ModelMessage], form: SummaryForm, room_tokens: float = math.inf
@@ -323,7 +298,7 @@ class Governor:
         live = measured.live
         if plan.texts_only:
             return replacement.texts_only(live, self.user_messages_for(live, SummaryForm.PROMPT).rules)
-        form = self.form_of(plan.cut.trigger)
+        form = self.policy.form_for(plan.cut.trigger)
         words = self.user_messages_for([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
         sent = sum(measured.origins[index] is not None for index in plan.cut.replaced)
         cut = plan.cut._replace(unsent=len(in_history(measured, plan.cut.replaced)) - sent)
@@ -340,7 +315,7 @@ class Governor:
 
     def release(self, messages: Sequence[ModelMessage]) -> None:
         """Drop everything cached for other messages."""
-        self._stages.release(messages)
+        self.stages.release(messages)
         self.meter.release(messages)
         self._clipped.clear()
         self._situation = (None, None)

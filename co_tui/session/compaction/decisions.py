@@ -1,11 +1,19 @@
 """What to compact: on demand, when the model asks, and automatically; and when that stops (C15)."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic_ai.messages import ModelResponse
 
-from co_tui.context.compact.decide import LEAST_FREED, LEAST_LEFT_TOKENS, WELL_BELOW, Plan, asked_cut, frees_enough
+from co_tui.context.compact.decide import (
+    LEAST_FREED,
+    LEAST_LEFT_TOKENS,
+    WELL_BELOW,
+    Plan,
+    Situation,
+    asked_cut,
+    frees_enough,
+)
 from co_tui.context.indexed_history import PROMPT, Cut
 from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
@@ -86,6 +94,37 @@ def is_thrashing(state: SessionState, agent: str, mark_tokens: float) -> bool:
     return False
 
 
+class Decision(NamedTuple):
+    """What to do before a request."""
+
+    plan: Plan | None
+    """What the model or the policy asks for, if it may help."""
+    notice: str = ""
+    """The kind of notice that compacting does not help; empty if it may help."""
+
+    @property
+    def urgency(self) -> Urgency:
+        if self.plan is None:
+            return ""
+        return "now" if self.plan.waits or self.plan.texts_only else "background"
+
+
+def decide(history: GovernedHistory, measured: Measured, focus: str | None, *, turn_ended: bool = False) -> Decision:
+    """What to do now; with a `focus` first what the model asked for, if that would free enough."""
+    governor = history.governor
+    situation = governor.situation(measured)
+    plan = model_requested_plan(governor, measured, focus) if focus is not None else None
+    if plan is None:
+        _stop_or_resume(history, situation)
+        plan = governor.decide(measured)
+        fits = measured.reading.current_tokens <= measured.reading.window.tokens
+        if governor.policy.holds_to_turn_end and not turn_ended and fits:
+            plan = None
+    if situation.is_fixed:
+        return Decision(plan if plan is not None and plan.texts_only else None, FIXED_PART)
+    return Decision(plan, _notice(governor, measured) if governor.is_stuck(measured) else "")
+
+
 def model_requested_plan(governor: Governor, measured: Measured, focus: str) -> Plan | None:
     """What the model asked for, if it would free enough."""
     cut = measured.live.share_cut(Trigger.MODEL_REQUEST, pinned=measured.pinned)
@@ -94,44 +133,21 @@ def model_requested_plan(governor: Governor, measured: Measured, focus: str) -> 
     return Plan(cut, waits=False, focus=focus)
 
 
-def automatic_plan(history: GovernedHistory, measured: Measured, *, turn_ended: bool) -> Plan | None:
-    """What the policy asks for now."""
-    governor = history.governor
-    _stop_or_resume(governor, measured, history.state, history.agent)
-    plan = governor.decide(measured)
-    if plan is None:
-        return None
-    fits = measured.reading.current_tokens <= measured.reading.window.tokens
-    is_postponed = governor.policy.holds_to_turn_end and not turn_ended and fits
-    return None if is_postponed else plan
-
-
-def _stop_or_resume(governor: Governor, measured: Measured, state: SessionState, agent: str) -> None:
+def _stop_or_resume(history: GovernedHistory, situation: Situation) -> None:
     """Stop automatic compactions while the last two ended too close to their threshold."""
-    situation = governor.situation(measured)
-    if situation.is_past_threshold and is_thrashing(state, agent, situation.threshold_tokens):
+    governor = history.governor
+    if situation.is_past_threshold and is_thrashing(history.state, history.agent, situation.threshold_tokens):
         governor.stop()
     elif governor.is_stopped:
         governor.suppressed_lengths = range(0)
 
 
-def notice_before_request(governor: Governor, measured: Measured) -> str:
-    """The kind of notice that compacting does not help; empty if it may help."""
-    if governor.is_fixed(measured):
-        return FIXED_PART
-    if not governor.is_stuck(measured):
-        return ""
+def _notice(governor: Governor, measured: Measured) -> str:
+    """The kind of notice for a request that no compaction helps; empty if that ends with a long turn."""
     if governor.is_stopped:
         return STOPPED
     reading = measured.reading
-    # Otherwise it is the long turn, and ends with it.
     return NO_ROOM if reading.fixed_tokens >= MUCH_FIXED * reading.window.tokens else ""
-
-
-def urgency_of(plan: Plan | None) -> Urgency:
-    if plan is None:
-        return ""
-    return "now" if plan.waits or plan.texts_only else "background"
 
 
 def is_within_turn(policy: Policy, measured: Measured) -> bool:

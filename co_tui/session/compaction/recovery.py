@@ -62,7 +62,7 @@ class Recovery:
         """
         self.begun = True
         if found is None and self._is_guessing:
-            self._history.governor.use_window(self._named)
+            self._history.governor.window = self._named
             self._steps = [step for step in self._steps if step != self._shrink]
         elif found is None:
             self._steps = [step for step in self._steps if step == self._emergency and self._can_clip()]
@@ -72,7 +72,7 @@ class Recovery:
             done = await self._steps.pop(0)()
             if done:
                 return done
-        self._history.governor.use_window(self._named)
+        self._history.governor.window = self._named
         return ""
 
     @property
@@ -95,10 +95,10 @@ class Recovery:
         limit = found.limit_tokens
         if limit and limit < governor.window.tokens and self._limits.learn(asked, limit, reply):
             self._named = self._reported = Window(tokens=limit, known=True)
-            governor.use_window(self._named)
+            governor.window = self._named
         elif limit and limit < governor.window.tokens and found.requested_tokens:
             # Longer requests were answered before, so it is not stored; as the reply names both sizes, it is tried.
-            governor.use_window(Window(tokens=limit, known=False))
+            governor.window = Window(tokens=limit, known=False)
         elif not limit and not self._carries_files():
             self._avoid(self._refused_tokens)
 
@@ -111,7 +111,7 @@ class Recovery:
         if refused_tokens <= self._named.tokens:
             self._named = Window(tokens=max(SMALLEST_WINDOW, refused_tokens - 1), known=False)
         if tokens < governor.window.tokens:
-            governor.use_window(Window(tokens=tokens, known=False))
+            governor.window = Window(tokens=tokens, known=False)
 
     def _carries_files(self) -> bool:
         """Whether a request may have been refused for the size of its files, not for its tokens."""
@@ -126,13 +126,13 @@ class Recovery:
         governor = self._history.governor
         guessed = governor.window
         if guessed.tokens < SMALL_WINDOW_TOKENS < self._reported.tokens:
-            governor.use_window(Window(tokens=SMALL_WINDOW_TOKENS, known=False))
+            governor.window = Window(tokens=SMALL_WINDOW_TOKENS, known=False)
         try:
             done = await self._compactor.compact(self._on, trigger=Trigger.CONTEXT_LIMIT)
         except CompactionRefused:
             return ""
         finally:
-            governor.use_window(guessed)
+            governor.window = guessed
         return "compacted" if done.success else ""
 
     async def _shrink(self) -> str:
@@ -143,7 +143,7 @@ class Recovery:
         tokens = int(min(governor.window.tokens, self._refused_tokens) * (1 - buffer))
         if tokens < SMALLEST_WINDOW:
             return ""
-        governor.use_window(Window(tokens=tokens, known=False))
+        governor.window = Window(tokens=tokens, known=False)
         return f"retrying with at most {tokens:,} tokens"
 
     async def _emergency(self) -> str:

@@ -108,7 +108,7 @@ def request_for(
     """The request for a summary of these messages, with the room the policy leaves next to the user's own messages and
     what else is shown `with_it`; `most_tokens` limits it."""
     messages = messages[-governor.policy.considered_messages :]
-    form = governor.form_of(trigger)
+    form = governor.policy.form_for(trigger)
     words = governor.user_messages_for(messages, form, most_tokens)
     ratio = governor.meter.ratio
     taken = ratio * user_messages.quoted_tokens(words)

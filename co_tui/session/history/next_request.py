@@ -47,15 +47,9 @@ class NextRequest(NamedTuple):
     """The measurement of the whole history, by which that is decided."""
 
 
-def request_source(
-    owner: SessionState | Delegation,
-    entries: AppendOnly[Entry],
-    messages: Sequence[ModelMessage],
-    pins: Collection[Ref],
-    note: Note | None,
-) -> RequestSource:
-    pinned = tuple(index for index, entry in enumerate(entries) if entry.ref in pins) if pins else ()
-    return RequestSource(messages, entries, pinned, note, owner)
+def pinned_in(entries: Sequence[Entry], pins: Collection[Ref], start: int = 0) -> tuple[int, ...]:
+    """The indexes of pinned messages from `start` on."""
+    return tuple(index for index, entry in enumerate(entries[start:], start) if entry.ref in pins) if pins else ()
 
 
 def note_in(entries: Sequence[Entry], fact: Recollection) -> Note | None:
@@ -137,4 +131,4 @@ def _read(governor: Governor, messages: Sequence[ModelMessage], scaffold: Scaffo
 def _plan(governor: Governor, measured: Measured) -> Plan | None:
     """What the policy asks for, if it would help."""
     plan = governor.decide(measured)
-    return plan if plan is None or plan.texts_only or not governor.is_fixed(measured) else None
+    return plan if plan is None or plan.texts_only or not governor.situation(measured).is_fixed else None

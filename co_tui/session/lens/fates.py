@@ -80,7 +80,7 @@ class Fates:
             return Judgement(Fate.TRIMMED, f"Clipped to fit the request: {after:,} of {was:,} characters.")
         if before is live:
             return None
-        stages, chars = self._governor.shortened_by(live), f"{after:,} of {_result_chars(live):,} characters"
+        stages, chars = self._governor.stages.shortened_by(live), f"{after:,} of {_result_chars(live):,} characters"
         if "clear" in stages:
             return Judgement(Fate.TRIMMED, f"An older result, cleared: {chars}.")
         if "archive" in stages:
