@@ -17,7 +17,7 @@ SMALLEST_ENDS_CHARS = 200
 """Below this the notice would be longer than the ends."""
 
 CLEARED = "[cleared: an older result; run the call again if it is needed]"
-"""Stands in a request for a result that was cleared."""
+"""Replaces a cleared result in a request."""
 
 Shorten = Callable[[ToolReturnPart, str], str | None]
 """The shortened result; None leaves it unchanged."""
