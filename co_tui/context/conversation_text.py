@@ -85,7 +85,7 @@ def _response(message: ModelResponse, inputs: dict[str, str]) -> list[str]:
 def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
     metadata = message.metadata or {}
     if REPLACES in metadata and (SUMMARY in metadata or not metadata[REPLACES]):
-        return []  # passed separately, to be updated; what is under way is written anew
+        return []  # passed separately, to be updated; what is under way is written again
     blocks = []
     for part in message.parts:
         if isinstance(part, UserPromptPart):

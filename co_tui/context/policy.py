@@ -4,6 +4,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
+from co_tui.events.triggers import Trigger
 from co_tui.record import Record
 from co_tui.settings import ContextSettings, PolicyCode, Settings, check
 from co_tui.settings.by_window import ByWindow
@@ -94,8 +95,9 @@ class Policy(Record):
         governed = self.rule is not CompactionRule.NONE
         return self.but(rule=CompactionRule.RUN if governed else self.rule, form=SummaryForm.FULL)
 
-    def form_for(self, *, on_demand: bool) -> SummaryForm:
-        return self.form_on_demand if on_demand else self.form
+    def form_for(self, trigger: Trigger) -> SummaryForm:
+        """The form of what replaces messages after a compaction with that trigger."""
+        return self.form_on_demand if trigger is Trigger.MANUAL else self.form
 
 
 def policy_of(settings: ContextSettings) -> Policy:

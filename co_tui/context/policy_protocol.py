@@ -14,13 +14,12 @@ System messages, pinned messages, the latest prompt, and results the model has n
 call and its results go together or stay together.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, overload
 
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     RetryPromptPart,
     TextPart,
     ToolCallPart,
@@ -28,15 +27,22 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.compact.cuts import recent_start
+from co_tui.context.indexed_history import ANSWERS, PROMPT, REPLACEMENT, REPLY, SYSTEM, IndexedHistory, Tokens, kind_of
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_replacement, turn_starts
 from co_tui.events.content import content_text, prompt_text
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool", "summary", "note"]
-Tokens: TypeAlias = Callable[[ModelMessage], float]
 Answer: TypeAlias = Mapping[str, Any] | None
 """What `decide` returns; a plain dict."""
+
+
+_ROLES: Final[Mapping[int, Role]] = {
+    REPLY: "assistant",
+    SYSTEM: "system",
+    REPLACEMENT: "summary",
+    PROMPT: "user",
+    ANSWERS: "tool",
+}
 
 
 class PolicyMessage:
@@ -51,15 +57,8 @@ class PolicyMessage:
     @property
     def role(self) -> Role:
         """`user` is a prompt, `tool` has results of calls, `summary` replaces earlier messages."""
-        if isinstance(self.message, ModelResponse):
-            return "assistant"
-        if holds_system(self.message):
-            return "system"
-        if is_replacement(self.message):
-            return "summary"
-        if is_prompt(self.message):
-            return "user"
-        return "tool" if answers_calls(self.message) else "note"
+        kind = kind_of(self.message)
+        return next((role for each, role in _ROLES.items() if kind & each), "note")
 
     @property
     def tokens(self) -> float:
@@ -95,7 +94,7 @@ def _texts(message: ModelMessage) -> Iterator[str]:
 class PolicyMessages(Sequence[PolicyMessage]):
     """The conversation, message by message, oldest first."""
 
-    def __init__(self, history: Sequence[ModelMessage], pinned: Collection[int], tokens: Tokens) -> None:
+    def __init__(self, history: IndexedHistory, pinned: Collection[int], tokens: Tokens) -> None:
         self.history, self.pinned, self._tokens = history, pinned, tokens
 
     def __len__(self) -> int:
@@ -134,7 +133,7 @@ class PolicyContext(NamedTuple):
     @property
     def turns(self) -> list[int]:
         """The index of each of the user's prompts."""
-        return turn_starts(self.messages.history)
+        return self.messages.history.turn_starts
 
     def tokens(self, text: str) -> float:
         """How many tokens a text has."""
@@ -142,4 +141,4 @@ class PolicyContext(NamedTuple):
 
     def newest(self, room_tokens: float) -> int:
         """The index at which the newest messages that fit into so many tokens start; splits no call from its result."""
-        return recent_start(self.messages.history, room_tokens, self.messages._tokens)
+        return self.messages.history.recent_start(room_tokens, self.messages._tokens)

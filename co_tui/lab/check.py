@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelResponse, SystemPromptPart, ToolReturnPart, UserPromptPart
 
 from co_tui.agent.wire.rules.wires import refused_by
-from co_tui.context.turns import is_prompt
+from co_tui.context.indexed_history import is_prompt
 from co_tui.sendable_reply import sendable
 
 

@@ -11,12 +11,12 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.model_messages import message_json
 from co_tui.agent.wire.request_failures import RequestTarget
+from co_tui.context.indexed_history import is_prompt
 from co_tui.context.measure.count import Window
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Governor, Prepared
 from co_tui.context.request.stages import Keep
-from co_tui.context.turns import is_prompt
 from co_tui.events import CompactionComplete, CompactionStart, Event, Fact, Message, Pin
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.applying import Applier

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.measure.count import Window
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Prepared
-from co_tui.context.turns import kept_by_rule
 from co_tui.exchange.openai_format import Conversation
 from co_tui.lab.check import Inspector
 from co_tui.lab.details import Details, Kept
@@ -102,4 +102,4 @@ class _Figures:
 
 def _is_smallest(prepared: Prepared) -> bool:
     """Whether only messages that no stage may remove are left."""
-    return kept_by_rule(prepared.messages) == set(range(len(prepared.messages)))
+    return IndexedHistory(prepared.messages).kept_by_rule() == set(range(len(prepared.messages)))

@@ -204,7 +204,7 @@ class RunningWork:
         # Smaller windows tried in this turn end with it; what was learned stays.
         history = runtime.history
         if (window := self._environment.window_now(history.asked, runtime.settings)) is not None:
-            history.governor.use_window(window)
+            history.governor.window = window
         if not self._leaving:
             if not await self._switcher.fit_tools():  # then the next request measures first
                 await self._compactor.after_turn(runtime.compactable)

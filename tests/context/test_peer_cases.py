@@ -26,8 +26,8 @@ from co_tui.context.policy import SummaryForm, policy_of
 from co_tui.context.request.pipeline import Governor
 from co_tui.context.request.tool_outputs import archive, keep_ends, trim
 from co_tui.context.request.truncate import truncate
-from co_tui.context.turns import REPLACES
 from co_tui.events import CompactionComplete, Event, Message
+from co_tui.events.stored_messages import REPLACES
 from co_tui.session.state.derive import replay
 from tests.context.request.test_pipeline import LOADED, asked, talk
 from tests.support.governed import Governed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.agent.model_messages import read_messages
-from co_tui.context.turns import is_prompt
+from co_tui.context.indexed_history import is_prompt
 from co_tui.events import CommandOutput, Message, SessionInterrupted
 from co_tui.events.stored_messages import command_in, prompt_of
 from co_tui.session.processes.child_process import BoundedOutput

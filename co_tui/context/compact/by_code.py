@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from co_tui.context.compact.cuts import Cut, unseen_start
+from co_tui.context.indexed_history import REPLACEMENT, Cut
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
-from co_tui.context.turns import is_replacement, kept_by_rule, step_around
 from co_tui.events.triggers import Trigger
 from co_tui.settings import PolicyCode, SettingsError
 from co_tui.settings.rules import quoted
@@ -38,7 +37,7 @@ def _indexes(given: Any, count: int) -> set[int]:
     found = set(given)
     for index in found:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
-            raise ValueError(f"{quoted(index)} is no index of {count:,} messages")
+            raise ValueError(f"{quoted(index)} is not an index of {count:,} messages")
     return found
 
 
@@ -80,13 +79,11 @@ def _decision(code: PolicyCode, context: PolicyContext) -> Decision | None:
 
 def _cut(messages: PolicyMessages, decision: Decision) -> Cut | None:
     """The messages that may go: no system, pinned or unseen ones, and no half of a call and its results."""
-    history, pinned = messages.history, messages.pinned
-    kept = kept_by_rule(history, pinned) | set(range(unseen_start(history), len(history)))
-    kept |= set(range(len(history))) - decision.replaced
-    for index in tuple(kept):
-        kept.update(step_around(history, index))
-    replaced = tuple(index for index in sorted(decision.replaced) if index not in kept)
-    if all(is_replacement(history[index]) for index in replaced):
+    history = messages.history
+    kept = {*history.kept_by_rule(messages.pinned), *range(history.unseen_start(), len(history))}
+    kept = history.steps_around(kept | set(range(len(history))) - decision.replaced)
+    replaced = tuple(sorted(decision.replaced - kept))
+    if all(history.kinds[index] & REPLACEMENT for index in replaced):
         return None  # a summary alone is not summarised again
     trigger = Trigger.BLOCKING if decision.waits else Trigger.BACKGROUND
     return Cut(replaced, trigger, frozenset(decision.dropped) & frozenset(replaced))

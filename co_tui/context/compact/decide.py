@@ -1,16 +1,19 @@
 """Whether the policy compacts the conversation now, and which messages (G3). Pure."""
 
 import math
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from co_tui.context.compact import by_code, cuts
-from co_tui.context.compact.cuts import Cut
-from co_tui.context.compact.replacement import difference
-from co_tui.context.compact.situation import Situation
-from co_tui.context.compact.thresholds import run_threshold
-from co_tui.context.policy import CompactionRule, SummaryFallback, default_policy
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.context.compact import by_code
+from co_tui.context.compact.replacement import difference, first_and_last_texts
+from co_tui.context.compact.thresholds import Thresholds, run_threshold, thresholds_of
+from co_tui.context.indexed_history import REPLACEMENT, Cut, IndexedHistory, Tokens
+from co_tui.context.measure.count import Reading
+from co_tui.context.policy import CompactionRule, Policy, SummaryFallback, default_policy
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
-from co_tui.context.turns import is_replacement, turn_starts
 from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import in_window
 
@@ -19,7 +22,7 @@ LEAST_FREED = 0.1
 WELL_BELOW = 0.85
 """Of the threshold: a compaction that ends higher would trigger the next one too soon."""
 PLANNED = 0.8
-"""Of the threshold: the target, leaving room for headings and for messages that arrive meanwhile."""
+"""Of the threshold: the target, leaving room for headings and for messages that arrive until then."""
 LEAST_LEFT_TOKENS = 200
 """In estimated tokens: a shorter summary is useless."""
 LEAST_LEFT_SHARE = 0.025
@@ -27,7 +30,9 @@ LEAST_LEFT_SHARE = 0.025
 RECENT_MESSAGES = 8
 """The longest of these predicts the length of the next message."""
 MOST_GROWTH = 0.5
-"""Of the room for a summary: at most this is reserved for messages that arrive meanwhile."""
+"""Of the room for a summary: at most this is reserved for messages that arrive until then."""
+FIXED_PART_SHARE = 0.85
+"""Of the window: if what cannot be compacted takes this much, compaction does not help."""
 LEAST_SLIDE = 0.3
 """Of the message window: it does not slide by less."""
 
@@ -46,44 +51,91 @@ class Plan(NamedTuple):
     """Maximum size of what replaces the cut."""
 
 
-def decide(situation: Situation) -> Plan | None:
-    """The compaction the policy asks for; None if none is needed or it could not free enough.
+class Situation:
+    """A conversation before a request, and what its policy decides. Never changes."""
 
-    Raises `PolicyFailed` if the policy's own code fails.
-    """
-    if len(situation.history) < situation.policy.min_compaction_messages:
+    def __init__(
+        self,
+        history: IndexedHistory,
+        reading: Reading,
+        policy: Policy,
+        tokens: Tokens,
+        pinned: Collection[int] = (),
+        ratio: float = 1.0,
+        request: Sequence[ModelMessage] = (),
+    ) -> None:
+        """`ratio` is model tokens per estimated token; `request` is the history as it is sent, with its tool outputs
+        shortened."""
+        self.history, self.reading, self.policy, self.tokens = history, reading, policy, tokens
+        self.pinned, self.ratio, self.request = pinned, ratio, request
+        self.window_tokens = max(1, reading.window.tokens)
+        self.thresholds = (
+            Thresholds()  # its code decides, not a threshold
+            if policy.rule is CompactionRule.PYTHON
+            else thresholds_of(policy, self.window_tokens, reading.fixed_tokens)
+        )
+        share, blocking_share = self.thresholds.share, self.thresholds.blocking_share
+        self.share = reading.share
+        self.threshold_tokens = (share or 0.0) * self.window_tokens
+        """Where compaction starts; 0 if the policy does not use tokens."""
+        self.is_past_threshold = share is not None and self.share >= share
+        """Whether the policy compacts at this fill level."""
+        # The request would be truncated unless it waits, since its length is not known well enough. Other systems wait
+        # by their thresholds alone.
+        may_not_fit = bool(policy.compacted_share) and reading.most_tokens > self.window_tokens
+        self.is_past_blocking_threshold = blocking_share is not None and (self.share >= blocking_share or may_not_fit)
+        """Whether requests wait for a compaction at this fill level."""
+        pinned_tokens = sum(tokens(history[index]) for index in pinned)
+        self.is_fixed = reading.fixed_tokens + pinned_tokens >= FIXED_PART_SHARE * reading.window.tokens
+        """Whether instructions, tools and pinned messages nearly fill the window, so that compaction cannot help."""
+
+    def under(self, policy: Policy) -> "Situation":
+        """The same under another policy."""
+        return Situation(self.history, self.reading, policy, self.tokens, self.pinned, self.ratio, self.request)
+
+    def held_tokens(self, indexes: Collection[int]) -> float:
+        sent = self.request or self.history
+        return sum(self.tokens(sent[index]) for index in indexes)
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """The compaction the policy asks for; None if none is needed or it could not free enough. Raises `PolicyFailed`
+        if the policy's own code fails."""
+        return _decide(self)
+
+
+def _decide(situation: Situation) -> Plan | None:
+    policy, history = situation.policy, situation.history
+    if len(history) < policy.min_compaction_messages:
         return None
-    match situation.policy.rule:
+    match policy.rule:
         case CompactionRule.WINDOW:
             return _window(situation)
         case CompactionRule.TURNS:
             return _turns(situation)
-        case CompactionRule.COMPRESS:
-            return _worth_it(situation, _compress(situation))
-        case CompactionRule.BACKGROUND:
-            return _worth_it(situation, _background(situation))
-        case CompactionRule.RUN:
-            return _worth_it(situation, _run(situation))
+        case CompactionRule.COMPRESS | CompactionRule.BACKGROUND | CompactionRule.RUN:
+            return _worth_it(situation, _by_tokens(situation))
         case CompactionRule.PYTHON:
-            return _worth_it(situation, _by_code(situation))
+            found = _asked(situation)
+            return _worth_it(situation, Plan(found[1], found[0].waits, focus=found[0].focus)) if found else None
         case CompactionRule.NONE:
             return None
 
 
-def next_cut(situation: Situation) -> Cut | None:
+def next_cut(situation: Situation, *, waits: bool = False) -> Cut | None:
     """What the policy would replace if it compacted now, whether or not it does."""
     history, policy, pinned = situation.history, situation.policy, situation.pinned
     match policy.rule:
         case CompactionRule.WINDOW:
-            return cuts.beyond_window(history, policy.max_history_messages, pinned)
+            return history.window_cut(policy.max_history_messages, pinned)
         case CompactionRule.TURNS:
-            return cuts.oldest_turns(history, len(turn_starts(history)) // 2, Trigger.TURNS, pinned)
+            return history.turns_cut(len(history.turn_starts) // 2, Trigger.TURNS, pinned)
         case CompactionRule.COMPRESS:
-            return cuts.share_cut(history, Trigger.BLOCKING, pinned=pinned)
+            return history.share_cut(Trigger.BLOCKING, pinned=pinned)
         case CompactionRule.BACKGROUND:
-            return before_tail(situation, Trigger.BACKGROUND)
+            return _before_tail(situation, Trigger.BLOCKING if waits else Trigger.BACKGROUND)
         case CompactionRule.RUN:
-            return cuts.run_cut(history, Trigger.BLOCKING, pinned)
+            return history.run_cut(Trigger.BLOCKING, pinned)
         case CompactionRule.PYTHON:
             return asked_cut(situation, Trigger.BLOCKING)
         case CompactionRule.NONE:
@@ -95,7 +147,7 @@ def asked_cut(situation: Situation, trigger: Trigger) -> Cut | None:
     try:
         found = _asked(situation, asked=True)
     except by_code.PolicyFailed:
-        return next_cut(situation._replace(policy=default_policy()))
+        return next_cut(situation.under(default_policy()))
     return found[1]._replace(trigger=trigger) if found is not None else None
 
 
@@ -111,14 +163,6 @@ def _asked(situation: Situation, *, asked: bool = False) -> tuple[by_code.Decisi
         situation.ratio,
     )
     return by_code.ask(situation.policy.policy_code, context)
-
-
-def _by_code(situation: Situation) -> Plan | None:
-    found = _asked(situation)
-    if found is None:
-        return None
-    decision, cut = found
-    return Plan(cut, decision.waits, focus=decision.focus)
 
 
 def _worth_it(situation: Situation, plan: Plan | None) -> Plan | None:
@@ -151,11 +195,6 @@ def is_enough(room_tokens: float, ratio: float, window_tokens: int) -> bool:
     return room_tokens >= min(LEAST_LEFT_TOKENS, LEAST_LEFT_SHARE * window_tokens) * ratio
 
 
-def is_stuck(situation: Situation) -> bool:
-    """Whether requests would have to wait, but no compaction could end well below the threshold."""
-    return situation.is_past_blocking_threshold and decide(situation) is None
-
-
 def frees_enough(situation: Situation, cut: Cut) -> bool:
     """Whether removing the cut would free a tenth of the conversation."""
     held = situation.held_tokens(cut.replaced)
@@ -164,82 +203,66 @@ def frees_enough(situation: Situation, cut: Cut) -> bool:
 
 def fallback_cut(situation: Situation, cut: Cut) -> Cut | None:
     """The part of a cut to remove without a summary: under fixed limits, only what exceeds them."""
-    if situation.policy.fallback is not SummaryFallback.LIMITS:
+    policy, history = situation.policy, situation.history
+    if policy.fallback is not SummaryFallback.LIMITS:
         return cut
-    policy = situation.policy
-    start = cuts.newest_start(situation.history, policy.fallback_messages, policy.fallback_tokens, situation.tokens)
+    recent = history.recent_start(policy.fallback_tokens, situation.tokens)
+    start = max(recent, history.cut_before(len(history) - policy.fallback_messages))
     beyond = tuple(index for index in cut.replaced if index < start)
     return Cut(beyond, cut.trigger) if beyond else None
 
 
-def before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
+def _before_tail(situation: Situation, trigger: Trigger) -> Cut | None:
     """Everything but the newest messages that fit the share kept verbatim."""
-    room = in_window(situation.policy.keep_recent_share, situation.window_tokens) * situation.left_tokens
+    history, policy = situation.history, situation.policy
+    left_tokens = max(0, situation.window_tokens - situation.reading.fixed_tokens)
+    room = in_window(policy.keep_recent_share, situation.window_tokens) * left_tokens
     if not room:
-        return cuts.share_cut(situation.history, trigger, pinned=situation.pinned)
-    room = min(room, situation.policy.keep_recent_tokens or room)
-    start = cuts.recent_start(situation.history, room, situation.tokens)
+        return history.share_cut(trigger, pinned=situation.pinned)
+    start = history.recent_start(min(room, policy.keep_recent_tokens or room), situation.tokens)
     if trigger is Trigger.BLOCKING:  # in the background the model sees everything before it is removed
-        start = min(start, cuts.unseen_start(situation.history))
-
-    return cuts.share_cut(situation.history, trigger, keep_from=start, pinned=situation.pinned)
+        start = min(start, history.unseen_start())
+    return history.share_cut(trigger, keep_from=start, pinned=situation.pinned)
 
 
 def _window(situation: Situation) -> Plan | None:
-    most = situation.policy.max_history_messages
-    cut = cuts.window_cut(situation.history, most, situation.pinned)
+    """Over the maximum of messages, what is in the middle."""
+    history, most = situation.history, situation.policy.max_history_messages
+    cut = next_cut(situation) if most and len(history) > most else None
     # A long first run leaves little between it and the tail: do not compact for every message or two.
-    new = sum(not is_replacement(situation.history[index]) for index in cut.replaced) if cut else 0
+    new = sum(not history.kinds[index] & REPLACEMENT for index in cut.replaced) if cut else 0
     return Plan(cut, waits=True) if cut and new >= most * LEAST_SLIDE else None
 
 
-def _compress(situation: Situation) -> Plan | None:
-    policy = situation.policy
+def _by_tokens(situation: Situation) -> Plan | None:
+    """Past the threshold, what the rule replaces."""
     if not situation.is_past_threshold:
         return None
-    cut = cuts.share_cut(situation.history, Trigger.BLOCKING, pinned=situation.pinned)
-    if (cut is None or not frees_enough(situation, cut)) and situation.share >= run_threshold(
-        policy, situation.window_tokens
-    ):
-        cut = cuts.run_cut(situation.history, Trigger.BLOCKING, situation.pinned)
-    return Plan(cut, waits=True) if cut else None
-
-
-def _run(situation: Situation) -> Plan | None:
-    if not situation.is_past_threshold:
-        return None
-    cut = cuts.run_cut(situation.history, Trigger.BLOCKING, situation.pinned)
-    return Plan(cut, waits=True) if cut else None
+    policy, rule = situation.policy, situation.policy.rule
+    waits = rule is not CompactionRule.BACKGROUND or situation.is_past_blocking_threshold
+    cut = next_cut(situation, waits=waits)
+    if rule is CompactionRule.COMPRESS and situation.share >= run_threshold(policy, situation.window_tokens):
+        history, pinned = situation.history, situation.pinned
+        cut = cut if cut and frees_enough(situation, cut) else history.run_cut(Trigger.BLOCKING, pinned)
+    return Plan(cut, waits) if cut else None
 
 
 def _turns(situation: Situation) -> Plan | None:
     """Check the number of turns, then the token budget, in one pass (G3e, G3f)."""
-    policy = situation.policy
-    by_turns = cuts.turns_cut(situation.history, policy.agent_max_context_turns, situation.pinned)
-    held = sum(situation.tokens(situation.history[index]) for index in by_turns.replaced) if by_turns else 0
-    if not policy.agent_max_context_tokens or situation.reading.current_tokens - held <= budget_tokens(situation):
+    policy, history = situation.policy, situation.history
+    turns = len(history.turn_starts)
+    by_turns = next_cut(situation) if 0 < policy.agent_max_context_turns < turns else None
+    held = sum(situation.tokens(history[index]) for index in by_turns.replaced) if by_turns else 0
+    budget_tokens = min(policy.agent_max_context_tokens, situation.window_tokens)
+    if not policy.agent_max_context_tokens or situation.reading.current_tokens - held <= budget_tokens:
         return Plan(by_turns, waits=False) if by_turns else None
-    starts = turn_starts(situation.history)
-    gone = len(starts) // 2 if by_turns else 0
+    gone = turns // 2 if by_turns else 0
     # Texts alone lose the identity of messages, and with it the pins.
-    if len(starts) - gone < policy.few_turns and not situation.pinned:
+    if turns - gone < policy.few_turns and not situation.pinned:
         if by_turns:
             return Plan(by_turns, waits=True)  # the rest is checked again before the request is sent
-        cut = cuts.share_cut(situation.history, Trigger.BUDGET, pinned=situation.pinned)
-        shorter = difference(situation.history, cuts.first_and_last_texts(situation.history)).replaced
-        return Plan(cut, waits=True, texts_only=True) if cut and shorter else None
-    cut = cuts.oldest_turns(situation.history, gone + (len(starts) - gone) // 2, Trigger.BUDGET, situation.pinned)
+        cut = history.share_cut(Trigger.BUDGET)
+        shortens = cut is not None and difference(history, first_and_last_texts(history)).replaced
+        return Plan(cut, waits=True, texts_only=True) if cut and shortens else None
+    cut = history.turns_cut(gone + (turns - gone) // 2, Trigger.BUDGET, situation.pinned)
     return Plan(cut, waits=True) if cut else None
-
-
-def budget_tokens(situation: Situation) -> int:
-    """The policy's token budget, at most the window."""
-    return min(situation.policy.agent_max_context_tokens, situation.window_tokens)
-
-
-def _background(situation: Situation) -> Plan | None:
-    if not situation.is_past_threshold:
-        return None
-    waits = situation.is_past_blocking_threshold
-    cut = before_tail(situation, Trigger.BLOCKING if waits else Trigger.BACKGROUND)
-    return Plan(cut, waits) if cut else None

@@ -7,12 +7,12 @@ from pydantic_ai.messages import ModelMessage, ModelRequest
 
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.user_messages import UserMessages
+from co_tui.context.indexed_history import is_replacement
 from co_tui.context.journal.journal import STORY_SHARE, Journal, JournalTask, rewritten
 from co_tui.context.journal.sources import Sources
 from co_tui.context.journal.work_record import WorkRecord
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.ledger import Ledger
-from co_tui.context.turns import is_replacement
 from co_tui.events.stored_messages import EXCERPTS, JOURNAL, SUMMARY
 
 USER_MESSAGES_SHARE: Final = 0.4

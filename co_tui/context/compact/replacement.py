@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from co_tui.context.compact import user_messages
-from co_tui.context.compact.cuts import Cut, first_and_last_texts
+from co_tui.context.indexed_history import EARLIER, PROMPT, REPLACEMENT, TEXT, Cut, IndexedHistory, kind_of
 from co_tui.context.journal.journal import Journal
 from co_tui.context.policy import SummaryForm
-from co_tui.context.turns import EARLIER, is_prompt
 from co_tui.events.stored_messages import JOURNAL, REPLACES, RULES, SUMMARY
 
 COMPACTED = "[Compacted conversation summary]"
@@ -140,6 +139,43 @@ def texts_only(history: Sequence[ModelMessage], rules: Sequence[str]) -> Replace
     return Replacement(done.replaced, [note, *done.messages])
 
 
+def first_and_last_texts(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Each turn reduced to its first user text and its last reply (G3f, few turns); what replaces others stays."""
+    history = messages if isinstance(messages, IndexedHistory) else IndexedHistory(messages)
+    starts, kept = history.turn_starts, history.kept_by_rule()
+    result = list(history[: starts[0] if starts else len(history)])
+    for start, end in zip(starts, [*starts[1:], len(history)], strict=False):
+        result.append(history[start] if start in kept else _first_text(history[start]))
+        if end == len(history):
+            result += history[start + 1 :]  # the current turn
+            continue
+        texts = [index for index in range(start + 1, end) if history.kinds[index] & TEXT]
+        for index in range(start + 1, end):
+            message = history[index]
+            if index in texts[-1:] and isinstance(message, ModelResponse):
+                result.append(_only_text(message))
+            elif history.kinds[index] & REPLACEMENT:
+                result.append(message)
+    return result
+
+
+def _first_text(message: ModelMessage) -> ModelMessage:
+    assert isinstance(message, ModelRequest)
+    prompts = [part for part in message.parts if isinstance(part, UserPromptPart)]
+    joined = [part for part in prompts if isinstance(part.content, str) and part.content.startswith(EARLIER)]
+    kept = [*joined, *[part for part in prompts if part not in joined][:1]]
+    return message if list(message.parts) == kept else replace(message, parts=kept)
+
+
+def _only_text(reply: ModelResponse) -> ModelResponse:
+    """The reply's texts, without the provider's data about them, which refers to the thinking that is left out."""
+    texts = [part for part in reply.parts if isinstance(part, TextPart)]
+    if len(texts) == len(reply.parts):
+        return reply
+    plain = [TextPart(part.content) for part in texts]
+    return replace(reply, parts=plain, provider_response_id=None, provider_details=None)
+
+
 def rules_note(rules: Sequence[str], when: datetime | None) -> ModelRequest:
     """A message with standing rules of the user."""
     text = user_messages.as_sections(user_messages.UserMessages(tuple(rules)))
@@ -159,7 +195,7 @@ def _into_first_prompt(
     """Add the summary to the first prompt kept; a separate message if that is pinned or not adjacent."""
     after = cut.replaced[-1] + 1
     contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
-    if not contiguous or after in pinned or after >= len(history) or not is_prompt(history[after]):
+    if not contiguous or after in pinned or after >= len(history) or not kind_of(history[after]) & PROMPT:
         return _one(history, cut, text, metadata)
     prompt = history[after]
     assert isinstance(prompt, ModelRequest)

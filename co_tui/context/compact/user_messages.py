@@ -5,16 +5,18 @@ summarising them again.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
-from co_tui.context.compact.user_answers import answers_in, calls_in
+from co_tui.context.indexed_history import EARLIER, is_prompt
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.turns import EARLIER, is_prompt
-from co_tui.events.content import typed_text
+from co_tui.events.content import content_text, typed_text
+from co_tui.events.refusals import DENIED, read_refusal
 from co_tui.events.stored_messages import QUOTES, RULES, SUMMARY, UNQUOTED
+from co_tui.events.tool_calls import COMMAND_TOOLS, LABEL_CHARS, PRESENT_PLAN, gist_of_call, objects_in
+from co_tui.inert import one_line
 
 QUOTE_CHARS: Final = 600
 """Maximum length of a quoted user message."""
@@ -26,6 +28,8 @@ _RULE: Final = re.compile(
     r"\b(always|never|must|don't|do not|only|prefer|make sure|remember|from now on|please use|avoid)\b", re.I
 )
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
+ASK_USER: Final = "ask_user_question"
+ASKED_CHARS: Final = 160
 
 
 class UserMessages(NamedTuple):
@@ -40,6 +44,20 @@ class UserMessages(NamedTuple):
         return {RULES: list(self.rules), QUOTES: list(self.said), UNQUOTED: self.unsaid}
 
 
+class UserAnswer(NamedTuple):
+    """One answer of the user."""
+
+    about: str
+    """What it answers, as the beginning of a line; it cannot be mistaken for the user's words."""
+    words: str
+    is_reason: bool = False
+    """Whether it says why a call was denied."""
+
+    @property
+    def line(self) -> str:
+        return f"{self.about}: {self.words}"
+
+
 def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
     """All rules and quotes in the messages, including those kept by earlier compactions."""
     rules: dict[str, None] = {}
@@ -48,13 +66,13 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
     calls: dict[str, ToolCallPart] = {}
     for message in replaced:
         if isinstance(message, ModelResponse):
-            calls = calls_in(message)
+            calls = _calls_in(message)
             continue
         earlier = message.metadata or {}
         rules.update(dict.fromkeys(earlier.get(RULES, ())))
         said.extend(earlier.get(QUOTES, ()))
         unsaid += earlier.get(UNQUOTED, 0)
-        for answer in answers_in(message, calls):
+        for answer in _answers_in(message, calls):
             rules.update(dict.fromkeys(_rules_in(answer.words) if answer.is_reason else ()))
             said.append(clipped(answer.line))
         if is_prompt(message):
@@ -157,3 +175,51 @@ def _fitting(lines: Sequence[str], room: float) -> tuple[set[str], float]:
 
 def _cost(line: str) -> int:
     return estimate_text(line) + 3
+
+
+# What the user said in answer to calls: why one was denied, and what the model's questions were answered
+
+
+def _calls_in(response: ModelResponse) -> dict[str, ToolCallPart]:
+    """The calls of a response by their ids, which later responses may use again."""
+    return {part.tool_call_id: part for part in response.parts if isinstance(part, ToolCallPart)}
+
+
+def _answers_in(message: ModelRequest, calls: Mapping[str, ToolCallPart]) -> Iterator[UserAnswer]:
+    """The user's words in the results of these calls; a tool's own output is never among them."""
+    for part in message.parts:
+        if not isinstance(part, ToolReturnPart):
+            continue
+        arguments = _arguments(calls.get(part.tool_call_id))
+        if part.outcome == DENIED:
+            if reason := read_refusal(content_text(part.content)).reason.strip():
+                yield UserAnswer(_denied(part.tool_name, arguments), reason, is_reason=True)
+        elif part.tool_name == ASK_USER and part.outcome == "success" and isinstance(part.content, Mapping):
+            yield from _answered(part.content, arguments)
+
+
+def _arguments(call: ToolCallPart | None) -> Mapping[str, Any]:
+    try:
+        return call.args_as_dict() if call is not None else {}
+    except (ValueError, AssertionError):
+        return {}
+
+
+def _denied(tool: str, arguments: Mapping[str, Any]) -> str:
+    if tool == PRESENT_PLAN:
+        return "sent the plan back"
+    gist = gist_of_call(tool, arguments)
+    name = "" if gist and tool in COMMAND_TOOLS else one_line(tool, LABEL_CHARS)
+    call = " ".join(filter(None, (name, gist))).replace("`", "'")
+    return f"denied `{call}`"
+
+
+def _answered(given: Mapping[Any, Any], arguments: Mapping[str, Any]) -> Iterator[UserAnswer]:
+    """The answers, which the tool returns under the short headers of its questions."""
+    asked = {each.get("header"): str(each.get("question") or "") for each in objects_in(arguments.get("questions"))}
+    for header, answer in given.items():
+        chosen = answer if isinstance(answer, Sequence) and not isinstance(answer, str) else [answer]
+        words = ", ".join(map(str, chosen)).strip()
+        question = one_line(asked.get(header) or str(header), ASKED_CHARS).replace('"', "'")
+        if words:
+            yield UserAnswer(f'answered "{question}"', words)

@@ -5,7 +5,10 @@ none: then older passages fade first, then older entries.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names
 from co_tui.context.journal.entries import Entry, Head, Kind, Place, rendered
@@ -14,6 +17,7 @@ from co_tui.context.journal.sources import Sources, fresh_candidates, merged, re
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in
+from co_tui.events.stored_messages import JOURNAL, SUMMARY
 
 NAMES_SHARE: Final = 0.06
 """Of the budget: for names listed without a line."""
@@ -27,11 +31,14 @@ LATEST_SHARE: Final = 0.3
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
 LEAST_APPENDED: Final = 0.15
-"""Of its limit: with less room than this, a journal is written anew."""
+"""Of its limit: with less room than this, a journal is rewritten."""
 FIRST_SHARE: Final = 0.8
 """Of its limit: how long a journal begins."""
 STORY_SHARE: Final = 0.4
 """Of a journal: at most this is a model's own summary."""
+CACHE_BY_BLOCK: Final = ("anthropic", "bedrock")
+"""Providers that cache prompts block by block, by how the names of their models begin: text appended to a block makes
+all of it new. Others compare tokens, so that one text is enough for them."""
 
 
 class Journal(NamedTuple):
@@ -136,7 +143,7 @@ def _appended(task: JournalTask) -> Journal | None:
 
 
 def rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
-    """All that left, written anew within the budget, with the story first."""
+    """All that left, rewritten within the budget, with the story first."""
     with task.sources.ledger.lock:
         return _rewritten(task, budget_tokens, story)
 
@@ -223,3 +230,27 @@ def _ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
         else:
             ranges.append((number, number))
     return tuple(ranges)
+
+
+def in_cache_blocks(messages: Sequence[ModelMessage], model: str) -> list[ModelMessage]:
+    """The messages to send to a model; each appended piece of a journal is a block if its provider caches blocks."""
+    if not model.startswith(CACHE_BY_BLOCK):
+        return list(messages)
+    return [_in_blocks(message) for message in messages]
+
+
+def _in_blocks(message: ModelMessage) -> ModelMessage:
+    metadata = message.metadata or {}
+    if not isinstance(message, ModelRequest) or JOURNAL not in metadata:
+        return message
+    pieces = Journal.from_json(metadata[JOURNAL], metadata[SUMMARY]).blocks[1:]
+    parts = [_split(part, pieces) if isinstance(part, UserPromptPart) else part for part in message.parts]
+    return replace(message, parts=parts)
+
+
+def _split(part: UserPromptPart, pieces: Sequence[str]) -> UserPromptPart:
+    """The text with each of the pieces, which it ends with, as a block of its own."""
+    if not pieces or not isinstance(part.content, str) or not part.content.endswith("\n".join(("", *pieces))):
+        return part
+    first = part.content.removesuffix("\n".join(("", *pieces)))
+    return replace(part, content=[first, *(f"\n{piece}" for piece in pieces)])

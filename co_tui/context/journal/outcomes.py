@@ -122,7 +122,7 @@ def _code_in_json(result: str) -> int | None:
 
 
 def _is_answer(line: Sequence[Simple], code: int, result: str) -> bool:
-    """Whether an exit code of 1 is no failure: no match for `grep`, a difference for `diff`."""
+    """Whether an exit code of 1 is not a failure: no match for `grep`, a difference for `diff`."""
     if code != 1 or not line or program_of(line[-1]) not in ANSWERS_WITH_ONE:
         return False
     return not complaints(result) and "Traceback (most recent" not in result

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
+from co_tui.context.indexed_history import EARLIER, is_replacement
 from co_tui.context.journal.choose_lines import Chooser
 from co_tui.context.journal.entries import Entry
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.journal.sources import Sources, remembered
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
-from co_tui.context.turns import EARLIER, is_replacement
 from co_tui.events.content import prompt_text
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 

@@ -114,7 +114,7 @@ class WorkRecord:
         """Whether a user message is the result of a call in text, not the user's words."""
         return number in self._observed
 
-    def stands(self, budget_tokens: float, gone: Collection[int]) -> str:
+    def state_text(self, budget_tokens: float, gone: Collection[int]) -> str:
         """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
         conclusions = (step.concluded for step in reversed(self.steps) if step.concluded and step.number in gone)
         return self._state.text(budget_tokens, conclusions)

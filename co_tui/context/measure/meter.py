@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.measure.calibration import LEARNT_MARGIN, SOUND_SPAN_TOKENS, UNLEARNT_MARGIN, Calibration
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimate_message, system_tokens
-from co_tui.context.measure.meter_state import Level, MeterState, Report
+from co_tui.context.measure.meter_state import Level, MeterState, Report, fixed_level
 from co_tui.sendable_reply import sendable
 
 
@@ -29,6 +30,8 @@ class Meter:
         self._replacing = threading.Lock()
         self._estimates: dict[int, tuple[ModelMessage, Level]] = {}
         """Cache by message identity. An estimate depends only on its message, so entries never change."""
+        self._fixed: tuple[Scaffold | None, Level] = (None, Level())
+        """The level of the scaffold that was measured last: its tools are counted once a request."""
 
     def _change(self, step: Callable[[MeterState], MeterState]) -> MeterState:
         """Replace the state with `step(state)`; retry if another thread replaced it in the meantime."""
@@ -124,13 +127,23 @@ class Meter:
 
     # Provider reports
 
-    def sent(self, messages: Sequence[ModelMessage], scaffold: Scaffold, *, same: int = 0) -> None:
-        """Remember the request, so that its report can be attributed; `same` as in `read`."""
-        self._change(lambda state: state.after_sending(messages, scaffold, same, self._estimate))
+    def sent(
+        self, messages: Sequence[ModelMessage], scaffold: Scaffold, measured: Sequence[ModelMessage] | None = None
+    ) -> None:
+        """Remember the request, so that its report can be attributed; `measured` is a list of the same messages."""
+        fixed = self._fixed_level(scaffold)
+
+        def sent(state: MeterState) -> MeterState:
+            same = len(messages) if state.read_last is measured else 0
+            return state.after_sending(messages, scaffold, fixed, same, self._estimate)
+
+        self._change(sent)
 
     def is_known(self, messages: Sequence[ModelMessage]) -> bool:
         """Whether these are the last request, with or without its reply: then no new measurement is needed."""
-        return self._state.is_known(messages)
+        sent = self._state.sent.messages
+        answered = len(messages) == len(sent) + 1 and isinstance(messages[-1], ModelResponse)
+        return (answered or len(messages) == len(sent)) and all(map(is_, messages, sent))
 
     def reported(self, response: ModelResponse) -> bool:
         """Learn from what the provider counted for the request sent last, and return whether the count is credible.
@@ -152,10 +165,6 @@ class Meter:
 
     # Measuring
 
-    def is_measured_last(self, messages: Sequence[ModelMessage]) -> bool:
-        """Whether this very list was measured last."""
-        return self._state.read_last is messages
-
     def read_reply(self, response: ModelResponse, scaffold: Scaffold, window: Window) -> Reading:
         """The context right after the reply to the last request, as its provider counts it, without what of the reply
         is not sent back."""
@@ -166,7 +175,7 @@ class Meter:
             return state.measured(messages, len(state.sent.messages), self._estimate)
 
         state = self._change(with_reply)
-        return state.reading(state.read_last, scaffold, window, True, self._estimate)
+        return state.reading(state.read_last, self._fixed_level(scaffold), window, True, self._estimate)
 
     def read(
         self,
@@ -179,7 +188,14 @@ class Meter:
     ) -> Reading:
         """Measure a request. Its first `same` messages are those of the list measured last."""
         state = self._change(lambda state: state.measured(messages, same, self._estimate)._replace(read_last=messages))
-        return state.reading(messages, scaffold, window, as_reported, self._estimate)
+        return state.reading(messages, self._fixed_level(scaffold), window, as_reported, self._estimate)
+
+    def _fixed_level(self, scaffold: Scaffold) -> Level:
+        known, level = self._fixed
+        if known is not scaffold:
+            level = fixed_level(scaffold)
+            self._fixed = (scaffold, level)
+        return level
 
 
 def _numbers(stored: object, count: int) -> list[int]:

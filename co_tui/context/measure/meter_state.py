@@ -1,7 +1,6 @@
 """The state of a meter as one immutable value: each step returns a new one."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import is_
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -116,9 +115,9 @@ class MeterState(NamedTuple):
         return self._replace(reports=reports, last=report)
 
     def after_sending(
-        self, messages: Sequence[ModelMessage], scaffold: Scaffold, same: int, estimate: Estimate
+        self, messages: Sequence[ModelMessage], scaffold: Scaffold, fixed: Level, same: int, estimate: Estimate
     ) -> "MeterState":
-        fixed = fixed_level(scaffold)
+        """With this request as the last one; `fixed` is the level of its scaffold."""
         state = self.measured(messages, same, estimate)
         growth = state.growth(messages, fixed, estimate)
         whole = state.level.plus(fixed)
@@ -233,13 +232,13 @@ class MeterState(NamedTuple):
     def reading(
         self,
         messages: Sequence[ModelMessage],
-        scaffold: Scaffold,
+        fixed: Level,
         window: Window,
         as_reported: bool,
         estimate: Estimate,
     ) -> Reading:
-        """The reading of the request measured last."""
-        line, level, fixed = self.line, self.level, fixed_level(scaffold)
+        """The reading of the request measured last; `fixed` is the level of its scaffold."""
+        line, level = self.line, self.level
         growth = self.growth(messages, fixed, estimate)
         system, tools = self._fixed_tokens(level.system + fixed.system, fixed.estimate - fixed.system)
         if growth is None:
@@ -282,12 +281,6 @@ class MeterState(NamedTuple):
             return system + overhead, tools
         share = max(0.0, 1 + overhead / max(1.0, system + tools))
         return share * system, share * tools
-
-    def is_known(self, messages: Sequence[ModelMessage]) -> bool:
-        """Whether these are the last request, with or without its reply: then no new measurement is needed."""
-        sent = self.sent.messages
-        answered = len(messages) == len(sent) + 1 and isinstance(messages[-1], ModelResponse)
-        return (answered or len(messages) == len(sent)) and all(map(is_, messages, sent))
 
 
 def _same_until(messages: Sequence[ModelMessage], totals: Sequence[RunningTotal], same: int) -> int:

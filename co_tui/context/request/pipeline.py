@@ -11,10 +11,10 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact import replacement, user_messages
 from co_tui.context.compact.by_code import PolicyFailed
-from co_tui.context.compact.decide import LEAST_FREED, Plan, decide, fallback_cut, is_stuck
+from co_tui.context.compact.decide import LEAST_FREED, Plan, Situation, fallback_cut
 from co_tui.context.compact.replacement import Digest, Replacement
-from co_tui.context.compact.situation import Situation
 from co_tui.context.compact.thresholds import thresholds_of
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.journal.recollection import Recollected, recollect
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimated_window
@@ -23,7 +23,6 @@ from co_tui.context.policy import Policy, SummaryForm, default_policy
 from co_tui.context.request.stages import Keep, Note, Stages
 from co_tui.context.request.tool_outputs import Memo
 from co_tui.context.request.truncate import NOTHING_OMITTED, Omitted, omit, omitted_from, truncate
-from co_tui.events.triggers import Trigger
 from co_tui.settings.by_window import ByWindow, in_window
 
 LARGEST_SUMMARY_TOKENS = 20_000
@@ -34,8 +33,6 @@ MOST_LEFT_SHARE = 0.5
 """Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
 """Minimum room for a recollection."""
-FIXED_PART_SHARE = 0.85
-"""Of the window: if what cannot be compacted takes this much, compaction does not help."""
 USER_MESSAGES_SHARE = 0.4
 """Of the size of a replacement: for user messages."""
 
@@ -46,7 +43,7 @@ _ALWAYS = range(sys.maxsize)
 class Measured(NamedTuple):
     """A history after repair and shortened tool outputs, with its measurement. Immutable."""
 
-    live: Sequence[ModelMessage]
+    live: IndexedHistory
     origins: Sequence[int | None]
     """The index of each message in the history; None for messages added by repair."""
     request: Sequence[ModelMessage]
@@ -90,36 +87,30 @@ class Governor:
     ) -> None:
         self.policy = policy
         self.meter = meter or Meter()
-        self._window = window
-        self._stages = Stages(policy, keep)
+        self.window = window
+        """Another one counts from the next measurement on."""
+        self.stages = Stages(policy, keep)
         self._clipped: dict[int, Memo] = {}
         self._words: tuple[Sequence[ModelMessage], user_messages.UserMessages] = (
             (),
             user_messages.user_messages_in(()),
         )
         """Cache of the last call: a compaction asks before and after its summary."""
+        self._situation: tuple[Measured | None, Situation | None] = (None, None)
         self.suppressed_lengths = suppressed_lengths
         """History lengths at which automatic compaction is suppressed: the last freed too little or was declined."""
         self.policy_failure = ""
         """Why the policy's own code could not decide the last time; empty if it never failed."""
 
     @property
-    def window(self) -> Window:
-        return self._window
-
-    def use_window(self, window: Window) -> None:
-        """Use another window from the next measurement on."""
-        self._window = window
-
-    @property
     def estimated_window_tokens(self) -> int:
         """The window in estimated tokens, which decides how many tools fit."""
-        return estimated_window(self._window.tokens, self.meter.ratio)
+        return estimated_window(self.window.tokens, self.meter.ratio)
 
     @property
     def prompt_limit(self) -> int:
         """The longest request that may be sent."""
-        return min(self.policy.max_prompt_tokens or self._window.tokens, self._window.tokens)
+        return min(self.policy.max_prompt_tokens or self.window.tokens, self.window.tokens)
 
     # Before a request
 
@@ -136,15 +127,14 @@ class Governor:
         Histories of the same `lineage` only grow at their end, so this costs only what was added since the last
         request.
         """
-        staged = self._stages.run(history, lineage, pinned, note)
-        reading = self.meter.read(staged.request, scaffold, self._window, same=staged.unchanged)
+        staged = self.stages.run(history, lineage, pinned, note)
+        reading = self.meter.read(staged.request, scaffold, self.window, same=staged.unchanged)
         return Measured(staged.live, staged.origins, staged.request, reading, staged.pinned)
 
     def fit(self, measured: Measured, scaffold: Scaffold, held: Omitted = NOTHING_OMITTED) -> Prepared:
         """Truncate the request if it does not fit; what was left out before stays out."""
         prepared = self.fit_unsent(measured, scaffold, held)
-        is_known = prepared.truncation is None and self.meter.is_measured_last(measured.request)
-        self.meter.sent(prepared.messages, scaffold, same=len(prepared.messages) if is_known else 0)
+        self.meter.sent(prepared.messages, scaffold, measured.request if prepared.truncation is None else None)
         return prepared
 
     def fit_unsent(
@@ -153,33 +143,33 @@ class Governor:
         """Like `fit`, for a request that is not sent; without `shortens`, nothing more is left out than before."""
         limit = self._truncation_limit(measured) if shortens and self.policy.truncates else self.prompt_limit
         request = untouched = list(measured.request)
-        reading = measured.reading
-        if held and self.policy.truncates:
+        reading, is_held = measured.reading, bool(held)
+        if is_held and self.policy.truncates:
             request = omit(request, held, self._clipped, measured.pinned)
-            reading = self.meter.read(request, scaffold, self._window)
+            reading = self.meter.read(request, scaffold, self.window)
         if shortens and self.policy.truncates and reading.most_tokens > limit:
             request, held = self._shorter(request, reading, measured, held, limit)
-            reading = self.meter.read(request, scaffold, self._window)
+            reading = self.meter.read(request, scaffold, self.window)
         truncation = None
-        is_touched = bool(held) or request is not untouched
+        is_touched = is_held or request is not untouched
         if is_touched and not _is_same(request, measured.request):
             before, after = measured.reading.current_tokens, reading.current_tokens
             truncation = TruncationFigures(before, after, len(measured.request), len(request))
-            self._stages.forget()
+            self.stages.forget()
         overshoot_tokens = max(0, reading.current_tokens - self.prompt_limit)
         return Prepared(request, reading, truncation, overshoot_tokens, held)
 
     def may_not_fit(self, reading: Reading) -> bool:
         """Whether a request of this size may be truncated."""
-        thresholds = thresholds_of(self.policy, self._window.tokens, reading.fixed_tokens)
-        return reading.most_tokens > min(self.prompt_limit, (thresholds.blocking_share or 1.0) * self._window.tokens)
+        thresholds = thresholds_of(self.policy, self.window.tokens, reading.fixed_tokens)
+        return reading.most_tokens > min(self.prompt_limit, (thresholds.blocking_share or 1.0) * self.window.tokens)
 
     def _truncation_limit(self, measured: Measured) -> float:
         """The length to truncate to: lower if no compaction helps, so that the reply has room."""
-        if not self._window.known or not self.is_stuck(measured):
+        if not self.window.known or not self.is_stuck(measured):
             return self.prompt_limit
         blocking_share = self.situation(measured).thresholds.blocking_share or 1.0
-        return min(self.prompt_limit, blocking_share * self._window.tokens)
+        return min(self.prompt_limit, blocking_share * self.window.tokens)
 
     def _shorter(
         self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Omitted, limit: float
@@ -204,44 +194,41 @@ class Governor:
                     known.setdefault(id(shorter), known[id(message)])
         return [known.get(id(message)) for message in request]
 
-    def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
-        """The stages that shortened a message of the history."""
-        return self._stages.shortened_by(message)
-
     # Whether and what to compact
 
     def decide(self, measured: Measured) -> Plan | None:
         """The compaction the policy asks for now, if any. If its own code fails, the default policy decides."""
-        if 1 + max((n for n in measured.origins if n is not None), default=-1) in self.suppressed_lengths:
+        newest = next((origin for origin in reversed(measured.origins) if origin is not None), -1)
+        if newest + 1 in self.suppressed_lengths:
             return None
         situation = self.situation(measured)
         try:
-            return decide(situation)
+            return situation.plan
         except PolicyFailed as failed:
             self.policy_failure = str(failed)
-            return decide(situation._replace(policy=default_policy()))
+            return situation.under(default_policy()).plan
 
     def situation(self, measured: Measured) -> Situation:
-        return Situation(
-            measured.live,
-            measured.reading,
-            self.policy,
-            self.meter.tokens,
-            measured.pinned,
-            self.meter.ratio,
-            measured.request,
-        )
+        """What the policy decides on; the same for the same measurement, so that it decides once."""
+        known, situation = self._situation
+        if known is not measured or situation is None:
+            meter = self.meter
+            situation = Situation(
+                measured.live,
+                measured.reading,
+                self.policy,
+                meter.tokens,
+                measured.pinned,
+                meter.ratio,
+                measured.request,
+            )
+            self._situation = (measured, situation)
+        return situation
 
     def is_stuck(self, measured: Measured) -> bool:
         """Whether a request past the blocking threshold is sent without a compaction because none would help."""
         situation = self.situation(measured)
-        return is_stuck(situation) or (self.is_stopped and situation.is_past_blocking_threshold)
-
-    def is_fixed(self, measured: Measured) -> bool:
-        """Whether instructions, tools and pinned messages nearly fill the window, so that compaction cannot help."""
-        reading = measured.reading
-        pinned = sum(self.meter.tokens(measured.live[index]) for index in measured.pinned)
-        return reading.fixed_tokens + pinned >= FIXED_PART_SHARE * reading.window.tokens
+        return situation.is_past_blocking_threshold and (self.is_stopped or situation.plan is None)
 
     def suppress_at(self, messages: int) -> None:
         """Suppress automatic compaction at about this length, until messages are added or removed."""
@@ -275,20 +262,16 @@ class Governor:
     @property
     def state_tokens(self) -> float:
         """The room for where the work stands, in estimated tokens."""
-        return min(STATE_SHARE * self._window.tokens, LARGEST_STATE_TOKENS) / self.meter.ratio
+        return min(STATE_SHARE * self.window.tokens, LARGEST_STATE_TOKENS) / self.meter.ratio
 
     def _share(self, share: float | ByWindow) -> float:
         """A share of the window in tokens."""
-        return in_window(share, self._window.tokens) * self._window.tokens
+        return in_window(share, self.window.tokens) * self.window.tokens
 
     def room_for_replacement(self, kept_tokens: float) -> float:
         """The room for a replacement when `kept_tokens` stay, by the policy's share for a compacted window."""
         room = self._share(self.policy.compacted_share) - kept_tokens
-        return min(room, MOST_LEFT_SHARE * self._window.tokens, LARGEST_SUMMARY_TOKENS)
-
-    def form_of(self, trigger: Trigger) -> SummaryForm:
-        """The form of the replacement for a compaction with that trigger."""
-        return self.policy.form_for(on_demand=trigger is Trigger.MANUAL)
+        return min(room, MOST_LEFT_SHARE * self.window.tokens, LARGEST_SUMMARY_TOKENS)
 
     def user_messages_for(
         self, messages: Sequence[ModelMessage], form: SummaryForm, room_tokens: float = math.inf
@@ -315,7 +298,7 @@ class Governor:
         live = measured.live
         if plan.texts_only:
             return replacement.texts_only(live, self.user_messages_for(live, SummaryForm.PROMPT).rules)
-        form = self.form_of(plan.cut.trigger)
+        form = self.policy.form_for(plan.cut.trigger)
         words = self.user_messages_for([live[index] for index in plan.cut.replaced], form, plan.room_tokens)
         sent = sum(measured.origins[index] is not None for index in plan.cut.replaced)
         cut = plan.cut._replace(unsent=len(in_history(measured, plan.cut.replaced)) - sent)
@@ -332,9 +315,10 @@ class Governor:
 
     def release(self, messages: Sequence[ModelMessage]) -> None:
         """Drop everything cached for other messages."""
-        self._stages.release(messages)
+        self.stages.release(messages)
         self.meter.release(messages)
         self._clipped.clear()
+        self._situation = (None, None)
         self._words = ((), user_messages.user_messages_in(()))
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from operator import is_
+from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
 
-from co_tui.append_only import AppendOnly, Joined
+from co_tui.context.indexed_history import REPLY, IndexedHistory
 from co_tui.context.policy import Policy
 from co_tui.context.request.repair import Repaired, repair_traced
 from co_tui.context.request.tool_outputs import (
@@ -20,11 +21,9 @@ from co_tui.context.request.tool_outputs import (
     result_tokens,
     trim,
 )
-from co_tui.context.turns import latest_prompt
 from co_tui.events.stored_messages import RECOLLECTED
 from co_tui.sendable_reply import sendable_reply
 
-T = TypeVar("T")
 Keep = Callable[[ToolReturnPart, str], str]
 """Stores a tool result and returns the reference that replaces it."""
 
@@ -39,28 +38,33 @@ class Note(NamedTuple):
 class Staged(NamedTuple):
     """A history after the stages that need no measurement."""
 
-    live: Sequence[ModelMessage]
+    live: IndexedHistory = IndexedHistory()
     """The history, repaired."""
-    origins: Sequence[int | None]
+    origins: Sequence[int | None] = ()
     """The index of each message in the history; None for messages added by repair."""
-    request: Sequence[ModelMessage]
+    request: Sequence[ModelMessage] = ()
     """The same with tool outputs shortened."""
-    pinned: Collection[int]
+    pinned: tuple[int, ...] = ()
     """Indexes of pinned messages in `live`."""
-    unchanged: int
+    unchanged: int = 0
     """How many messages at the start of the request are those of the last request."""
 
 
 class _Settled(NamedTuple):
-    """The part of the last request that no stage will change any more."""
+    """The last request, and how much of it holds for the next one."""
 
     lineage: object = None
-    live: AppendOnly[ModelMessage] = AppendOnly()
-    """Up to the last reply."""
-    origins: AppendOnly[int | None] = AppendOnly()
-    last_reply: int = 0
-    """Its index in the history; `live` is what precedes it."""
-    request: AppendOnly[ModelMessage] = AppendOnly()
+    last: Staged = Staged()
+    pins: Collection[int] = ()
+    """Indexes of pinned messages in the history."""
+    reply: int = 0
+    """Index of the last reply in `live`: repair changes nothing before it."""
+    reply_origin: int = 0
+    """Its index in the history."""
+    shortened: int = 0
+    """How many messages at the start of the request no stage changes before the next prompt."""
+    prompt: int = 0
+    """Index of the latest prompt: no stage ever changes what is shortened before it."""
 
 
 class Stages:
@@ -93,24 +97,23 @@ class Stages:
             self.forget()
             self._note = note
         settled = self._settled if lineage is not None and self._settled.lineage is lineage else _Settled()
-        tail = self._sent(repair_traced(history[settled.last_reply :] if settled.last_reply else history))
-        origins = [None if origin is None else origin + settled.last_reply for origin in tail.origins]
-        live, all_origins = _joined(settled.live, tail.messages), _joined(settled.origins, origins)
-        kept = self._pin(live, all_origins, pinned)
-        if kept is None:
-            settled = settled._replace(request=AppendOnly())
-            kept = {n for n, origin in enumerate(all_origins) if origin in pinned}
-        cleared = self._cleared_upto(len(settled.live), live)
-        if cleared != self._cleared:
-            self._cleared, settled = cleared, settled._replace(request=AppendOnly())
-        unchanged = len(settled.request)
-        rest = self._tool_outputs(live[unchanged:])
-        rest = clear(rest, cleared - unchanged, self._policy.cleared_result_chars, self._memos["clear"])
+        last, start = settled.last, settled.reply
+        tail = self._sent(repair_traced(history[settled.reply_origin :] if settled.reply_origin else history))
+        live = IndexedHistory((*last.live[:start], *tail.messages), last.live.kinds[:start])
+        added = [None if origin is None else origin + settled.reply_origin for origin in tail.origins]
+        origins = [*last.origins[:start], *added]
+        prompt = live.latest_prompt or 0
+        unchanged = settled.shortened if prompt == settled.prompt else min(settled.shortened, settled.prompt)
+        kept = _pinned_indexes(settled, origins, pinned) if pinned else ()
+        cleared = self._cleared_upto(start, live)
+        if not self._pin([live[index] for index in kept]) or cleared != self._cleared:
+            self._cleared, unchanged = cleared, 0
+        rest = self._tool_outputs(live[unchanged:], prompt - unchanged, cleared - unchanged)
         if note is not None:
-            self._add_note(note, rest, unchanged, all_origins)
-        request = _joined(settled.request, rest)
-        self._settled = _after(settled, Repaired(tail.messages, origins), rest, lineage)
-        return Staged(live, all_origins, request, kept, unchanged)
+            self._add_note(note, rest, unchanged, origins)
+        staged = Staged(live, origins, [*last.request[:unchanged], *rest], kept, unchanged)
+        self._settled = _after(staged, start, lineage, tuple(pinned), prompt)
+        return staged
 
     def _sent(self, repaired: Repaired) -> Repaired:
         """Without what no provider takes back, such as replies of thinking alone."""
@@ -151,22 +154,16 @@ class Stages:
                 del memo[key]
         self.forget()
 
-    def _pin(
-        self, live: Sequence[ModelMessage], origins: Sequence[int | None], pinned: Collection[int]
-    ) -> Collection[int] | None:
-        """The indexes of pinned messages, registered with all stages; None if they changed."""
-        if not pinned and not self._pinned:
-            return ()
-        kept = {n for n, origin in enumerate(origins) if origin in pinned}
-        messages = [live[n] for n in sorted(kept)]
-        if len(messages) == len(self._pinned) and all(a is b for a, b in zip(messages, self._pinned, strict=True)):
-            return kept
+    def _pin(self, messages: list[ModelMessage]) -> bool:
+        """Register pinned messages, so that no stage shortens them; False if they changed."""
+        if len(messages) == len(self._pinned) and all(map(is_, messages, self._pinned)):
+            return True
         for memo in self._memos.values():
             for message in self._pinned:
                 memo.pop(id(message), None)
-            memo.update({id(message): (message, message) for message in messages})  # no stage shortens it
+            memo.update({id(message): (message, message) for message in messages})
         self._pinned = messages
-        return None
+        return False
 
     def _add_note(self, note: Note, rest: list[ModelMessage], start: int, origins: Sequence[int | None]) -> None:
         """Add the note to its message if that comes after `start`."""
@@ -189,30 +186,34 @@ class Stages:
         upto = cleared_upto(totals, policy.clear_results_tokens, policy.clear_results_step_tokens)
         return max(0, min(upto, len(live) - RECENT_MESSAGES))
 
-    def _tool_outputs(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        policy, upto = self._policy, latest_prompt(messages) or 0
+    def _tool_outputs(self, messages: Sequence[ModelMessage], prompt: int, cleared: int) -> list[ModelMessage]:
+        """The messages with their results shortened; those before the prompt are of earlier turns."""
+        policy, memos = self._policy, self._memos
+        rest = list(messages)
         # First, because a reference refers to the result as logged.
-        rest = archive(messages, policy.archive_over_chars, self._keep, upto, self._memos["archive"])
-        rest = trim(rest, policy.tool_output_trim_chars, self._memos["trim"])
-        return keep_ends(rest, policy.head_tail_chars, self._memos["ends"])
+        if policy.archive_over_chars and prompt > 0:
+            rest = archive(rest, policy.archive_over_chars, self._keep, prompt, memos["archive"])
+        if policy.tool_output_trim_chars:
+            rest = trim(rest, policy.tool_output_trim_chars, memos["trim"])
+        if policy.head_tail_chars and prompt > 0:
+            rest = keep_ends(rest, policy.head_tail_chars, memos["ends"], prompt)
+        return clear(rest, cleared, policy.cleared_result_chars, memos["clear"]) if cleared > 0 else rest
 
 
-def _joined(beginning: AppendOnly[T], end: list[T]) -> Sequence[T]:
-    """Both as one sequence; a plain list is faster if there is no beginning."""
-    return Joined(beginning, end) if beginning else end
+def _pinned_indexes(settled: _Settled, origins: Sequence[int | None], pinned: Collection[int]) -> tuple[int, ...]:
+    """The indexes of pinned messages; those before the last reply are known if the same are pinned as before."""
+    start = settled.reply if settled.pins == tuple(pinned) else 0
+    known = (index for index in settled.last.pinned if index < start)
+    return (*known, *(index for index in range(start, len(origins)) if origins[index] in pinned))
 
 
-def _after(settled: _Settled, tail: Repaired, rest: list[ModelMessage], lineage: object) -> _Settled:
-    """What is settled after this request: everything before the last reply that is no longer recent."""
-    messages = tail.messages
-    index = next((n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], ModelResponse)), None)
-    if index is None or lineage is None or (last := tail.origins[index]) is None:
+def _after(staged: Staged, start: int, lineage: object, pins: tuple[int, ...], prompt: int) -> _Settled:
+    """What is settled after a request of which everything before `start` was settled before."""
+    reply = staged.live.latest(REPLY)
+    if reply is None or reply < start or lineage is None or (origin := staged.origins[reply]) is None:
         return _Settled()
-    live = settled.live.extend(tail.messages[:index])
-    before, whole = len(settled.live), Joined(settled.live, tail.messages)
-    final = min(before + index, latest_prompt(whole) or 0, max(0, len(whole) - RECENT_MESSAGES))
-    request = settled.request.extend(rest[: max(0, final - len(settled.request))])
-    return _Settled(lineage, live, settled.origins.extend(tail.origins[:index]), last, request)
+    shortened = min(reply, max(0, len(staged.live) - RECENT_MESSAGES))
+    return _Settled(lineage, staged, pins, reply, origin, shortened, prompt)
 
 
 def with_note(message: ModelMessage, text: str) -> ModelMessage:

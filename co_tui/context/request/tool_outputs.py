@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.turns import latest_prompt
 from co_tui.events.content import content_text, files_in, without_files
 
 RECENT_MESSAGES = 2
@@ -17,7 +17,7 @@ SMALLEST_ENDS_CHARS = 200
 """Below this the notice would be longer than the ends."""
 
 CLEARED = "[cleared: an older result; run the call again if it is needed]"
-"""Stands in a request for a result that was cleared."""
+"""Replaces a cleared result in a request."""
 
 Shorten = Callable[[ToolReturnPart, str], str | None]
 """The shortened result; None leaves it unchanged."""
@@ -40,15 +40,17 @@ def trim(messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | None =
     return shortened(messages, len(messages) - RECENT_MESSAGES, shorten, memo)
 
 
-def keep_ends(messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | None = None) -> list[ModelMessage]:
-    """Cut long results of earlier turns to their beginning and end; the current turn is untouched."""
+def keep_ends(
+    messages: Sequence[ModelMessage], limit_chars: int, memo: Memo | None = None, upto: int | None = None
+) -> list[ModelMessage]:
+    """Cut long results of earlier turns to their beginning and end; the current turn, from `upto` on, is untouched."""
     if not limit_chars:
         return list(messages)
 
     def shorten(_: ToolReturnPart, text: str) -> str | None:
         return ends_of(text, limit_chars)
 
-    return shortened(messages, latest_prompt(messages) or 0, shorten, memo)
+    return shortened(messages, IndexedHistory(messages).latest_prompt or 0 if upto is None else upto, shorten, memo)
 
 
 def ends_of(text: str, limit_chars: int) -> str | None:

@@ -1,13 +1,13 @@
 """Truncation (G4): leave out of one request what does not fit. The log keeps everything."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelMessage
 
+from co_tui.context.indexed_history import REPLACEMENT, REPLY, IndexedHistory, Tokens
 from co_tui.context.request.repair import repair
 from co_tui.context.request.tool_outputs import Memo, Shorten, ends_of, shortened
-from co_tui.context.turns import is_replacement, kept_by_rule, latest_prompt, steps, turn_starts
 
 CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
 """Length limits for results of the current turn, tried in order when nothing older is left to remove."""
@@ -56,7 +56,7 @@ def omit(
 def truncate(
     messages: Sequence[ModelMessage],
     room_tokens: int,
-    tokens: Callable[[ModelMessage], float],
+    tokens: Tokens,
     memos: dict[int, Memo] | None = None,
     pinned: Collection[int] = (),
 ) -> Truncated:
@@ -68,7 +68,7 @@ def truncate(
     sizes = [tokens(message) for message in messages]
     if sum(sizes) <= room_tokens:
         return Truncated(list(messages), 0, True)
-    gone = _older_left_out(messages, sizes, room_tokens, kept_by_rule(messages, pinned))
+    gone = _older_left_out(IndexedHistory(messages), sizes, room_tokens, pinned)
     left = repair([message for index, message in enumerate(messages) if index not in gone])
     fixed = {id(messages[index]) for index in pinned}
     memos = {} if memos is None else memos
@@ -77,18 +77,17 @@ def truncate(
 
 
 def _older_left_out(
-    messages: Sequence[ModelMessage], sizes: Sequence[float], room_tokens: int, kept: Collection[int]
+    history: IndexedHistory, sizes: Sequence[float], room_tokens: int, pinned: Collection[int]
 ) -> set[int]:
     """Indexes of messages before the latest prompt that are left out: first replies, then whole turns, then all."""
-    prompt = latest_prompt(messages)
-    border = prompt if prompt is not None else len(messages)
-    starts = [start for start in turn_starts(messages) if start < border]
-    turns = zip(starts, [*starts[1:], border], strict=False)
-    parts = [range(start, stop) for start, stop in (*steps(messages, 0, border), *turns)]
-    others = [index for index in range(border) if not isinstance(messages[index], ModelResponse)]
+    prompt, kept = history.latest_prompt, history.kept_by_rule(pinned)
+    border = prompt if prompt is not None else len(history)
+    starts = history.turn_starts[:-1]
+    turns = [range(start, stop) for start, stop in zip(starts, [*starts[1:], border], strict=False)]
+    others = [index for index in range(border) if not history.kinds[index] & REPLY]
     gone: set[int] = set()
     total = sum(sizes)
-    for part in (*parts, others):
+    for part in (*history.steps(0, border), *turns, others):
         if total <= room_tokens:
             break
         for index in part:
@@ -101,7 +100,7 @@ def _older_left_out(
 def _current_turn(
     messages: list[ModelMessage],
     room_tokens: int,
-    tokens: Callable[[ModelMessage], float],
+    tokens: Tokens,
     before: int,
     memos: dict[int, Memo],
     fixed: Collection[int],
@@ -113,19 +112,20 @@ def _current_turn(
             break
         clipped_chars = limit_chars
         messages = _clipped(messages, limit_chars, memos, fixed)
-    prompt = latest_prompt(messages)
+    history = IndexedHistory(messages)
+    prompt = history.latest_prompt
     begin = prompt + 1 if prompt is not None else 0
-    turn = steps(messages, begin, len(messages))
+    turn = history.steps(begin, len(history))
     # Replacements of earlier steps of the turn are removed last.
-    turn += [(n, n + 1) for n in range(begin, len(messages)) if is_replacement(messages[n])]
+    turn += [range(n, n + 1) for n in range(begin, len(history)) if history.kinds[n] & REPLACEMENT]
     gone: set[int] = set()
     total = sum(tokens(message) for message in messages)
-    for start, stop in turn:
+    for step in turn:
         if total <= room_tokens:
             break
-        if any(id(messages[index]) in fixed for index in range(start, stop)):
+        if any(id(messages[index]) in fixed for index in step):
             continue
-        for index in range(start, stop):
+        for index in step:
             gone.add(index)
             total -= tokens(messages[index])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
@@ -155,5 +155,5 @@ def _clip_to(limit_chars: int) -> Shorten:
     return lambda _, text: ends_of(text, limit_chars)
 
 
-def _fits(messages: Sequence[ModelMessage], room_tokens: int, tokens: Callable[[ModelMessage], float]) -> bool:
+def _fits(messages: Sequence[ModelMessage], room_tokens: int, tokens: Tokens) -> bool:
     return sum(tokens(message) for message in messages) <= room_tokens

@@ -6,12 +6,11 @@ from typing import Final
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.models.prices import price_of_input
-from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.decide import WELL_BELOW, Plan
 from co_tui.context.compact.replacement import Digest, Replacement
+from co_tui.context.indexed_history import Cut
 from co_tui.context.policy import CompactionRule, SummaryFallback
 from co_tui.context.request.pipeline import Governor, Measured, in_history
-from co_tui.context.turns import step_around
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.cache_loss import cache_lost_tokens
@@ -185,7 +184,7 @@ def _indexes(entries: Sequence[Entry], measured: Measured, refs: Collection[Ref]
 
     An answer that repair added belongs to the message it follows.
     """
-    kept = {near for pin in measured.pinned for near in step_around(measured.live, pin)}
+    kept = measured.live.steps_around(measured.pinned)
     indexes: list[int] = []
     for index, origin in enumerate(measured.origins):
         follows = origin is None and indexes and indexes[-1] == index - 1

@@ -15,16 +15,8 @@ from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.compaction.applying import Applier
 from co_tui.session.compaction.background_compaction import Background, Move, Stage
-from co_tui.session.compaction.compaction_notices import FIXED_PART, Notices
-from co_tui.session.compaction.decisions import (
-    automatic_plan,
-    cut_up_to,
-    is_within_turn,
-    model_requested_plan,
-    notice_before_request,
-    requested_cut,
-    urgency_of,
-)
+from co_tui.session.compaction.compaction_notices import Notices
+from co_tui.session.compaction.decisions import Decision, cut_up_to, decide, is_within_turn, requested_cut
 from co_tui.session.compaction.job import Compactable, Compaction, planned, since
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
 from co_tui.session.history.governed_history import GovernedHistory
@@ -91,14 +83,12 @@ class Compactor:
     async def _compact_if_needed(self, on: Compactable, measured: Measured) -> bool:
         """One pass before a request; False if the request may be sent as it was measured."""
         history = on.history
-        plan = self._plan(history, measured)
+        decision = self._decide(history, measured)
         if history.governor.policy_failure:
             await self._notices.give_policy_failure(history)
-        if notice := notice_before_request(history.governor, measured):
-            await self._notices.give(notice, history, measured)
-        if notice == FIXED_PART:
-            plan = plan if plan and plan.texts_only else None
-        urgency = urgency_of(plan)
+        if decision.notice:
+            await self._notices.give(decision.notice, history, measured)
+        plan, urgency = decision.plan, decision.urgency
         match self._background.next_move(history.version, urgency):
             case Move.PROCEED:
                 return False
@@ -127,8 +117,8 @@ class Compactor:
         if self.running or not on.history.entries:
             return
         measured = await on.history.measure()
-        plan = self._plan(on.history, measured, turn_ended=True)
-        if plan is None or plan.texts_only or on.history.governor.is_fixed(measured):
+        plan = self._decide(on.history, measured, turn_ended=True).plan
+        if plan is None or plan.texts_only:
             return
         if plan.cut.trigger is Trigger.WINDOW:
             return  # the message window slides before a request, not after a turn
@@ -197,10 +187,9 @@ class Compactor:
 
     # Deciding
 
-    def _plan(self, history: GovernedHistory, measured: Measured, *, turn_ended: bool = False) -> Plan | None:
+    def _decide(self, history: GovernedHistory, measured: Measured, *, turn_ended: bool = False) -> Decision:
         focus, self._requested = self._requested, None
-        requested = None if focus is None else model_requested_plan(history.governor, measured, focus)
-        return requested or automatic_plan(history, measured, turn_ended=turn_ended)
+        return decide(history, measured, focus, turn_ended=turn_ended)
 
     # Running
 

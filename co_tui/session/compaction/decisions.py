@@ -1,16 +1,22 @@
 """What to compact: on demand, when the model asks, and automatically; and when that stops (C15)."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic_ai.messages import ModelResponse
 
-from co_tui.context.compact import cuts
-from co_tui.context.compact.cuts import Cut
-from co_tui.context.compact.decide import LEAST_FREED, LEAST_LEFT_TOKENS, WELL_BELOW, Plan, asked_cut, frees_enough
+from co_tui.context.compact.decide import (
+    LEAST_FREED,
+    LEAST_LEFT_TOKENS,
+    WELL_BELOW,
+    Plan,
+    Situation,
+    asked_cut,
+    frees_enough,
+)
+from co_tui.context.indexed_history import PROMPT, Cut
 from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
-from co_tui.context.turns import is_prompt, latest_prompt, turn_starts
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, ModelChange, PolicyChange, Ref, Rewind
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.background_compaction import Urgency
@@ -27,17 +33,17 @@ def requested_cut(governor: Governor, measured: Measured, trigger: Trigger) -> C
     live, pinned = measured.live, measured.pinned
     if trigger.is_emergency:
         situation = governor.situation(measured)
-        earlier = (cuts.share_cut(live, trigger, pinned=pinned), cuts.run_cut(live, trigger, pinned))
+        earlier = (live.share_cut(trigger, pinned=pinned), live.run_cut(trigger, pinned))
         worth = (cut for cut in earlier if cut is not None and frees_enough(situation, cut))
-        return next(worth, None) or cuts.whole_cut(live, trigger, pinned=pinned)
+        return next(worth, None) or live.whole_cut(trigger, pinned=pinned)
     if governor.policy.rule is CompactionRule.PYTHON and (cut := asked_cut(governor.situation(measured), trigger)):
         return cut
-    if governor.policy.keep_recent_share and len(turn_starts(live)) > 1:
-        cut = cuts.whole_cut(live, trigger, upto=latest_prompt(live), pinned=pinned)
+    if governor.policy.keep_recent_share and len(live.turn_starts) > 1:
+        cut = live.whole_cut(trigger, upto=live.latest_prompt, pinned=pinned)
         held = sum(governor.meter.tokens(live[index]) for index in cut.replaced) if cut else 0
         if cut is not None and held >= _least_before_newest(governor, measured, trigger):
             return cut
-    return cuts.whole_cut(live, trigger, pinned=pinned)
+    return live.whole_cut(trigger, pinned=pinned)
 
 
 def _least_before_newest(governor: Governor, measured: Measured, trigger: Trigger) -> float:
@@ -60,7 +66,7 @@ def cut_up_to(entries: Sequence[Entry], measured: Measured, trigger: Trigger, up
     index = next((n for n, entry in enumerate(entries) if entry.ref == upto), len(entries))
     origins = enumerate(measured.origins)
     end = next((n for n, origin in origins if origin is not None and origin >= index), len(measured.live))
-    return cuts.whole_cut(measured.live, trigger, upto=end, pinned=measured.pinned)
+    return measured.live.whole_cut(trigger, upto=end, pinned=measured.pinned)
 
 
 MOST_IN_A_ROW: Final = 2
@@ -88,54 +94,62 @@ def is_thrashing(state: SessionState, agent: str, mark_tokens: float) -> bool:
     return False
 
 
+class Decision(NamedTuple):
+    """What to do before a request."""
+
+    plan: Plan | None
+    """What the model or the policy asks for, if it may help."""
+    notice: str = ""
+    """The kind of notice that compacting does not help; empty if it may help."""
+
+    @property
+    def urgency(self) -> Urgency:
+        if self.plan is None:
+            return ""
+        return "now" if self.plan.waits or self.plan.texts_only else "background"
+
+
+def decide(history: GovernedHistory, measured: Measured, focus: str | None, *, turn_ended: bool = False) -> Decision:
+    """What to do now; with a `focus` first what the model asked for, if that would free enough."""
+    governor = history.governor
+    situation = governor.situation(measured)
+    plan = model_requested_plan(governor, measured, focus) if focus is not None else None
+    if plan is None:
+        _stop_or_resume(history, situation)
+        plan = governor.decide(measured)
+        fits = measured.reading.current_tokens <= measured.reading.window.tokens
+        if governor.policy.holds_to_turn_end and not turn_ended and fits:
+            plan = None
+    if situation.is_fixed:
+        return Decision(plan if plan is not None and plan.texts_only else None, FIXED_PART)
+    return Decision(plan, _notice(governor, measured) if governor.is_stuck(measured) else "")
+
+
 def model_requested_plan(governor: Governor, measured: Measured, focus: str) -> Plan | None:
     """What the model asked for, if it would free enough."""
-    cut = cuts.share_cut(measured.live, Trigger.MODEL_REQUEST, pinned=measured.pinned)
+    cut = measured.live.share_cut(Trigger.MODEL_REQUEST, pinned=measured.pinned)
     if cut is None or not frees_enough(governor.situation(measured), cut):
         return None
     return Plan(cut, waits=False, focus=focus)
 
 
-def automatic_plan(history: GovernedHistory, measured: Measured, *, turn_ended: bool) -> Plan | None:
-    """What the policy asks for now."""
-    governor = history.governor
-    _stop_or_resume(governor, measured, history.state, history.agent)
-    plan = governor.decide(measured)
-    if plan is None:
-        return None
-    fits = measured.reading.current_tokens <= measured.reading.window.tokens
-    is_postponed = governor.policy.holds_to_turn_end and not turn_ended and fits
-    return None if is_postponed else plan
-
-
-def _stop_or_resume(governor: Governor, measured: Measured, state: SessionState, agent: str) -> None:
+def _stop_or_resume(history: GovernedHistory, situation: Situation) -> None:
     """Stop automatic compactions while the last two ended too close to their threshold."""
-    situation = governor.situation(measured)
-    if situation.is_past_threshold and is_thrashing(state, agent, situation.threshold_tokens):
+    governor = history.governor
+    if situation.is_past_threshold and is_thrashing(history.state, history.agent, situation.threshold_tokens):
         governor.stop()
     elif governor.is_stopped:
         governor.suppressed_lengths = range(0)
 
 
-def notice_before_request(governor: Governor, measured: Measured) -> str:
-    """The kind of notice that compacting does not help; empty if it may help."""
-    if governor.is_fixed(measured):
-        return FIXED_PART
-    if not governor.is_stuck(measured):
-        return ""
+def _notice(governor: Governor, measured: Measured) -> str:
+    """The kind of notice for a request that no compaction helps; empty if that ends with a long turn."""
     if governor.is_stopped:
         return STOPPED
     reading = measured.reading
-    # Otherwise it is the long turn, and ends with it.
     return NO_ROOM if reading.fixed_tokens >= MUCH_FIXED * reading.window.tokens else ""
-
-
-def urgency_of(plan: Plan | None) -> Urgency:
-    if plan is None:
-        return ""
-    return "now" if plan.waits or plan.texts_only else "background"
 
 
 def is_within_turn(policy: Policy, measured: Measured) -> bool:
     """Whether a finished compaction waits for the next turn: by turns, it applies from the next one on (G3e)."""
-    return policy.rule is CompactionRule.TURNS and bool(measured.live) and not is_prompt(measured.live[-1])
+    return policy.rule is CompactionRule.TURNS and bool(measured.live) and not measured.live.kinds[-1] & PROMPT

@@ -56,7 +56,7 @@ async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
     stands = {}
     if history.policy.compacted_share:
         sources = await history.sources_without(refs)
-        stands = {"Where the work stands": sources.work.stands(history.governor.state_tokens, sources.gone)}
+        stands = {"Where the work stands": sources.work.state_text(history.governor.state_tokens, sources.gone)}
     if history.agent:
         return stands
     loads = history.whole_transcript.skill_loads(history.state, history.entries)

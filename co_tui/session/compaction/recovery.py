@@ -10,10 +10,10 @@ from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, Tool
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.compact.replacement import rules_note
+from co_tui.context.indexed_history import REPLACEMENT, SYSTEM, holds_system, is_replacement
 from co_tui.context.measure.count import Reading, Window
 from co_tui.context.request.pipeline import Measured
 from co_tui.context.request.tool_outputs import ends_of
-from co_tui.context.turns import holds_system, is_replacement, step_around, turn_starts
 from co_tui.events import CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
@@ -62,7 +62,7 @@ class Recovery:
         """
         self.begun = True
         if found is None and self._is_guessing:
-            self._history.governor.use_window(self._named)
+            self._history.governor.window = self._named
             self._steps = [step for step in self._steps if step != self._shrink]
         elif found is None:
             self._steps = [step for step in self._steps if step == self._emergency and self._can_clip()]
@@ -72,7 +72,7 @@ class Recovery:
             done = await self._steps.pop(0)()
             if done:
                 return done
-        self._history.governor.use_window(self._named)
+        self._history.governor.window = self._named
         return ""
 
     @property
@@ -95,10 +95,10 @@ class Recovery:
         limit = found.limit_tokens
         if limit and limit < governor.window.tokens and self._limits.learn(asked, limit, reply):
             self._named = self._reported = Window(tokens=limit, known=True)
-            governor.use_window(self._named)
+            governor.window = self._named
         elif limit and limit < governor.window.tokens and found.requested_tokens:
             # Longer requests were answered before, so it is not stored; as the reply names both sizes, it is tried.
-            governor.use_window(Window(tokens=limit, known=False))
+            governor.window = Window(tokens=limit, known=False)
         elif not limit and not self._carries_files():
             self._avoid(self._refused_tokens)
 
@@ -111,7 +111,7 @@ class Recovery:
         if refused_tokens <= self._named.tokens:
             self._named = Window(tokens=max(SMALLEST_WINDOW, refused_tokens - 1), known=False)
         if tokens < governor.window.tokens:
-            governor.use_window(Window(tokens=tokens, known=False))
+            governor.window = Window(tokens=tokens, known=False)
 
     def _carries_files(self) -> bool:
         """Whether a request may have been refused for the size of its files, not for its tokens."""
@@ -126,13 +126,13 @@ class Recovery:
         governor = self._history.governor
         guessed = governor.window
         if guessed.tokens < SMALL_WINDOW_TOKENS < self._reported.tokens:
-            governor.use_window(Window(tokens=SMALL_WINDOW_TOKENS, known=False))
+            governor.window = Window(tokens=SMALL_WINDOW_TOKENS, known=False)
         try:
             done = await self._compactor.compact(self._on, trigger=Trigger.CONTEXT_LIMIT)
         except CompactionRefused:
             return ""
         finally:
-            governor.use_window(guessed)
+            governor.window = guessed
         return "compacted" if done.success else ""
 
     async def _shrink(self) -> str:
@@ -143,7 +143,7 @@ class Recovery:
         tokens = int(min(governor.window.tokens, self._refused_tokens) * (1 - buffer))
         if tokens < SMALLEST_WINDOW:
             return ""
-        governor.use_window(Window(tokens=tokens, known=False))
+        governor.window = Window(tokens=tokens, known=False)
         return f"retrying with at most {tokens:,} tokens"
 
     async def _emergency(self) -> str:
@@ -244,12 +244,11 @@ def _emergency_end(
 def _kept_in_an_emergency(measured: Measured) -> list[int]:
     """The last turns, pinned messages, and the summaries that carry the user's rules."""
     live = measured.live
-    starts = turn_starts(live)
+    starts = live.turn_starts
     first = starts[-EMERGENCY_TURNS] if len(starts) > EMERGENCY_TURNS else 0
     kept = set(range(first, len(live)))
-    kept.update(index for index, message in enumerate(live) if is_replacement(message) or holds_system(message))
-    kept.update(near for pin in measured.pinned for near in step_around(live, pin))
-    return sorted(kept)
+    kept.update(index for index, kind in enumerate(live.kinds) if kind & (REPLACEMENT | SYSTEM))
+    return sorted(kept | live.steps_around(measured.pinned))
 
 
 def _items(content: Any) -> Sequence[Any]:

@@ -11,12 +11,12 @@ from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.offline_summary import earlier_journal, fitting_story, summarise_offline
 from co_tui.context.compact.replacement import Digest
+from co_tui.context.indexed_history import is_replacement
 from co_tui.context.journal.journal import STORY_SHARE, Journal, JournalTask, appended, rewritten
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import estimate_message, estimate_text
 from co_tui.context.policy import SummaryFallback, SummaryForm
 from co_tui.context.request.pipeline import Governor
-from co_tui.context.turns import is_replacement
 from co_tui.events.triggers import Trigger
 
 OFFLINE = "offline"
@@ -108,7 +108,7 @@ def request_for(
     """The request for a summary of these messages, with the room the policy leaves next to the user's own messages and
     what else is shown `with_it`; `most_tokens` limits it."""
     messages = messages[-governor.policy.considered_messages :]
-    form = governor.form_of(trigger)
+    form = governor.policy.form_for(trigger)
     words = governor.user_messages_for(messages, form, most_tokens)
     ratio = governor.meter.ratio
     taken = ratio * user_messages.quoted_tokens(words)

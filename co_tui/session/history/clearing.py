@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.turns import latest_prompt, step_around
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.events import Clear, Json
 from co_tui.session.history.restoring import without_summary
 from co_tui.session.history.standing_rules import missing_rules, rules_message
@@ -22,9 +22,10 @@ def cleared_except(
 ) -> Clear | None:
     """A history of the messages to `keep`, system and pinned messages, standing rules and the latest prompt, that one
     without its summary unless `with_summary`; None if it is that already, or nothing would be left."""
-    history, prompt = state.history, latest_prompt(messages)
+    history, indexed = state.history, IndexedHistory(messages)
+    prompt = indexed.latest_prompt
     pinned = [index for index, entry in enumerate(history) if entry.ref in state.pins]
-    kept = {*keep, *(near for pin in pinned for near in step_around(messages, pin))}
+    kept = {*keep, *indexed.steps_around(pinned)}
     # System messages are never removed (I2); of a message with other parts, only the system part stays.
     parts = {n: system_only(entry.message) for n, entry in enumerate(history) if has_system(entry.message)}
     if prompt is not None:

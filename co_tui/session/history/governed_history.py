@@ -26,7 +26,7 @@ from co_tui.session.history.next_request import (
     measured_now,
     next_request,
     note_in,
-    request_source,
+    pinned_in,
 )
 from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.recorder import Recorder
@@ -89,6 +89,8 @@ class GovernedHistory:
         """The log's messages as the library's objects."""
         self.whole_transcript = whole_transcript or WholeTranscript(parsed)
         self._noted: tuple[Recollection, object, Note | None] | None = None
+        self._pinned: tuple[Collection[Ref], AppendOnly[Entry], tuple[int, ...]] = ((), AppendOnly(), ())
+        """What was pinned before the last request, its history, and the indexes of pinned messages."""
         self._run_in_thread = run_in_thread
         self._measuring = asyncio.Lock()
         # Continue counting from what the log knows about this model.
@@ -176,7 +178,18 @@ class GovernedHistory:
         return not self.in_turn and not self.agent and not self.state.pending
 
     def _request_source(self) -> RequestSource:
-        return request_source(self.own_state, self.entries, self.messages, self.state.pins, self.note(self.entries))
+        entries = self.entries
+        pinned = self._pinned_in(entries) if self.state.pins else ()
+        return RequestSource(self.parsed.messages(entries), entries, pinned, self.note(entries), self.own_state)
+
+    def _pinned_in(self, entries: AppendOnly[Entry]) -> tuple[int, ...]:
+        """The indexes of pinned messages; of a history that only grew, only new messages are compared."""
+        pins, (known_pins, known, indexes) = self.state.pins, self._pinned
+        if known_pins is not pins or known.lineage is not entries.lineage or len(known) > len(entries):
+            known, indexes = AppendOnly(), ()
+        indexes += pinned_in(entries, pins, len(known))
+        self._pinned = (pins, entries, indexes)
+        return indexes
 
     def note(self, entries: AppendOnly[Entry]) -> Note | None:
         """What was recollected, and the message it goes with."""

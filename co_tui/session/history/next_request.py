@@ -8,6 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, User
 
 from co_tui.append_only import AppendOnly, Joined
 from co_tui.context.compact.decide import Plan
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.measure.count import Reading, Scaffold
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
@@ -46,15 +47,9 @@ class NextRequest(NamedTuple):
     """The measurement of the whole history, by which that is decided."""
 
 
-def request_source(
-    owner: SessionState | Delegation,
-    entries: AppendOnly[Entry],
-    messages: Sequence[ModelMessage],
-    pins: Collection[Ref],
-    note: Note | None,
-) -> RequestSource:
-    pinned = tuple(index for index, entry in enumerate(entries) if entry.ref in pins) if pins else ()
-    return RequestSource(messages, entries, pinned, note, owner)
+def pinned_in(entries: Sequence[Entry], pins: Collection[Ref], start: int = 0) -> tuple[int, ...]:
+    """The indexes of pinned messages from `start` on."""
+    return tuple(index for index, entry in enumerate(entries[start:], start) if entry.ref in pins) if pins else ()
 
 
 def note_in(entries: Sequence[Entry], fact: Recollection) -> Note | None:
@@ -101,7 +96,8 @@ def measured_now(
     measured = governor.measure(_with_prompt(messages), scaffold, lineage, pinned, note)
     request = measured.request[:-1]
     reading = _read(governor, request, scaffold, same=len(request))
-    return measured._replace(live=measured.live[:-1], origins=measured.origins[:-1], request=request, reading=reading)
+    live = IndexedHistory(measured.live[:-1], measured.live.kinds[:-1])
+    return measured._replace(live=live, origins=measured.origins[:-1], request=request, reading=reading)
 
 
 def next_request(
@@ -135,4 +131,4 @@ def _read(governor: Governor, messages: Sequence[ModelMessage], scaffold: Scaffo
 def _plan(governor: Governor, measured: Measured) -> Plan | None:
     """What the policy asks for, if it would help."""
     plan = governor.decide(measured)
-    return plan if plan is None or plan.texts_only or not governor.is_fixed(measured) else None
+    return plan if plan is None or plan.texts_only or not governor.situation(measured).is_fixed else None

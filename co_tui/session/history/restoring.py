@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from co_tui.context.indexed_history import EARLIER
 from co_tui.context.policy import Policy
-from co_tui.context.turns import EARLIER
 from co_tui.events import Clear, Json
 from co_tui.events.stored_messages import EXCERPTS, JOURNAL, QUOTES, REPLACES, RULES, SUMMARY, UNQUOTED
 from co_tui.session.history.standing_rules import (

@@ -6,12 +6,11 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
-from co_tui.context.compact import cuts
 from co_tui.context.compact.decide import next_cut
-from co_tui.context.compact.replacement import difference
+from co_tui.context.compact.replacement import difference, first_and_last_texts
+from co_tui.context.indexed_history import holds_system, is_replacement
 from co_tui.context.policy import CompactionRule
 from co_tui.context.request.pipeline import Governor
-from co_tui.context.turns import holds_system, is_replacement, latest_prompt, step_around
 from co_tui.events.content import content_text
 from co_tui.events.stored_messages import REPLACES
 from co_tui.session.history.next_request import NextRequest
@@ -33,10 +32,8 @@ class Fates:
 
     def __init__(self, governor: Governor, following: NextRequest) -> None:
         self._governor = governor
-        measured, self._plan = following.measured, following.plan
+        self._measured, self._plan = following.measured, following.plan
         self._is_full = following.prepared.truncation is not None
-        # As lists, since each message is looked up.
-        self._measured = measured._replace(live=list(measured.live), request=list(measured.request))
 
     def of(self, index: int, sent: ModelMessage) -> Judgement:
         """The fate of the measured message at an index, which is sent as `sent`."""
@@ -58,7 +55,7 @@ class Fates:
         if plan is None and self._is_full:
             return ()  # no compaction comes, or it would come before messages are left out
         if plan is not None and plan.texts_only:
-            return set(difference(live, cuts.first_and_last_texts(live)).replaced)
+            return set(difference(live, first_and_last_texts(live)).replaced)
         cut = plan.cut if plan is not None else next_cut(self._governor.situation(self._measured))
         return set(cut.replaced) if cut is not None else ()
 
@@ -83,7 +80,7 @@ class Fates:
             return Judgement(Fate.TRIMMED, f"Clipped to fit the request: {after:,} of {was:,} characters.")
         if before is live:
             return None
-        stages, chars = self._governor.shortened_by(live), f"{after:,} of {_result_chars(live):,} characters"
+        stages, chars = self._governor.stages.shortened_by(live), f"{after:,} of {_result_chars(live):,} characters"
         if "clear" in stages:
             return Judgement(Fate.TRIMMED, f"An older result, cleared: {chars}.")
         if "archive" in stages:
@@ -105,12 +102,11 @@ class Fates:
 
     @cached_property
     def _latest_prompt(self) -> int | None:
-        return latest_prompt(self._measured.live)
+        return self._measured.live.latest_prompt
 
     @cached_property
     def _near_pins(self) -> Collection[int]:
-        live = self._measured.live
-        return {near for pin in self._measured.pinned for near in step_around(live, pin)}
+        return self._measured.live.steps_around(self._measured.pinned)
 
 
 def _metadata(message: ModelMessage) -> dict[str, object]:

@@ -9,8 +9,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.model_messages import message_json
 from co_tui.agent.tool_names import DELEGATE_TOOL
+from co_tui.context.indexed_history import answers_calls, holds_system, is_prompt, is_replacement
 from co_tui.context.measure.count import Reading
-from co_tui.context.turns import answers_calls, holds_system, is_prompt, is_replacement
 from co_tui.events import Json, Ref
 from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES, Role, as_sent, pieces
 from co_tui.events.tool_wording import piece_line, piece_text

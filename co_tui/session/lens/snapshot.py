@@ -17,7 +17,7 @@ from co_tui.events import UsageInfo
 from co_tui.events.stored_messages import RECOLLECTED
 from co_tui.events.wording import percent
 from co_tui.session.history.governed_history import GovernedHistory
-from co_tui.session.history.next_request import NextRequest, next_request, note_in, request_source
+from co_tui.session.history.next_request import NextRequest, RequestSource, next_request, note_in, pinned_in
 from co_tui.session.lens.fates import Fates
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.lens.left_messages import left_messages
@@ -109,7 +109,8 @@ def read_lens(source: LensSource, since: LastView = NEVER_VIEWED) -> Lens:
     state = source.state
     recollection = state.recollection if source.policy.recollection_share else None
     note = note_in(state.history, recollection) if recollection is not None else None
-    of = request_source(state, state.history, source.parsed.messages(state.history), state.pins, note)
+    entries, pinned = state.history, pinned_in(state.history, state.pins)
+    of = RequestSource(source.parsed.messages(entries), entries, pinned, note, state)
     following = next_request(governor, of, source.scaffold, source.awaits_prompt, _last_reading(source))
     fates, reading = Fates(governor, following), following.reading
     rows = list(_rows(source, governor, following, fates))

@@ -129,11 +129,11 @@ class RuntimeSwitcher:
         governor = self.runtime.history.governor
         own = governor.window
         await self._compactor.discard("the model changes")
-        governor.use_window(Window(tokens=min(own.tokens, window.tokens), known=window.known))
+        governor.window = Window(tokens=min(own.tokens, window.tokens), known=window.known)
         try:
             return await self._compactor.compact(self.runtime.compactable, trigger=Trigger.MODEL_SWITCH)
         finally:
-            governor.use_window(own)
+            governor.window = own
 
     async def switch_policy(self, settings: Settings) -> None:
         """Switch to another policy from the next request on."""

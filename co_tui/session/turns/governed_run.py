@@ -8,7 +8,7 @@ from pydantic_ai.messages import AgentStreamEvent, FunctionToolResultEvent, Mode
 from pydantic_ai.models import Model
 
 from co_tui.agent.models.prices import empty_reply
-from co_tui.context.journal.cache_blocks import in_cache_blocks
+from co_tui.context.journal.journal import in_cache_blocks
 from co_tui.context.measure.count import Scaffold
 from co_tui.session.approvals.asking import Approvals
 from co_tui.session.compaction.recovery import Recovery

@@ -3,8 +3,8 @@
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.decide import WELL_BELOW, frees_enough
+from co_tui.context.indexed_history import Cut
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor
@@ -68,3 +68,14 @@ def test_nothing_to_free_is_never_enough() -> None:
     assert not frees_enough(situation, Cut((), Trigger.BACKGROUND)) and frees_enough(
         situation, Cut((0, 1, 2, 3), Trigger.BACKGROUND)
     )
+
+
+def test_a_request_is_stuck_once_compactions_are_stopped() -> None:
+    history = conversation(0.7)
+    used = Governed(Settings(), 10**6).measure(history).reading.current_tokens
+    settings = Settings(keep_recent_share=0.0)
+    governor = Governor(policy_of(settings), Window(tokens=int(used * 1.01), known=True))
+    measured = governor.measure(history, Scaffold())
+    assert governor.decide(measured) is not None and not governor.is_stuck(measured), "a compaction helps"
+    governor.stop()
+    assert governor.decide(measured) is None and governor.is_stuck(measured)

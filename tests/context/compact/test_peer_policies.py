@@ -13,10 +13,10 @@ from pydantic_ai.messages import (
 
 from co_tui.context.compact.decide import Plan, next_cut
 from co_tui.context.compact.thresholds import thresholds_of
+from co_tui.context.indexed_history import is_prompt
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor, Measured
-from co_tui.context.turns import is_prompt
 from tests.context.request.test_pipeline import LOADED, PEERS
 
 WINDOW = 20_000

@@ -7,7 +7,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, SystemPromptPart
 
 from co_tui.context.compact.by_code import PolicyFailed
-from co_tui.context.compact.decide import _asked, decide
+from co_tui.context.compact.decide import _asked
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import Policy, default_policy, policy_of
 from co_tui.context.request.pipeline import Governor
@@ -80,10 +80,10 @@ def test_system_pinned_and_unseen_messages_stay() -> None:
     [
         ("return 5", "int is neither None nor a dict"),
         ("return {'forget': [1]}", "'forget' is none of summarise"),
-        ("return {'summarise': [99]}", "99 is no index of 25 messages"),
-        ("return {'summarise': [-1]}", "-1 is no index"),
-        ("return {'summarise': [True]}", "True is no index"),
-        ("return {'summarise': ['1']}", "'1' is no index"),
+        ("return {'summarise': [99]}", "99 is not an index of 25 messages"),
+        ("return {'summarise': [-1]}", "-1 is not an index"),
+        ("return {'summarise': [True]}", "True is not an index"),
+        ("return {'summarise': ['1']}", "'1' is not an index"),
         ("return {'summarise': 3}", "not iterable"),
         ("return {'keep': [1], 'drop': [2]}", "`keep` goes without"),
         ("return 1 / 0", "line 2: ZeroDivisionError: division by zero"),
@@ -96,7 +96,7 @@ def test_a_policy_that_fails_is_one_sentence_and_the_default_decides(body: str, 
     made = governor(body, window=2_000)
     measured = made.measure(HISTORY, Scaffold())
     with pytest.raises(PolicyFailed) as failed:
-        decide(made.situation(measured))
+        made.situation(measured).plan  # noqa: B018 - decided when it is read
     assert problem in str(failed.value) and "mine.py" in str(failed.value) and "\n" not in str(failed.value)
     balanced = Governor(policy_of(LOADED["balanced"]), made.window)
     plan = made.decide(measured)

@@ -14,8 +14,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.compact.cuts import oldest_turns
 from co_tui.context.compact.thresholds import run_threshold
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor
@@ -209,7 +209,7 @@ def test_cowagent_g3e_over_20_turns_the_oldest_half_goes_from_the_next_turn_on(t
 def test_cowagent_a_prompt_that_is_with_results_takes_their_calls_along() -> None:
     joined = ModelRequest(parts=[ToolReturnPart("look", "seen", "c"), UserPromptPart("and this?")])
     history = [ModelRequest(parts=[UserPromptPart("first")]), ModelResponse(parts=[ToolCallPart("look", {}, "c")])]
-    cut = oldest_turns([*history, joined, *talk(3)], 1, Trigger.TURNS)
+    cut = IndexedHistory([*history, joined, *talk(3)]).turns_cut(1, Trigger.TURNS)
     assert cut is not None and cut.replaced == (0,), "the call stays with its result"
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from co_tui.context.compact.language import language
-from co_tui.context.compact.summary_checks import is_degenerate, objection
+from co_tui.context.compact.summary_checks import is_degenerate, language, objection
 
 CODING = """## User
 The login page of our shop throws an exception since yesterday. Please find out why and fix it, but never touch

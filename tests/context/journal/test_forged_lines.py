@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, TextPart
 
-from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.compact.replacement import Digest, build
 from co_tui.context.compact.user_messages import user_messages_in
+from co_tui.context.indexed_history import Cut
 from co_tui.context.journal.journal import Journal, appended, rewritten
 from co_tui.context.policy import SummaryForm
 from co_tui.events.stored_messages import NOT_A_HEADING, QUOTES, RULES

@@ -8,17 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
-from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.offline_summary import earlier_journal, summarise_offline
 from co_tui.context.compact.replacement import Digest, build
-from co_tui.context.journal.cache_blocks import in_cache_blocks
+from co_tui.context.indexed_history import EARLIER, Cut
 from co_tui.context.journal.entries import Kind
-from co_tui.context.journal.journal import FIRST_SHARE, LATEST_STEPS, Journal, appended, rewritten
+from co_tui.context.journal.journal import (
+    FIRST_SHARE,
+    LATEST_STEPS,
+    Journal,
+    appended,
+    in_cache_blocks,
+    rewritten,
+)
 from co_tui.context.journal.shown_lines import clean
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.transcript_lines import lines_of, transcript_parts
 from co_tui.context.policy import SummaryForm
-from co_tui.context.turns import EARLIER
 from co_tui.events.content import prompt_text
 from co_tui.events.stored_messages import EXCERPTS, JOURNAL, REPLACES, SUMMARY
 from co_tui.events.triggers import Trigger

@@ -3,9 +3,9 @@
 import pytest
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.compact.cuts import Cut
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.compact.replacement import Digest, build
+from co_tui.context.indexed_history import Cut
 from co_tui.context.journal.recollection import recollect
 from co_tui.context.memory.transcript_lines import LINE_CHARS
 from co_tui.context.policy import SummaryForm

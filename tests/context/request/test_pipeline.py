@@ -15,9 +15,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.compact.cuts import Cut, first_and_last_texts
-from co_tui.context.compact.replacement import Digest, build
+from co_tui.context.compact.replacement import Digest, build, first_and_last_texts
 from co_tui.context.compact.thresholds import run_threshold
+from co_tui.context.indexed_history import Cut, IndexedHistory
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import SummaryForm, policy_of
@@ -25,7 +25,6 @@ from co_tui.context.request.pipeline import Governor
 from co_tui.context.request.repair import INTERRUPTED, repair
 from co_tui.context.request.tool_outputs import keep_ends, trim
 from co_tui.context.request.truncate import truncate
-from co_tui.context.turns import kept_by_rule, latest_prompt
 from co_tui.events.triggers import Trigger
 from co_tui.lab.check import breaches
 from co_tui.paths import locate
@@ -60,14 +59,14 @@ def test_a_growing_history_gives_the_same_requests_as_one_looked_at_anew(history
             fast, slow = growing.measure(live, Scaffold(), lineage), anew.measure(live, Scaffold())
             assert fast == slow
             assert growing.fit(fast, Scaffold()) == anew.fit(slow, Scaffold())
-            given_out.append((fast, [*fast.live], [*fast.origins], [*fast.request]))
+            given_out.append((fast, tuple(fast.live), [*fast.origins], [*fast.request]))
     for measured, messages, origins, request in given_out:
         assert (measured.live, measured.origins, measured.request) == (messages, origins, request), "a value stays"
 
 
 def smallest(messages) -> bool:
     """Only what no stage may remove is left."""
-    return kept_by_rule(messages) == set(range(len(messages)))
+    return IndexedHistory(messages).kept_by_rule() == set(range(len(messages)))
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -319,7 +318,7 @@ def test_the_truncator_aims_below_the_limit_and_drops_replies_before_prompts() -
 def test_a_prompt_that_alone_does_not_fit_is_reported_with_its_overshoot() -> None:
     done = prepared("balanced", asked(talk(2), "word " * 5000), window=2_000)
     assert done.overshoot_tokens > 1_000
-    assert latest_prompt(done.messages) is not None
+    assert IndexedHistory(done.messages).latest_prompt is not None
 
 
 def test_a_compaction_that_frees_too_little_is_not_tried_again_and_again() -> None:

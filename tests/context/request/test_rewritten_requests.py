@@ -17,14 +17,14 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from co_tui.context.indexed_history import EARLIER, is_prompt
 from co_tui.context.journal.entries import GAP
 from co_tui.context.journal.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.turns import EARLIER, holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
-from co_tui.events.stored_messages import JOURNAL, NOT_A_HEADING, RECOLLECTED
+from co_tui.events.stored_messages import JOURNAL, NOT_A_HEADING, RECOLLECTED, REPLACES, SUMMARY
 from co_tui.exchange.exporters.happenings import happening
 from co_tui.lab.check import breaches
 from co_tui.session.compaction import prepare
@@ -140,6 +140,10 @@ def marked_in(text: str) -> list[str]:
 
 def test_without_a_share_for_it_nothing_comes_back() -> None:
     assert not any(map(note_of, requests_of(balanced(recollection_share=0.0), work(140))))
+
+
+def holds_summary(message: ModelMessage) -> bool:
+    return {REPLACES, SUMMARY} <= (message.metadata or {}).keys()
 
 
 def journals_in(requests: Sequence[Sequence[ModelMessage]]) -> list[ModelRequest]:

@@ -7,13 +7,17 @@ import pytest
 
 from co_tui.context.compact.decide import WELL_BELOW
 from co_tui.context.compact.thresholds import LATEST_SHARE, thresholds_of
+from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionComplete, Event, ModelChange, SessionError, UsageInfo
-from co_tui.session.compaction.decisions import is_thrashing
+from co_tui.lab.engine import ReplayEngine
+from co_tui.session.compaction.compaction_notices import FIXED_PART
+from co_tui.session.compaction.decisions import decide, is_thrashing
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.by_window import in_window
-from tests.context.request.test_pipeline import LOADED
+from tests.context.request.test_pipeline import LOADED, asked
+from tests.context.request.test_pipeline import wordy as wordy_turns
 from tests.support.provider import Provider, Reply
 from tests.support.small_windows import SmallWindowTalk, read_part, small_window_talk
 from tests.support.talks import compactions, talk, talking
@@ -118,3 +122,15 @@ def test_numbers_by_window_are_shares_of_what_instructions_and_tools_leave() -> 
 
 def _ends(provider: Provider) -> tuple[dict, dict]:
     return provider.requests[0], provider.requests[-1]
+
+
+@pytest.mark.parametrize(("words", "compacts"), [(10, True), (30_000, False)])
+async def test_nothing_is_compacted_where_the_instructions_fill_the_window(words: int, compacts: bool) -> None:
+    engine = ReplayEngine(policy_of(LOADED["co-cli"]), Window(tokens=30_000, known=True))
+    engine.history.in_turn = True
+    engine.history.scaffold = Scaffold(instructions="word " * words)
+    for message in asked(wordy_turns(30)):
+        await engine.add(message, 1)
+    decision = decide(engine.history, await engine.history.measure(), None)
+    assert (decision.plan is not None, decision.notice) == (compacts, "" if compacts else FIXED_PART)
+    assert decision.urgency == ("now" if compacts else "")

@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.agent.model_messages import message_json, read_messages
-from co_tui.context.compact.cuts import first_and_last_texts
+from co_tui.context.compact.replacement import first_and_last_texts
 from co_tui.session.state.session_state import Entry
 from co_tui.session.state.top_level import top_level
 

@@ -3,8 +3,8 @@
 When: at 90 % of the input limit, which is 90 % of the window if only that is known (cline/cline,
 sdk/packages/core/src/extensions/context/compaction-shared.ts: COMPACTION_TRIGGER_RATIO, CONTEXT_WINDOW_INPUT_RATIO).
 Kept: the newest 20,000 tokens (DEFAULT_PRESERVE_RECENT_TOKENS), and always everything since the last prompt. In
-smaller windows a tenth of the window stands in. If that turn alone is too long, it is cut without a model: our
-truncation stands in.
+smaller windows it is a tenth of the window. If that turn alone is too long, it is cut without a model; here it is
+truncated.
 Summarised: the rest, an earlier summary with it; files read and changed are listed after it there.
 """
 

@@ -2,7 +2,7 @@
 
 When: at 90 % of the window; a setting there only lowers it (openai/codex, auto_compact_token_limit).
 Kept: the newest of the user's messages, 20,000 tokens of them (core/src/compact.rs: COMPACT_USER_MESSAGE_MAX_TOKENS).
-In smaller windows a tenth of the window stands in. The oldest of them is cut there; here it goes into the summary.
+In smaller windows it is a tenth of the window. The oldest of them is cut there; here it goes into the summary.
 Summarised: everything else, an earlier summary with it. The summary comes last there; here it takes the place of the
 first message that it replaces. Results that the model has not seen stay here.
 """
