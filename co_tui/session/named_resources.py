@@ -1,4 +1,4 @@
-"""Resources of MCP servers that a prompt names: read when it is sent, and attached like files."""
+"""Files on another host and resources of MCP servers that a prompt names: read when it is sent."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,6 +18,10 @@ async def with_resources(
     files: Sequence[NamedFile], environment: "Environment", settings: Settings
 ) -> Sequence[NamedFile]:
     """The files with the content of each resource in its place. Raises `AttachmentRefused`."""
+    try:
+        files = [await environment.workplace.attached(file) for file in files]
+    except OSError as error:
+        raise AttachmentRefused(str(error)) from None
     if not any(file.server for file in files):
         return files
     if environment.read_only or "mcp" not in settings.tools:

@@ -36,7 +36,6 @@ from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.history_editor import HistoryEditor
-from co_tui.session.history.stored_rewind import complete_restores
 from co_tui.session.named_resources import with_resources
 from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.queue import WorkQueue
@@ -124,7 +123,9 @@ class Session:
             await recorder.record(SessionStart(**origin, surroundings=surroundings), *board)
             environment.files.mark_project(session_id, project_of(environment.cwd))
             session = cls(environment, lock, recorder, model_handle, window)
-            session.mode_refused = await begin_in_mode(recorder, environment.settings.mode, at_home=environment.at_home)
+            session.mode_refused = await begin_in_mode(
+                recorder, environment.settings.mode, at_home=environment.workplace.at_home
+            )
             await session._complete_restores()
             session._factory.hooks.begin("startup")
         except BaseException:
@@ -178,7 +179,7 @@ class Session:
         await self.switcher.record_policy_change(state.policy, before)
         mode = self._environment.settings.mode
         mode = tighter_mode(state, mode) if self._environment.keeps_mode else mode
-        self.mode_refused = await begin_in_mode(self._recorder, mode, at_home=self._environment.at_home)
+        self.mode_refused = await begin_in_mode(self._recorder, mode, at_home=self._environment.workplace.at_home)
         await self._complete_restores()
         await self.edits.restore()
         if self._was_measured_differently(state):
@@ -199,11 +200,10 @@ class Session:
 
     async def _complete_restores(self) -> None:
         """Complete restores of files in this folder that were killed, of this session and others."""
-        made, restores = self._environment, self.edits.restores
+        restores = self.edits.restores
         if restores.are_kept:
             own = await restores.recover()
-            is_here = made.host is None  # what others restore on another host is theirs to complete
-            others = await complete_restores(made.store, made.paths, made.environ, made.cwd) if is_here else ""
+            others = await self._factory.tools.workplace.complete_restores()
             self.restore_note = " ".join(filter(None, (own, others)))
 
     def _was_measured_differently(self, before: SessionState) -> bool:
@@ -231,7 +231,7 @@ class Session:
     @property
     def at_home(self) -> bool:
         """Whether it works in the home folder or above it."""
-        return self._environment.at_home
+        return self._environment.workplace.at_home
 
     @property
     def is_kept(self) -> bool:
@@ -302,11 +302,11 @@ class Session:
         return outcome
 
     async def _message(self, prompt: str, files: Sequence[NamedFile]) -> ModelRequest | WritePrompt:
-        """The prompt with its files. One with MCP resources is written in its turn: reading them can take long, and
-        until then it waits in the queue like any other."""
+        """The prompt with its files. One with files on another host or MCP resources is written in its turn: reading
+        them can take long, and until then it waits in the queue like any other."""
         if not files:
             return prompt_message(prompt)
-        if not any(file.server for file in files):
+        if not any(file.is_pending for file in files):
             return prompt_message(await prompt_content(prompt, files, self._runtime))
 
         async def write(approvals: Approvals) -> ModelRequest:

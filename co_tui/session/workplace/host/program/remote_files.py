@@ -10,7 +10,7 @@ from typing import Any, Final
 LARGEST_BYTES: Final = 40_000_000
 
 
-class FarFiles:
+class RemoteFiles:
     """By absolute path, with the errors that the functions of Python raise."""
 
     def __init__(self, root: Path) -> None:

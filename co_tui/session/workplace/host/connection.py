@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from co_tui.inert import one_line
-from co_tui.session.host.address import HostAddress, HostUnreachable
+from co_tui.session.workplace.host.address import HostAddress, HostUnreachable
 
 CONNECTING_S: Final = 30.0
 _OPTIONS: Final = (

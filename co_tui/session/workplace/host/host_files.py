@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic_ai.workspaces import FileEntry, SupportsFilesystem, SupportsRealpath, WorkspaceError
 
-from co_tui.session.host.address import HostUnreachable
-from co_tui.session.host.host_judge import AGAIN
-from co_tui.session.host.link import SessionLink
 from co_tui.session.tools.after_edit import note_written
+from co_tui.session.workplace.host.address import HostUnreachable
+from co_tui.session.workplace.host.host_judge import AGAIN
+from co_tui.session.workplace.host.link import SessionLink
 
 
 class HostFiles(SupportsFilesystem, SupportsRealpath):
@@ -20,10 +20,7 @@ class HostFiles(SupportsFilesystem, SupportsRealpath):
     _link: SessionLink
 
     async def read_bytes(self, path: str) -> bytes:
-        try:
-            return base64.b64decode(await self._ask("read", path))
-        except ValueError as error:
-            raise WorkspaceError("The host gave an answer that co-tui does not understand.") from error
+        return bytes(await self._ask("read", path))
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         await self._ask("write", path, base64.b64encode(data).decode())

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.agent.permissions.protected_files import NOTHING, Protected
-from co_tui.session.host.link import SessionLink
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard, SetAside
+from co_tui.session.workplace.host.link import SessionLink
 
 
 class HostGuard(FolderGuard):

@@ -16,10 +16,10 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from co_tui.agent.model_messages import read_messages
 from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Unattended
 from co_tui.session.environment import Environment
-from co_tui.session.host.address import host_address, stand_in
-from co_tui.session.host.remote_host import connect
 from co_tui.session.session import Session
 from co_tui.session.snapshots.file_restores import Consent
+from co_tui.session.workplace.host.address import host_address
+from co_tui.session.workplace.host.host_workplace import HostWorkplace, connect
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.ssh_host import SshHost, files_in, sshd_host, stand_in_host
 from tests.support.waiting import until, wait_until
@@ -65,9 +65,7 @@ def scripted(steps: Sequence[Step]) -> ScriptedModel:
 
 def environment_on(host: SshHost, home: Path, model: ScriptedModel, folder: Path, **settings: Any) -> Environment:
     environment = environment_for(home, model, **settings)
-    environment.host = connect(host_address("box", str(folder)), host.environ)
-    environment.cwd = stand_in(environment.paths.state, environment.host.address)
-    environment.cwd.mkdir(parents=True, exist_ok=True)
+    environment.workplace = connect(host_address("box", str(folder)), host.environ, environment.paths)
     environment.works_in_folder = True
     environment.environ = host.environ
     environment.questions = Reader()
@@ -225,8 +223,8 @@ async def test_a_host_that_is_down_fails_the_call_and_not_the_session(tmp_path: 
 async def close(session: Session, environment: Environment) -> None:
     await session.close()
     assert list(environment.cwd.iterdir()) == []
-    assert environment.host is not None
-    environment.host.close()
+    assert isinstance(environment.workplace, HostWorkplace)
+    environment.workplace.close()
 
 
 def forty_steps(there: Path, host: SshHost) -> list[Step]:
@@ -310,8 +308,8 @@ async def test_forty_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: 
     assert (host.home / "outside.txt").exists() is False
     await session.close()
     assert list(environment.cwd.iterdir()) == []
-    assert environment.host is not None
-    environment.host.close()
+    assert isinstance(environment.workplace, HostWorkplace)
+    environment.workplace.close()
 
 
 def make_repository(folder: Path) -> None:
