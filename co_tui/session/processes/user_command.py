@@ -14,7 +14,7 @@ from co_tui.session.prompt_messages import command_message
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turns.turn import Outcome
-from co_tui.session.workplace.user_process import UserProcess
+from co_tui.session.workplace.session_workplace import UserProcess
 
 StartCommand = Callable[[str, Callable[[bytes], None]], Awaitable[UserProcess]]
 """Starts a command; its output goes to the function. Raises OSError and ValueError."""

@@ -1,5 +1,6 @@
 """A workplace as one session uses it: files, commands, judging, snapshots, sandbox, instructions."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,8 +15,27 @@ from co_tui.session.tools.folder.folder_tools import FolderToolset
 from co_tui.session.tools.folder.project_texts import Texts
 from co_tui.session.tools.folder.session_folder import SessionFolder, WrapFolder
 from co_tui.session.tools.running_commands import RunningCommands
-from co_tui.session.workplace.user_process import UserProcess
 from co_tui.store.port import Store
+
+
+class UserProcess(ABC):
+    """Reports its end and the end of its output separately: what it left running may keep the output open."""
+
+    exited: asyncio.Future[None]
+    closed: asyncio.Future[None]
+
+    @property
+    @abstractmethod
+    def outcome(self) -> str:
+        """How it ended, as part of a sentence; once it has."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Kill it and everything it started, unless it has ended."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Read no more of it, and let a service that it started stay."""
 
 
 class SessionParts(NamedTuple):

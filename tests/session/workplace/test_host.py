@@ -30,9 +30,9 @@ from co_tui.session.workplace.host.address import (
 )
 from co_tui.session.workplace.host.answers import ANSWERS, FEW_BYTES, has_too_many_values
 from co_tui.session.workplace.host.connection import Connection
-from co_tui.session.workplace.host.host_guard import HostGuard
+from co_tui.session.workplace.host.host_commands import HostGuard
+from co_tui.session.workplace.host.host_files import HostTexts
 from co_tui.session.workplace.host.host_judge import NOT_JUDGED, HostJudge
-from co_tui.session.workplace.host.host_session import HostTexts
 from co_tui.session.workplace.host.host_snapshots import HostSnapshots
 from co_tui.session.workplace.host.host_workplace import HostWorkplace, connect
 from co_tui.session.workplace.host.link import HostLink

@@ -14,8 +14,7 @@ from co_tui.session.tools.folder.safe_texts import SafeTexts
 from co_tui.session.tools.folder.session_folder import LocalFolder, WrapFolder
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.workplace.here.local_user_process import start_locally
-from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace
-from co_tui.session.workplace.user_process import UserProcess
+from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace, UserProcess
 
 
 class LocalSession(SessionWorkplace):

@@ -10,7 +10,7 @@ from pathlib import Path
 from co_tui.agent.redact import without_secrets
 from co_tui.session.processes.child_process import ChildProcess
 from co_tui.session.processes.process_guard import ProcessGuard
-from co_tui.session.workplace.user_process import UserProcess
+from co_tui.session.workplace.session_workplace import UserProcess
 
 
 class LocalUserProcess(UserProcess):

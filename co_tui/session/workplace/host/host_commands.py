@@ -10,16 +10,52 @@ from typing import Any, Final
 from anyio.abc import Process
 from pydantic_ai.workspaces import WorkspaceError
 
+from co_tui.agent.permissions.protected_files import NOTHING, Protected
 from co_tui.events.storable import storable_text
 from co_tui.session.tools.command_watch import LONGEST_WAITED_CHARS, BackgroundCommand, CommandNews
+from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard, SetAside
 from co_tui.session.tools.running_commands import WATCH_S, RunningCommands, _Started
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.session.workplace.host.address import HostUnreachable
-from co_tui.session.workplace.host.host_guard import HostGuard
 from co_tui.session.workplace.host.host_judge import AGAIN
 from co_tui.session.workplace.host.link import SessionLink
 
 LOOK_S: Final = 2.0
+
+
+class HostGuard(FolderGuard):
+    """As the guard of a folder here: the same code runs there."""
+
+    def __init__(self, folder: str, link: SessionLink) -> None:
+        self._there = Path(folder)
+        self._link = link
+
+    @property
+    def folder(self) -> Path:
+        return self._there
+
+    async def begin(self, *, others_run: bool) -> tuple[Protected, CreatedProtected | None]:
+        found = await asyncio.to_thread(self._link.ask, "guard_begin", others_run)
+        read_only, pinned = (frozenset(map(str, found[name])) for name in ("read_only", "pinned"))
+        return NOTHING._replace(read_only=read_only, pinned=pinned), self._created(found["created"])
+
+    async def end(self) -> CreatedProtected | None:
+        return self._created(await asyncio.to_thread(self._link.ask, "guard_end"))
+
+    async def check(self) -> CreatedProtected | None:
+        return self._created(await asyncio.to_thread(self._link.ask, "guard_check"))
+
+    def is_protected(self, path: str) -> bool:
+        return bool(self._link.ask("is_protected", path))
+
+    def accept(self, path: str, digest: str | None = None) -> None:
+        self._link.ask("accept", path, digest)
+
+    def _created(self, found: Any) -> CreatedProtected | None:
+        files = [
+            SetAside(str(name), kept and Path(kept), restored=bool(restored)) for name, kept, restored in found or ()
+        ]
+        return CreatedProtected(self._there, tuple(files)) if files else None
 
 
 class HostCommands(RunningCommands):

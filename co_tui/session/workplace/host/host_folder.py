@@ -1,11 +1,11 @@
-"""The folder on another host in which a session's tools and commands work."""
+"""The folder on another host in which a session's tools and commands work, and its sandbox."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from anyio.abc import Process
 from pydantic_ai.workspaces import (
@@ -23,6 +23,8 @@ from pydantic_ai.workspaces import (
 from pydantic_ai.workspaces.protocol import validate_timeout
 from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
+from co_tui.agent.permissions.sandbox import unusable_sandbox_text
+from co_tui.inert import one_line
 from co_tui.session.tools.folder.session_folder import COMMAND_ENVIRONMENT, SandboxedFolder, SessionFolder
 from co_tui.session.workplace.host.address import HostUnreachable
 from co_tui.session.workplace.host.host_commands import HostCommands
@@ -30,12 +32,52 @@ from co_tui.session.workplace.host.host_files import HostFiles
 from co_tui.session.workplace.host.host_judge import AGAIN
 from co_tui.session.workplace.host.host_process import HostProcess, followed, started
 from co_tui.session.workplace.host.link import SessionLink
-from co_tui.session.workplace.host.remote_host import RemoteHost
-from co_tui.session.workplace.host.remote_sandbox import RemoteSandboxes
-from co_tui.settings.rules import SANDBOX_WITH_NETWORK
+from co_tui.session.workplace.host.remote_host import NAME_CHARS, RemoteHost
+from co_tui.settings.rules import SANDBOX_OFF, SANDBOX_WITH_NETWORK
 
 MOST_OUTPUT_BYTES: Final = 10 << 20
 """Of a command that is not a tool's, whose output is kept in files."""
+
+
+class RemoteSandbox(NamedTuple):
+    """The sandbox on the host."""
+
+    failure: str
+    """Why it cannot be started; empty when it can."""
+    hides: bool
+    """Whether it can hide other processes."""
+    arguments: tuple[str, ...]
+
+
+class RemoteSandboxes:
+    """Asked once for each kind that works."""
+
+    def __init__(self, link: SessionLink, host: str) -> None:
+        self._link, self._host = link, host
+        self._known: dict[str, RemoteSandbox] = {}
+
+    async def find(self, kind: str) -> RemoteSandbox:
+        """Raises `HostUnreachable`."""
+        if kind not in self._known:
+            said = await asyncio.to_thread(self._link.ask, "sandbox", kind)
+            found = RemoteSandbox(
+                one_line(str(said["failure"]), NAME_CHARS), bool(said["hides"]), tuple(map(str, said["arguments"]))
+            )
+            if found.failure:
+                return found  # the user may install it
+            self._known[kind] = found
+        return self._known[kind]
+
+    async def problem(self, kind: str) -> str:
+        """A sentence on why the sandbox cannot be started there; empty when it can, or is off."""
+        if kind == SANDBOX_OFF:
+            return ""
+        try:
+            failure = (await self.find(kind)).failure
+        except HostUnreachable as lost:
+            return str(lost)
+        there = f"on {self._host}: {failure}"
+        return unusable_sandbox_text(kind, there) if failure else ""
 
 
 class HostFolder(SessionFolder):

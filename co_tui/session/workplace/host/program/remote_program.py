@@ -33,10 +33,9 @@ from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.tools.folder.folder_guard import FolderGuard
 from co_tui.session.tools.folder.safe_texts import SafeTexts
 from co_tui.session.workplace.host.program.remote_commands import RemoteCommands
-from co_tui.session.workplace.host.program.remote_files import RemoteFiles
+from co_tui.session.workplace.host.program.remote_files import RemoteFiles, RemoteTexts
 from co_tui.session.workplace.host.program.remote_processes import RemoteProcesses
 from co_tui.session.workplace.host.program.remote_snapshots import RemoteSnapshots
-from co_tui.session.workplace.host.program.remote_texts import RemoteTexts
 from co_tui.session.workplace.host.values import decoded, encoded
 from co_tui.session.workplace.listed_files import find_files
 
