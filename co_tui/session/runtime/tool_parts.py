@@ -11,8 +11,6 @@ from co_tui.agent.permissions.sandbox import sandbox_text
 from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.agent.toolkit import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, Toolkit, working_instructions
 from co_tui.context.measure.count import Scaffold
-from co_tui.events import BackgroundNews, SessionError
-from co_tui.inert import one_line
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import Questions
 from co_tui.session.compaction.compaction_files import Remembered
@@ -26,8 +24,7 @@ from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.surroundings import surroundings_text
 from co_tui.session.snapshots.session_files import SessionFiles
 from co_tui.session.tools.after_edit import Checking
-from co_tui.session.tools.command_watch import COMMAND_CHARS, CommandNews
-from co_tui.session.tools.folder.folder_guard import CreatedProtected
+from co_tui.session.tools.command_reports import CommandReports
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
@@ -57,7 +54,6 @@ class ToolParts:
         self._recorder = recorder
         self._own = own
         self._roster = roster
-        self._notes = hooks.notes
         self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
@@ -74,8 +70,8 @@ class ToolParts:
         self.files = SessionFiles(recorder, self.workplace.snapshots, keeps=keeps)
         """The session's changes to files, and how to bring files back."""
         self._checking = Checking({}, self.files.around)
-        self.commands.report = self._report_set_aside
-        self.commands.tell = self._tell_news
+        reports = CommandReports(recorder, hooks.notes)
+        self.commands.report, self.commands.tell = reports.set_aside, reports.news
 
     def permissions(self, settings: Settings) -> Permissions:
         environment = self._environment
@@ -181,16 +177,3 @@ class ToolParts:
             return ()
         room = runtime.history.governor.estimated_window_tokens
         return [name for name in runtime.works if name not in tools_for_window(room, runtime.settings.tools)]
-
-    async def _tell_news(self, news: CommandNews) -> None:
-        """Tell the user now, and the agent that started the command with its next request."""
-        command = one_line(news.state.command, COMMAND_CHARS)
-        started_by = self._recorder.state.delegations.get(news.agent)
-        agent = news.agent if started_by is not None and started_by.status == "running" else ""
-        if not news.is_known:
-            self._notes.add("a background command", news.for_model, agent)
-        if not news.by_user or news.printed:
-            await self._recorder.record(BackgroundNews(what="Background command", where=command, outcome=news.outcome))
-
-    async def _report_set_aside(self, created: CreatedProtected) -> None:
-        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved"))

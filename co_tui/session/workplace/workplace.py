@@ -1,7 +1,7 @@
 """Where sessions work: one folder, of this machine or on another host. Light enough for the first paint."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,9 @@ from co_tui.session.file_references import NamedFile, NamedFiles
 
 if TYPE_CHECKING:
     from co_tui.events import Surroundings
+    from co_tui.session.workplace.branch_changes import BranchChanges
     from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace
+    from co_tui.settings.permission_rules import RuleInForce
 
 
 class Workplace(ABC):
@@ -74,6 +76,10 @@ class Workplace(ABC):
     @abstractmethod
     def holds(self, file: NamedFile) -> bool:
         """Whether a referenced file is in the folder."""
+
+    @abstractmethod
+    def branch_changes(self, environ: Mapping[str, str], hides: "Sequence[RuleInForce]") -> "BranchChanges":
+        """What changed on the branch, without files that these rules hide. Slow. Raises `ReviewRefused`."""
 
     @abstractmethod
     def for_session(self, parts: "SessionParts") -> "SessionWorkplace":

@@ -1,6 +1,7 @@
 """What works in a folder here works on another host: checks, instructions, skills, attached files, stopped commands."""
 
 import asyncio
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCalls
 
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.session import Session
+from co_tui.session.workplace.branch_changes import ReviewRefused
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.session.workplace.test_working_there import Step, close, environment_on, results_of, scripted, worked
 from tests.support.environments import ScriptedModel
@@ -29,6 +31,11 @@ def made(folder: Path, **files: str) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     return folder
+
+
+def git(folder: Path, *arguments: str) -> None:
+    own = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", str(folder), *own, *arguments], check=True)
 
 
 async def test_checks_after_edits_run_there(tmp_path: Path, host: SshHost) -> None:
@@ -76,8 +83,7 @@ async def test_the_skills_of_a_project_there_are_offered_with_the_users_own(tmp_
         seen.append(info.instructions or "")
         yield "yes"
 
-    for folder in (there / ".agents/skills/theirs", tmp_path / "own/config/skills/mine"):
-        made(folder, SKILL_md=skill.format(folder.name))
+    made(there / ".agents/skills/theirs", SKILL_md=skill.format("theirs"))
     environment = environment_on(host, tmp_path / "own", ScriptedModel(script, window=200_000), there)
     made(environment.paths.skills / "mine", SKILL_md=skill.format("mine"))
     session, _ = await worked(environment)
@@ -110,6 +116,27 @@ async def test_a_prompt_names_files_there(tmp_path: Path, host: SshHost) -> None
     with host.down():
         assert sorted(workplace.list_files()) == ["Makefile", "src/a.py"], "as they were"
     assert len(seen) == 1
+    await close(session, environment)
+
+
+async def test_the_branch_there_is_reviewed_without_what_rules_hide(tmp_path: Path, host: SshHost) -> None:
+    there = made(host.home / "project", a_py="a = 1\n", secret_py="s = 1\n")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "first")):
+        git(there, *arguments)
+    made(there, a_py="a = 2\n", secret_py="s = 2\n", new_py="n = 1\n")
+    denied = (RuleInForce("deny", Rule("Read", "./secret.py"), "settings"),)
+    environment = environment_on(host, tmp_path / "own", scripted([]), there, permissions=denied)
+    session = await Session.start(environment, "scripted")
+    changes = (await session.review()).changes
+    text = (changes.data or b"").decode()
+    assert changes.name == "all changes since the last commit" and "+a = 2" in text and "not in git yet: new.py" in text
+    assert "s = 2" not in text
+    git(there, "checkout", "-q", ".")
+    (there / "new.py").unlink()
+    with pytest.raises(ReviewRefused, match="no changes on this branch"):
+        await session.review()
+    with host.down(), pytest.raises(ReviewRefused, match="No connection to box"):
+        await session.review()
     await close(session, environment)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import platform
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -18,7 +18,9 @@ from co_tui.session.workplace.host.address import recorded_address, resume_hint
 from co_tui.session.workplace.workplace import Workplace
 
 if TYPE_CHECKING:
+    from co_tui.session.workplace.branch_changes import BranchChanges
     from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace
+    from co_tui.settings.permission_rules import RuleInForce
 
 LONGEST_S: Final = 2.0
 """For the state of the repository; a session starts without it if it takes longer."""
@@ -98,6 +100,11 @@ class LocalWorkplace(Workplace):
 
     def holds(self, file: NamedFile) -> bool:
         return is_inside(file.path, self.folder.resolve())
+
+    def branch_changes(self, environ: Mapping[str, str], hides: "Sequence[RuleInForce]") -> "BranchChanges":
+        from co_tui.session.workplace.branch_changes import branch_changes
+
+        return branch_changes(self.folder, environ, hides)
 
     def for_session(self, parts: "SessionParts") -> "SessionWorkplace":
         from co_tui.session.workplace.here.local_session import LocalSession

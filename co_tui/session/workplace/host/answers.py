@@ -100,6 +100,7 @@ ANSWERS: Final = {
     "begin": Answer(_fields(folder=_text, home=_text, guarded=_table(_text), **_place)),
     "surroundings": Answer(_fields(**_place)),
     "list_files": Answer(_text, _SNAPSHOT_BYTES),
+    "branch_changes": Answer(_pieces(_text, _bytes), FEW_BYTES),
     "attached_file": Answer(_bytes, int(ATTACHED_BYTES * _IN_BASE_64)),
     "texts.project": Answer(_text),
     "texts.stat": Answer(_entry),

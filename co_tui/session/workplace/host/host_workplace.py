@@ -1,7 +1,7 @@
 """A folder on another host, reached by the user's own ssh."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,12 @@ from co_tui.events import Surroundings
 from co_tui.inert import one_line
 from co_tui.paths import Paths, current_folder, ensure_dir
 from co_tui.session.file_references import NamedFile, NamedFiles, remote_files
+from co_tui.session.workplace.branch_changes import BranchChanges, ReviewRefused
 from co_tui.session.workplace.here.local_workplace import state_text, today
 from co_tui.session.workplace.host.address import HostAddress, HostUnreachable, stand_in
 from co_tui.session.workplace.host.remote_host import NAME_CHARS, RemoteHost, connected
 from co_tui.session.workplace.workplace import Workplace
+from co_tui.settings.permission_rules import RuleInForce
 
 if TYPE_CHECKING:
     from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace
@@ -100,6 +102,13 @@ class HostWorkplace(Workplace):
     def holds(self, file: NamedFile) -> bool:
         """The host reads only what is in its folder."""
         return file.is_remote
+
+    def branch_changes(self, environ: Mapping[str, str], hides: Sequence[RuleInForce]) -> BranchChanges:
+        try:
+            since, text = self.host.link.ask("branch_changes", tuple(hides))
+        except HostUnreachable as lost:
+            raise ReviewRefused(str(lost)) from lost
+        return BranchChanges(one_line(since, NAME_CHARS), text.decode(errors="replace"))
 
     def for_session(self, parts: "SessionParts") -> "SessionWorkplace":
         from co_tui.session.workplace.host.host_session import HostSession

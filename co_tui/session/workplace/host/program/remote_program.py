@@ -32,12 +32,14 @@ from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.tools.folder.folder_guard import FolderGuard
 from co_tui.session.tools.folder.safe_texts import SafeTexts
+from co_tui.session.workplace.branch_changes import ReviewRefused, branch_changes
 from co_tui.session.workplace.host.program.remote_commands import RemoteCommands
 from co_tui.session.workplace.host.program.remote_files import RemoteFiles, RemoteTexts
 from co_tui.session.workplace.host.program.remote_processes import RemoteProcesses
 from co_tui.session.workplace.host.program.remote_snapshots import RemoteSnapshots
 from co_tui.session.workplace.host.values import decoded, encoded
 from co_tui.session.workplace.listed_files import find_files
+from co_tui.settings.permission_rules import RuleInForce
 
 LARGEST_BYTES: Final = 64_000_000
 """Of one request or answer."""
@@ -47,7 +49,7 @@ KEPT_DAYS: Final = 90
 ATTACHED_BYTES: Final = 20_000_000
 """Read of a file that a prompt names; an image can be so large."""
 ERRORS: Final = (
-    *(NotCovered, SnapshotsUnusable),
+    *(NotCovered, SnapshotsUnusable, ReviewRefused),
     *(FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError, OSError, ValueError),
 )
 """Raised here as they were there; the first that fits."""
@@ -118,6 +120,11 @@ class RemoteProgram:
             raise OSError("a folder, not a file" if path.is_dir() else "no such file")
         with path.open("rb") as file:
             return base64.b64encode(file.read(ATTACHED_BYTES)).decode()
+
+    def branch_changes(self, hides: Sequence[RuleInForce]) -> tuple[str, str]:
+        """Since when, and what changed on the branch, in base 64."""
+        since, text = branch_changes(self.folder, os.environ, hides)
+        return since, base64.b64encode(text.encode(errors="replace")).decode()
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, rules: Any, parsed: Any) -> Any:
         def parse(_: str) -> Any:
