@@ -300,7 +300,7 @@ async def test_forty_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: 
     assert len(results) == 40
     for name in ("echo begun > first; sleep 600", "echo begun > second; sleep 600"):
         assert "The connection to box was lost while this ran" in results[at[name]]
-        await until(lambda name=name: not is_running(name))  # commands end with the connection
+        await until(lambda name=name: not is_running(name, there))  # commands end with the connection
     asked = [str(question.arguments) for question in session_questions(environment)]
     assert not any("cat src/0.txt" in each or "wc -l" in each or "git status" in each for each in asked)
     assert any("cat link" in each for each in asked)
@@ -314,13 +314,13 @@ async def test_forty_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: 
     environment.workplace.close()
 
 
-def is_running(command: str) -> bool:
-    """Whether the shell of a command runs."""
-    lines = []
-    for each in Path("/proc").glob("[0-9]*/cmdline"):
+def is_running(command: str, folder: Path) -> bool:
+    """Whether a process for a command runs in a folder."""
+    for each in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            lines.append(each.read_bytes())
-    return any(f"\0{command}\0".encode() in line for line in lines)
+            if command.encode() in (each / "cmdline").read_bytes() and (each / "cwd").readlink() == folder:
+                return True
+    return False
 
 
 def make_repository(folder: Path) -> None:

@@ -27,12 +27,12 @@ class HostGuard(FolderGuard):
     """As the guard of a folder here: the same code runs there."""
 
     def __init__(self, folder: str, link: SessionLink) -> None:
-        self._there = Path(folder)
+        self._remote_folder = Path(folder)
         self._link = link
 
     @property
     def folder(self) -> Path:
-        return self._there
+        return self._remote_folder
 
     async def begin(self, *, others_run: bool) -> tuple[Protected, CreatedProtected | None]:
         found = await asyncio.to_thread(self._link.ask, "guard_begin", others_run)
@@ -55,7 +55,7 @@ class HostGuard(FolderGuard):
         files = [
             SetAside(str(name), kept and Path(kept), restored=bool(restored)) for name, kept, restored in found or ()
         ]
-        return CreatedProtected(self._there, tuple(files)) if files else None
+        return CreatedProtected(self._remote_folder, tuple(files)) if files else None
 
 
 class HostCommands(RunningCommands):
